@@ -1,0 +1,64 @@
+"""The command line: one file per verb, no logic. Heavy imports wait inside the verbs, so --help answers at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from understudy.cli import check, demo, doctor, init, ledger, plan, publish, sample
+from understudy.cli.output import fail, wants_json
+from understudy.errors import UnderstudyError, UsageError
+
+app = typer.Typer(
+    name="understudy",
+    help="Publish a synthetic stand-in for a private table, under differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo")(demo.demo)
+app.command("init")(init.init)
+app.command("check")(check.check)
+app.command("plan")(plan.plan)
+app.command("publish")(publish.publish)
+app.command("sample")(sample.sample)
+app.add_typer(ledger.app, name="ledger")
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def version_callback(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    """Publish a synthetic stand-in for a private table, under differential privacy."""
+    if version:
+        from understudy.version import VERSION
+
+        typer.echo(f"understudy {VERSION}")
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a verb; every failure becomes one message and the exit code of its kind."""
+    import click
+
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        result = app(given, standalone_mode=False)
+        sys.exit(result if isinstance(result, int) else 0)
+    except click.ClickException as error:
+        fail(UsageError(error.format_message()), wants_json(given))
+    except UnderstudyError as error:
+        fail(error, wants_json(given))
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        fail(
+            UnderstudyError("stopped. What was charged stays charged; run the same command to go on."),
+            wants_json(given),
+        )
+    except Exception as error:
+        if os.environ.get("UNDERSTUDY_DEBUG"):
+            raise
+        kind = type(error).__name__  # the text of a foreign error may hold a cell: it is not shown
+        message = f"something unexpected went wrong inside understudy ({kind}). Set UNDERSTUDY_DEBUG=1 for a traceback."
+        fail(UnderstudyError(message), wants_json(given))

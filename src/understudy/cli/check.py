@@ -1,0 +1,36 @@
+"""`understudy check`: does the data fit the schema? For the custodian's eyes; nothing is charged."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import Json, SchemaFile
+from understudy.cli.output import say, say_json
+
+
+def check(
+    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
+    schema: SchemaFile,
+    json: Json = False,
+) -> None:
+    """Name every attribute that does not fit, and print the SQL that finds its cells."""
+    from understudy.publishing import check_fit
+    from understudy.schema import Schema
+
+    opened = Schema.open(schema)
+    problems = check_fit(data, opened)
+    open_points = opened.unconfirmed
+    if json:
+        say_json({"fits": not problems, "problems": problems, "confirm": [list(p) for p in open_points]})
+    elif not problems:
+        say("The data fits the schema.")
+    for problem in problems if not json else ():
+        say(problem["message"])
+        if problem["sql"]:
+            say(f"  {problem['sql']}\n")
+    if open_points and not json:
+        say("Still to confirm in the schema: " + ", ".join(f"{key} of {name}" for name, key in open_points))
+    if problems:
+        raise typer.Exit(4)

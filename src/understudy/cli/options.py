@@ -1,0 +1,40 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.errors import UsageError
+
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema.toml: all that is public about the table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress line.")]
+MethodName = Annotated[str, typer.Option("--method", help="auto, or a method's name.")]
+Settings = Annotated[list[str], typer.Option("--set", help="An option of the method, as key=value; may be repeated.")]
+Delta = Annotated[str, typer.Option("--delta", help="Allowed failure probability; 0 is the pure promise.")]
+
+
+def settings(pairs: list[str]) -> dict[str, str]:
+    """`key=value` pairs as a table."""
+    out = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise UsageError(f"--set takes key=value, not {pair!r}")
+        out[key.strip()] = value.strip()
+    return out
+
+
+def whole(text: str | None, what: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        raise UsageError(f"{what} must be a whole number") from None
+    if number < 0:
+        raise UsageError(f"{what} must not be negative")
+    return number

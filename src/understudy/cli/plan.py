@@ -1,0 +1,29 @@
+"""`understudy plan`: what would be spent and what error to expect. Reads no row."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import Delta, Json, MethodName, SchemaFile, Settings, settings
+from understudy.cli.output import say, say_json
+
+
+def plan(
+    schema: SchemaFile,
+    epsilon: Annotated[list[str], typer.Option("--epsilon", help="May be repeated, to compare.")],
+    delta: Delta = "0",
+    method: MethodName = "auto",
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="A guess, where the row count is private.")] = None,
+    set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
+    json: Json = False,
+) -> None:
+    """Say what a publication would spend and how good it would be, from public facts alone."""
+    from understudy.publishing import plan as make_plan
+
+    plans = [make_plan(schema, epsilon=e, delta=delta, method=method, rows=rows, **settings(set)) for e in epsilon]
+    if json:
+        say_json({"plans": [p.as_json() for p in plans]})
+        return
+    say("\n\n".join(p.text() for p in plans))

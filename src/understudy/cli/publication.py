@@ -1,0 +1,102 @@
+"""Publishing to files, as `publish` and `demo` do it: outputs are safe on disk before the ledger closes the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.cli.output import ProgressLine
+from understudy.errors import UsageError
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.publishing import default_ledger, run
+from understudy.release import Release
+from understudy.release.writing import check_output
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the run left behind."""
+
+    release: Release
+    seconds: dict[str, float]
+    charges: list[dict[str, Any]]
+    resumed: bool
+    rows: int
+    output: Path
+    release_path: Path
+    ledger_path: Path
+
+    def as_json(self) -> dict[str, Any]:
+        card = self.release.card
+        return {
+            "method": card["method"],
+            "epsilon": card["epsilon"],
+            "delta": card["delta"],
+            "neighbours": card["neighbours"],
+            "rows": self.rows,
+            "seconds": self.seconds,
+            "charges": [{**c, "cost": _float(c["cost"])} for c in self.charges],
+            "options": card["options"],
+            "resumed": self.resumed,
+            "output": str(self.output),
+            "release": str(self.release_path),
+            "ledger": str(self.ledger_path),
+        }
+
+
+def publish_to_files(
+    data: str,
+    schema_path: Path,
+    epsilon: str,
+    delta: str,
+    method: str,
+    options: Mapping[str, Any],
+    output: Path,
+    *,
+    release_path: Path | None = None,
+    rows: int | None = None,
+    ledger: Path | None = None,
+    cap: str | None = None,
+    progress: ProgressLine,
+) -> Published:
+    schema = Schema.open(schema_path)
+    budget = Budget(epsilon, delta)
+    check_output(output)
+    target = release_path or _beside(output)
+    if not target.parent.is_dir():
+        raise UsageError(f"there is no folder {str(target.parent)!r} for the release file")
+    book = Ledger(ledger or default_ledger(schema))
+    count = [0]
+
+    def save(release: Release) -> None:
+        count[0] = release.rows if rows is None else rows
+        release.save(target)
+        release.write(output, count[0])
+
+    try:
+        publication = run(data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save)
+    finally:
+        progress.clear()
+        book.close()
+    return Published(
+        publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
+        book.path,
+    )  # fmt: skip
+
+
+def _beside(output: Path) -> Path:
+    """people.csv.gz -> people.release.zip"""
+    name = output.name
+    for suffix in (".gz", ".csv", ".tsv", ".parquet"):
+        name = name.removesuffix(suffix)
+    return output.with_name(f"{name}.release.zip")
+
+
+def _float(cost: str) -> float:
+    from fractions import Fraction
+
+    return float(Fraction(cost))

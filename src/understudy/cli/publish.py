@@ -1,0 +1,46 @@
+"""`understudy publish`: a private table in, a synthetic table and a release out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import Delta, Json, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.output import ProgressLine, say, say_json
+
+
+def publish(
+    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
+    schema: SchemaFile,
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The privacy budget, for everything.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the synthetic table goes: .csv or .parquet.")],
+    delta: Delta = "0",
+    method: MethodName = "auto",
+    set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
+    release: Annotated[Path | None, typer.Option("--release", help="Default: OUT.release.zip.")] = None,
+    rows: Annotated[
+        int | None, typer.Option("--rows", min=0, help="Synthetic rows; default: as many as there are.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
+    ] = None,
+    cap: Annotated[
+        str | None, typer.Option("--cap", help="Cap of a new account, or none; default: this epsilon.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Publish a synthetic stand-in of DATA."""
+    from understudy.cli.publication import publish_to_files
+
+    result = publish_to_files(
+        data, schema, epsilon, delta, method, settings(set), output,
+        release_path=release, rows=rows, ledger=ledger, cap=cap, progress=ProgressLine(quiet or json),
+    )  # fmt: skip
+    if json:
+        say_json(result.as_json())
+        return
+    say(result.release.summary())
+    say(f"\nWrote {result.output.name} and {result.release_path.name}; the spend is in {result.ledger_path.name}.")

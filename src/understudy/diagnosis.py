@@ -1,0 +1,72 @@
+"""What is installed and what works on this machine."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from understudy.version import VERSION
+
+
+def examine() -> list[dict[str, Any]]:
+    """One finding a line: what was looked at, whether it works, and whether understudy needs it."""
+    findings = [
+        {"what": "understudy", "ok": True, "needed": True, "detail": VERSION},
+        {"what": "python", "ok": True, "needed": True, "detail": platform.python_version()},
+    ]
+    findings += [_installed(name, True) for name in ("numpy", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")]
+    findings += [_installed(name, False) for name in ("numba", "pandas", "polars")]
+    findings += [_works("exact noise", _noise), _works("ledger", _ledger), _works("counting", _counting)]
+    return findings
+
+
+def _installed(name: str, needed: bool) -> dict[str, Any]:
+    try:
+        return {"what": name, "ok": True, "needed": needed, "detail": version(name)}
+    except PackageNotFoundError:
+        advice = "not installed; pip install understudy again" if needed else "not installed (optional)"
+        return {"what": name, "ok": False, "needed": needed, "detail": advice}
+
+
+def _works(what: str, attempt: Callable[[], str]) -> dict[str, Any]:
+    try:
+        return {"what": what, "ok": True, "needed": True, "detail": attempt()}
+    except Exception as error:
+        return {"what": what, "ok": False, "needed": True, "detail": f"{type(error).__name__}: {error}"}
+
+
+def _noise() -> str:
+    import numpy as np
+
+    from understudy.privacy.random_source import SystemSource
+
+    drawn = SystemSource().laplace(np.zeros(1000, dtype=np.int64), 10.0)
+    assert drawn.any(), "a thousand draws were all zero"
+    return "discrete Laplace from the operating system's entropy"
+
+
+def _ledger() -> str:
+    from understudy.privacy.ledger import Ledger
+
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(Path(folder) / "ledger.db")
+        ledger.verify()
+        ledger.close()
+    return "SQLite file, locked and hash-chained"
+
+
+def _counting() -> str:
+    import numpy as np
+
+    from understudy.compiled import HAVE_NUMBA
+    from understudy.engines.memory import MemoryEngine
+    from understudy.schema import Attribute, Axis, Booleans, Schema
+
+    schema = Schema("doctor", (Attribute("a", Booleans()),), rows=3)
+    engine = MemoryEngine({"a": np.array([0, 1, 1], dtype=np.uint8)}, 3, schema)
+    assert next(iter(engine.marginals([(Axis("a"),)]))).tolist() == [1, 2]
+    return "compiled by numba" if HAVE_NUMBA else "plain numpy: slower; install numba"

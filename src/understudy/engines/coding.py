@@ -1,0 +1,242 @@
+"""Coding: every cell of a source becomes its public code, one or two bytes each, or the attribute does not fit.
+
+The rules are the schema's (`Attribute.encode`); this file only applies them fast: each distinct text is coded once,
+plain numbers and dates are parsed by Arrow, and whatever Arrow cannot read goes through the schema's own parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.finding import finding_sql
+from understudy.engines.numerals import as_numbers, as_texts, parse_plain
+from understudy.engines.sources import Source
+from understudy.errors import DataError, did_you_mean
+from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
+from understudy.schema.domain import UNFIT, Codes
+
+__all__ = ["CodedTable", "Misfit", "encode_table", "failing_attributes", "finding_sql", "misfits"]
+
+_REMEMBERED = 100_000
+_ACTIVE = "=+-@\t\r"  # a spreadsheet would run a cell that starts with one of these
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """The modelled columns as codes, and the order of all columns in the source."""
+
+    columns: dict[str, NDArray[Any]]
+    rows: int
+    order: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """One reason why the data does not fit: names and rules, never a value or a count."""
+
+    reason: Literal["undeclared", "absent", "cells", "rows", "file"]
+    attribute: str | None
+    message: str
+
+    def error(self) -> DataError:
+        return DataError(self.message, attribute=self.attribute)
+
+
+def encode_table(source: Source, schema: Schema) -> CodedTable:
+    """Code the whole table, or refuse it with the first misfit."""
+    for misfit in _structure(source, schema):
+        raise misfit.error()
+    coded, unfit = _code(source, schema)
+    rows = sum(len(codes) for codes in coded[schema.names[0]])
+    for misfit in _cells(schema, unfit) + _row_count(schema, rows):
+        raise misfit.error()
+    # the pieces of a column are freed as it is joined: never two copies of the table
+    columns = {name: np.concatenate(coded.pop(name)) for name in schema.names}
+    return CodedTable(columns, rows, source.columns)
+
+
+def misfits(source: Source, schema: Schema) -> list[Misfit]:
+    """Every reason why `encode_table` would refuse, in the order of columns and attributes."""
+    found = _structure(source, schema)
+    present = [a.name for a in schema.attributes if a.name in source.columns]
+    if not any(schema[name].modelled for name in present):
+        return found
+    schema = schema.project(present)
+    try:
+        coded, unfit = _code(source, schema)
+    except DataError as error:
+        return [*found, Misfit("file", error.attribute, error.message)]
+    rows = sum(len(codes) for codes in coded[schema.names[0]])
+    return found + _cells(schema, unfit) + _row_count(schema, rows)
+
+
+def failing_attributes(source: Source, schema: Schema) -> list[str]:
+    """The names of all columns and attributes that do not fit."""
+    return list(dict.fromkeys(m.attribute for m in misfits(source, schema) if m.attribute is not None))
+
+
+# -- what does not fit ---------------------------------------------------------------------------------------
+
+
+def _structure(source: Source, schema: Schema) -> list[Misfit]:
+    known = [a.name for a in schema.attributes]
+    undeclared = [
+        Misfit("undeclared", name, _undeclared(name, source, known)) for name in source.columns if name not in known
+    ]
+    absent = [Misfit("absent", name, _absent(name, source)) for name in known if name not in source.columns]
+    return undeclared + absent
+
+
+def _undeclared(name: str, source: Source, known: list[str]) -> str:
+    if len(source.columns) == 1 and any(mark in name for mark in ",;\t|"):
+        return "the header is a single column that holds delimiters: declare `delimiter` in [table.csv]"
+    hint = did_you_mean(name, known) if len(known) > 1 else ""
+    return (
+        f"the data has a column {name!r} that is not in the schema. {hint} "
+        f'Declare it; to leave it out of the output: [attributes."{name}"] kind = "drop"'
+    ).replace("  ", " ")
+
+
+def _absent(name: str, source: Source) -> str:
+    return (
+        f"the schema declares {name!r}, but the data has no such column. "
+        f"{did_you_mean(name, list(source.columns))} Rename the column, or take the attribute out of the schema"
+    ).replace("  ", " ")
+
+
+def _cells(schema: Schema, unfit: set[str]) -> list[Misfit]:
+    return [Misfit("cells", a.name, _unfit(a)) for a in schema.modelled if a.name in unfit]
+
+
+def _unfit(attribute: Attribute) -> str:
+    domain = attribute.domain
+    if isinstance(domain, Intervals):
+        wanted = "whole numbers" if domain.kind == "integer" else f"{domain.kind}s"
+        wanted += f" written {domain.format}" if domain.format else ""
+    else:
+        wanted = "the values the schema declares"
+    return (
+        f"attribute {attribute.name!r}: some cells are not {wanted}. Complete the declaration, or say where such cells "
+        "go: `missing` lists the texts that mean no value (true: empty cells), `other` takes everything else. "
+        "`understudy check` prints the SQL that finds them"
+    )
+
+
+def _row_count(schema: Schema, rows: int) -> list[Misfit]:
+    if rows == 0:
+        return [Misfit("rows", None, "the table has a header and no rows: there is nothing to publish")]
+    if schema.rows is not None and rows != schema.rows:
+        return [Misfit("rows", None, (
+            f"the schema declares rows = {schema.rows} and the data has another number of rows. The count is public "
+            'under neighbours = "replace-one" and must be right: correct `rows` in [table], or protect the count with '
+            'neighbours = "add-remove"'
+        ))]  # fmt: skip
+    if schema.rows_max is not None and rows > schema.rows_max:
+        return [Misfit("rows", None, (
+            f"the data has more rows than rows_max = {schema.rows_max}: raise `rows_max` in [table]"
+        ))]  # fmt: skip
+    return []
+
+
+# -- codes ---------------------------------------------------------------------------------------------------
+
+
+def _code(source: Source, schema: Schema) -> tuple[dict[str, list[NDArray[Any]]], set[str]]:
+    """The coded pieces of each modelled column, and the attributes with a cell that no rule covers."""
+    coders = {a.name: _Coder(a, schema.csv.decimal) for a in schema.modelled}
+    coded: dict[str, list[NDArray[Any]]] = {name: [] for name in coders}
+    unfit: set[str] = set()
+    for name, piece in source.pieces(schema.names):
+        codes = coders[name].code(piece)
+        if (codes == UNFIT).any():
+            unfit.add(name)
+        coded[name].append(codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16))
+    return coded, unfit
+
+
+@dataclass(frozen=True)
+class _Coder:
+    """The codes of one attribute's cells; remembers texts that are slow to parse."""
+
+    attribute: Attribute
+    decimal: str
+    known: dict[str, int] = field(default_factory=dict)
+
+    def code(self, piece: Any) -> Codes:
+        import pyarrow as pa
+
+        domain = self.attribute.domain
+        if isinstance(domain, Booleans) and pa.types.is_boolean(piece.type):
+            return self._pick(np.asarray([0, 1], dtype=np.int32), piece.cast(pa.int8()))
+        if isinstance(domain, Intervals) and (numbers := as_numbers(piece, domain.kind)) is not None:
+            return self._code_numbers(*numbers)
+        texts, indices = as_texts(piece, self.attribute.name)
+        codes = self._code_texts(texts)
+        codes[texts.is_null().to_numpy(zero_copy_only=False)] = self.null_code
+        return self._pick(codes, indices)
+
+    def _pick(self, codes: Codes, indices: Any) -> Codes:
+        """The code at each index; a null index is an empty cell."""
+        table = np.append(codes, np.int32(self.null_code))
+        if indices.null_count:
+            indices = indices.cast("int64").fill_null(len(codes))
+        picked: Codes = table[indices.to_numpy(zero_copy_only=False)]
+        return picked
+
+    def _code_numbers(self, values: NDArray[np.float64], absent: NDArray[np.bool_]) -> Codes:
+        codes = self.attribute.encode_numbers(values, absent)
+        codes[absent] = self.null_code
+        return codes
+
+    def _code_texts(self, texts: Any) -> Codes:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        domain = self.attribute.domain
+        if not isinstance(domain, Intervals):
+            return self._code_slowly(texts.fill_null("").to_pylist())
+        missing = pc.is_in(texts, pa.array(self.attribute.missing, texts.type))
+        values = parse_plain(pc.if_else(missing, None, texts), domain, self.decimal)
+        slow = np.isnan(values)
+        codes = domain.encode_numbers(values)
+        if slow.any():
+            codes[slow] = self._code_slowly(texts.filter(pa.array(slow)).fill_null("").to_pylist())
+        return codes
+
+    def _code_slowly(self, texts: Sequence[str]) -> Codes:
+        fresh = [text for text in texts if text not in self.known]
+        if len(self.known) + len(fresh) > _REMEMBERED:
+            return self.attribute.encode([self._plain(text) for text in texts], self.decimal)
+        codes = self.attribute.encode([self._plain(text) for text in fresh], self.decimal)
+        self.known.update(zip(fresh, codes.tolist()))
+        return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
+
+    def _plain(self, text: str) -> str:
+        """A declared text that our own CSV output has neutralised with a leading ' is that text."""
+        hidden = len(text) > 1 and text[0] == "'" and text[1] in _ACTIVE
+        return text[1:] if hidden and text not in self.declared and text[1:] in self.declared else text
+
+    @cached_property
+    def declared(self) -> frozenset[str]:
+        domain = self.attribute.domain
+        texts: tuple[str, ...] = ()
+        if isinstance(domain, Categories):
+            texts = domain.values
+        elif isinstance(domain, Booleans):
+            texts = domain.true + domain.false
+        return frozenset(texts + self.attribute.missing)
+
+    @cached_property
+    def null_code(self) -> int:
+        """A null is an empty cell; where the schema has no rule for those, it is the attribute's missing value."""
+        strict = replace(self.attribute, other=None)
+        code = int(strict.encode([""], self.decimal)[0])
+        if code != UNFIT:
+            return code
+        return self.attribute.missing_code if self.attribute.missing else int(self.attribute.encode([""])[0])

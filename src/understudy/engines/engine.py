@@ -1,0 +1,29 @@
+"""What every counting engine can do: say how many rows there are, and count tables. Nothing else.
+
+There is no verb for a minimum, a maximum, distinct values or a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.schema import Axes
+
+Counts = NDArray[np.int64]
+
+
+class CountingEngine(Protocol):
+    """Exact integer counts of coded rows; only the privacy kernel may hold one."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rows(self) -> int: ...
+
+    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
+        """One table for each ask, in order, with one dimension for each axis."""
+        ...

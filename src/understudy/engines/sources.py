@@ -1,0 +1,197 @@
+"""A source: where private rows come from — a delimited file, a Parquet file or a frame — as Arrow arrays by column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from understudy.engines.delimited import Delimited, Piece
+from understudy.errors import DataError, UsageError
+from understudy.schema import Dialect
+
+PIECE_ROWS = 1 << 20
+
+
+class Source(Protocol):
+    """Columns by name. Opening one and asking for `columns` and `types` reads no row."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column names, in order: public."""
+        ...
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The declared Arrow type of each column that has one."""
+        ...
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        """The cells of these columns and no others; the pieces of a column come in row order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a table says about itself without its rows."""
+
+    columns: tuple[str, ...]
+    types: dict[str, Any]
+
+
+def open_source(data: Any, dialect: Dialect | None = None) -> Source:
+    """A source from a path or a frame; names are checked, no row is read."""
+    source = _open_path(Path(data), dialect or Dialect()) if isinstance(data, str | os.PathLike) else _open_frame(data)
+    _check_names(source.columns)
+    return source
+
+
+def header(data: Any, dialect: Dialect | None = None) -> Header:
+    """The column names and declared types."""
+    source = open_source(data, dialect)
+    return Header(source.columns, source.types)
+
+
+def _check_names(columns: tuple[str, ...]) -> None:
+    for at, name in enumerate(columns):
+        if not name:
+            raise DataError(f"column {at + 1} has no name: every column needs one in the header")
+        if name in columns[:at]:
+            raise DataError(f"two columns have the name {name!r}: rename one of them", attribute=name)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def _open_path(path: Path, dialect: Dialect) -> Source:
+    if path.is_dir():
+        raise UsageError(f"{path.name!r} is a folder: name one CSV, TSV or Parquet file")
+    if not path.exists():
+        raise UsageError(f"there is no file {str(path)!r}")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"the file {path.name!r} may not be read: check its permissions")
+    name = path.name.lower()
+    if name.endswith((".parquet", ".pq")):
+        return ParquetFile(path)
+    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+        return Delimited(path, delimiter_of(path, dialect), dialect.encoding)
+    raise UsageError(f"{path.name!r}: data is read from .csv, .tsv (or these with .gz) and .parquet files, or frames")
+
+
+def delimiter_of(path: Path, dialect: Dialect) -> str:
+    """The declared delimiter; a .tsv file has tabs unless the schema declares something unusual."""
+    tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
+    return "\t" if tabs else dialect.delimiter
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A Parquet file."""
+
+    path: Path
+
+    @cached_property
+    def _schema(self) -> Any:
+        from pyarrow import parquet
+
+        with self._told():
+            return parquet.read_schema(self.path)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._schema.names)
+
+    @property
+    def types(self) -> dict[str, Any]:
+        return dict(zip(self._schema.names, self._schema.types))
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        from pyarrow import parquet
+
+        with self._told(), parquet.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
+                for name in names:
+                    yield name, batch.column(name)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError):
+            raise DataError(
+                f"{self.path.name!r} cannot be read as Parquet: it is damaged, cut off or another format"
+            ) from None
+
+
+# -- frames --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A pandas, polars or pyarrow frame (anything narwhals holds in memory)."""
+
+    frame: Any  # narwhals.DataFrame
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.frame.columns)
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        import pyarrow as pa
+
+        schema = self.frame.head(0).to_arrow().schema
+        return {field.name: field.type for field in schema if not pa.types.is_null(field.type)}
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        for name in names:
+            column = self._column(name)
+            for chunk in getattr(column, "chunks", [column]):
+                for start in range(0, len(chunk), PIECE_ROWS):
+                    yield name, chunk.slice(start, PIECE_ROWS)
+
+    def _column(self, name: str) -> Any:
+        import pyarrow as pa
+
+        try:
+            return self.frame.get_column(name).to_arrow()
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            # the library's message holds the cell: it is never passed on
+            raise DataError(
+                f"column {name!r} mixes cells of different types: convert it to one type, for example text",
+                attribute=name,
+            ) from None
+
+
+def _open_frame(data: Any) -> Source:
+    import narwhals as nw
+
+    names = tuple(getattr(data, "column_names", getattr(data, "columns", ())))
+    if not all(isinstance(name, str) for name in names):
+        raise DataError("a column's name is not text: rename the frame's columns to texts")
+    _check_names(names)  # narwhals would refuse the same name twice with a message of its own
+    try:
+        return Frame(nw.from_native(_arrow_table(data), eager_only=True))
+    except TypeError:
+        raise UsageError(
+            f"data is a path, or a pandas, polars or pyarrow frame in memory; this is {type(data).__qualname__}"
+            " (call .collect() on a lazy frame)"
+        ) from None
+
+
+def _arrow_table(data: Any) -> Any:
+    """Record batches, and strangers that speak Arrow, as a table; other frames as they are."""
+    import pyarrow as pa
+
+    known = type(data).__module__.split(".")[0] in ("pandas", "polars", "narwhals", "modin", "cudf")
+    if isinstance(data, pa.Table) or known:
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    return pa.table(data) if hasattr(data, "__arrow_c_stream__") else data

@@ -1,0 +1,88 @@
+"""Every error a user can meet, as one tree.
+
+    UnderstudyError            exit 1   something failed
+    ├── UsageError             exit 2   the request itself is wrong
+    │   ├── SchemaError                 the schema file says something impossible
+    │   └── TooLarge                    a table, model or domain over a stated limit, refused before allocation
+    ├── BudgetError            exit 3   the ledger says no
+    ├── DataError              exit 4   the data does not fit the schema
+    ├── ReleaseError           exit 1   a release file is damaged, tampered with or too new
+    └── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
+
+A message says what was asked, what is true and what to do next. It never holds a private value or an exact private count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class UnderstudyError(Exception):
+    """Something failed; the base of every error of this package."""
+
+    exit_code = 1
+    kind = "failed"
+
+    def __init__(self, message: str, *, attribute: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.attribute = attribute
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints on failure."""
+        return {"error": {"kind": self.kind, "attribute": self.attribute, "message": self.message}}
+
+
+class UsageError(UnderstudyError):
+    """The request is wrong: an unknown option, method, attribute or value."""
+
+    exit_code = 2
+    kind = "usage"
+
+
+class SchemaError(UsageError):
+    """The schema file cannot be read or contradicts itself."""
+
+    kind = "schema"
+
+
+class TooLarge(UsageError):
+    """A size limit would be passed; nothing was allocated."""
+
+    kind = "too-large"
+
+
+class BudgetError(UnderstudyError):
+    """The ledger refused: the account's cap does not cover the request."""
+
+    exit_code = 3
+    kind = "budget"
+
+
+class DataError(UnderstudyError):
+    """The data does not fit the schema; the custodian must look."""
+
+    exit_code = 4
+    kind = "data"
+
+
+class ReleaseError(UnderstudyError):
+    """A release file cannot be trusted or read."""
+
+    kind = "release"
+
+
+class LedgerError(UnderstudyError):
+    """A ledger file cannot be trusted or used."""
+
+    kind = "ledger"
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """A closing sentence for an unknown name: the nearest known one, or all of them when they are few."""
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return f"Known: {', '.join(known)}." if len(known) <= 12 else ""

@@ -1,0 +1,77 @@
+"""What a method is: a configuration that can plan from public facts and fit a private table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from understudy.errors import UsageError, did_you_mean
+from understudy.methods.plan import Plan
+from understudy.models.model import Model
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a method leaves behind: a model, the noisy tables it came from, and what it decided."""
+
+    model: Model
+    measurements: tuple[Measurement, ...]
+    rows: int  # public: declared, or bought
+    facts: dict[str, Any]  # structure and decisions, for the summary and the card
+    notes: tuple[str, ...] = ()
+
+
+class Method(Protocol):
+    """Its fields are its options; `--set key=value` fills them."""
+
+    name: ClassVar[str]
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        """From public facts alone. `rows` stands in for a row count that is private."""
+        ...
+
+    def fit(self, table: PrivateTable) -> Fit:
+        """Spend the table's purse."""
+        ...
+
+
+M = TypeVar("M")
+
+
+def configured(kind: type[M], options: Mapping[str, Any]) -> M:
+    """An instance with these options, given as texts (command line) or values (Python)."""
+    fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    given = {}
+    for key, value in options.items():
+        if key not in fields:
+            name = getattr(kind, "name", kind.__name__)
+            raise UsageError(f"method {name} has no option {key!r}. {did_you_mean(key, list(fields))}")
+        given[key] = _typed(key, value, fields[key].metadata)
+    return kind(**given)
+
+
+def option(default: Any, **rule: Any) -> Any:
+    """A field that is an option: `choices=(…)` for words, `low=`/`high=` for numbers, `whole=True` for integers."""
+    return dataclasses.field(default=default, metadata=rule)
+
+
+def _typed(key: str, value: Any, rule: Mapping[str, Any]) -> Any:
+    if "choices" in rule:
+        if value not in rule["choices"]:
+            raise UsageError(
+                f"{key} is one of {', '.join(rule['choices'])}. {did_you_mean(str(value), list(rule['choices']))}"
+            )
+        return value
+    try:
+        number = int(str(value)) if rule.get("whole") else float(value)
+    except ValueError:
+        raise UsageError(f"{key} must be a {'whole ' if rule.get('whole') else ''}number") from None
+    if not rule.get("low", -float("inf")) <= number <= rule.get("high", float("inf")):
+        raise UsageError(f"{key} must be from {rule.get('low')} to {rule.get('high')}")
+    return number

@@ -1,0 +1,105 @@
+"""A plan: what a method would spend, on what, and what error to expect. It reads no row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from understudy.privacy.accountant import Accounting
+from understudy.privacy.budget import Budget, show
+from understudy.privacy.measurement import Noise
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase of a method: its share of the budget, and what it buys."""
+
+    name: str
+    cost: Fraction
+    tables: int = 0  # how many tables are measured, or choices made
+    cells: int = 0  # of the largest of them
+    scale: float = 0.0  # of the noise in one cell, in rows; 0 for a choice
+    error: float | None = None  # expected total variation distance of the largest table, from noise alone
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is decided before a row is read."""
+
+    method: str
+    budget: Budget
+    accounting: Accounting
+    rows: int
+    options: dict[str, Any]
+    degree: int | None
+    phases: tuple[Phase, ...]
+    noise: Noise
+    memory_mb: float
+    seconds: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def cell_scale(self) -> float:
+        """The noise scale of the tables the published rows come from."""
+        return max((p.scale for p in self.phases if p.name == "tables"), default=0.0)
+
+    def words(self, group: int = 500, share: float = 0.1) -> str:
+        """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""
+        import math
+
+        half = self.cell_scale * (math.log(20) if self.noise == "laplace" else 1.96)
+        points = 100 * half / group
+        low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
+        text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
+        return text + (", so it is lost in the noise" if points >= 100 * share else "")
+
+    def as_json(self) -> dict[str, Any]:
+        unit = "epsilon" if self.accounting == "pure" else "rho"
+        return {
+            "method": self.method,
+            "epsilon": float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
+            "rows": self.rows,
+            "unit": unit,
+            "options": self.options,
+            "degree": self.degree,
+            "phases": [
+                {
+                    "phase": p.name,
+                    "cost": float(p.cost),
+                    "tables": p.tables,
+                    "cells": p.cells,
+                    "scale": p.scale,
+                    "expected_tvd": p.error,
+                    "detail": p.detail,
+                }
+                for p in self.phases
+            ],
+            "memory_mb": round(self.memory_mb, 1),
+            "seconds": round(self.seconds, 1),
+            "words": self.words(),
+            "notes": list(self.notes),
+        }
+
+    def text(self) -> str:
+        """A page for a terminal."""
+        unit = "epsilon" if self.accounting == "pure" else "rho"
+        lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
+        lines.append(f"  {'phase':<12}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
+        for p in self.phases:
+            scale = f"{p.scale:,.1f}" if p.scale else "–"
+            error = f"{p.error:.3f}" if p.error is not None else "–"
+            lines.append(
+                f"  {p.name:<12}{show(p.cost):>10}{p.tables:>9,}{p.cells or '–':>13}{scale:>10}{error:>14}  {p.detail}"
+            )
+        degree = "as many parents as stay useful" if self.degree is None else str(self.degree)
+        lines += ["", f"  degree: {degree}", f"  about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s"]
+        lines += [f"  In words: {self.words()}."]
+        return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.text())}</pre>"

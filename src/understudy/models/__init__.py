@@ -1,0 +1,1 @@
+"""Graphical models: pure functions of noisy measurements. Nothing here has seen a row."""

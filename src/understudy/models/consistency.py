@@ -1,0 +1,93 @@
+"""Consistency: noisy tables that share attributes, brought to agree on what they share.
+
+The nearest agreeing tables, each cell weighted by its inverse variance, have a closed form (Qardaji, Yang, Li 2014;
+Chen et al. 2015, section 4.3): for each set of shared axes, smaller sets first, every table that holds the set moves to
+the weighted mean of their projections, the change spread evenly. Noise is even over a table's cells, so a table's parts
+of different axis sets are orthogonal and no step undoes an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from understudy.models.calibration import Floats, cell_index
+from understudy.schema import Axes, Axis, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """The steps of the closed form over tables that lie one after the other in a flat array."""
+
+    steps: NDArray[np.int64]  # of each shared set: its cells, its first turn, the end of its turns
+    turns: NDArray[np.int64]  # of each table in a step: its first cell, its number of cells, its first index
+    weights: Floats  # of each turn: the table's weight in the mean
+    index: NDArray[np.int32]
+
+    @staticmethod
+    def of(tables: Sequence[Axes], variances: Sequence[float], schema: Schema) -> Agreement:
+        """Different views of one attribute count as different axes: what they share is left to the estimation."""
+        cells = [schema.cells(axes) for axes in tables]
+        first = np.concatenate([[0], np.cumsum(cells)])
+        steps: list[tuple[int, int, int]] = []
+        turns: list[tuple[int, int, int]] = []
+        weights: list[float] = []
+        indexes = [np.empty(0, dtype=np.int32)]
+        places = 0
+        for shared in _shared_sets(tables):
+            holders = [i for i, axes in enumerate(tables) if shared <= set(axes)]
+            order = sorted(shared)
+            steps.append((schema.cells(order), len(turns), len(turns) + len(holders)))
+            # A projection's variance grows with the number of cells that fall together.
+            precision = np.array([1 / (variances[i] * cells[i]) for i in holders])
+            weights.extend((precision / precision.sum()).tolist())
+            for i in holders:
+                shape = schema.sizes(tables[i])
+                indexes.append(cell_index(tables[i], shape, order, dict(zip(tables[i], shape))))
+                turns.append((int(first[i]), cells[i], places))
+                places += cells[i]
+        return Agreement(
+            np.array(steps, dtype=np.int64).reshape(-1, 3), np.array(turns, dtype=np.int64).reshape(-1, 3),
+            np.array(weights), np.concatenate(indexes),
+        )  # fmt: skip
+
+    def project(self, values: Floats) -> Floats:
+        """The nearest values that agree."""
+        agreed = values.copy()
+        _agree(agreed, self.steps, self.turns, self.weights, self.index)
+        return agreed
+
+
+def _shared_sets(tables: Sequence[Axes]) -> list[frozenset[Axis]]:
+    """The sets that two or more tables share, closed under intersection, smaller ones first."""
+    members = [frozenset(axes) for axes in tables]
+    found = {a & b for i, a in enumerate(members) for b in members[:i]}
+    fresh = found
+    while fresh:
+        fresh = {a & b for a in fresh for b in found} - found
+        found = found | fresh
+    return sorted(found, key=lambda shared: (len(shared), sorted(shared)))
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _agree(values: Any, steps: Any, turns: Any, weights: Any, index: Any) -> None:
+    for step in range(len(steps)):
+        cells, begin, end = steps[step]
+        mean = np.zeros(cells)
+        sums = np.zeros((end - begin, cells))
+        for t in range(begin, end):
+            first, count, place = turns[t]
+            for c in range(count):
+                sums[t - begin, index[place + c]] += values[first + c]
+            mean += weights[t] * sums[t - begin]
+        for t in range(begin, end):
+            first, count, place = turns[t]
+            share = cells / count
+            for c in range(count):
+                cell = index[place + c]
+                values[first + c] += (mean[cell] - sums[t - begin, cell]) * share

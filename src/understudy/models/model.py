@@ -1,0 +1,34 @@
+"""What every fitted model can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.factor import Factor
+from understudy.schema import Schema
+
+Rows = dict[str, NDArray[Any]]  # attribute name -> codes, one or two bytes each
+Evidence = Mapping[str, Sequence[int]]  # attribute name -> the codes that are allowed
+
+
+class Model(Protocol):
+    """A distribution over the schema's attributes."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def project(self, names: Sequence[str]) -> Factor:
+        """The probability table over these attributes."""
+        ...
+
+    def condition(self, evidence: Evidence) -> Model:
+        """The distribution given that each named attribute has one of the allowed codes."""
+        ...
+
+    def sample(self, rows: int, generator: np.random.Generator) -> Rows:
+        """Coded rows drawn from the distribution."""
+        ...

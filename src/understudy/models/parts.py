@@ -1,0 +1,93 @@
+"""Models as plain parts — a JSON document and numeric arrays — and back, with every shape checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import ReleaseError
+from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
+from understudy.models.factor import MOST_CELLS
+from understudy.models.model import Model
+from understudy.schema import Axis, Schema
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
+    from understudy.models.junction_tree import JunctionTree
+
+    if isinstance(model, BayesianNetwork):
+        arrays = {f"conditional-{i}": c.table for i, c in enumerate(model.conditionals)}
+        pairs = [{"child": c.child.as_json(), "parents": [p.as_json() for p in c.parents]} for c in model.conditionals]
+        return {"kind": "bayesian-network", "pairs": pairs}, arrays
+    if isinstance(model, JunctionTree):
+        factors = [model.belief(i) for i in range(len(model.cliques))]
+        arrays = {f"clique-{i}": np.array(f.table) for i, f in enumerate(factors)}
+        return {"kind": "junction-tree", "cliques": [[a.as_json() for a in f.axes] for f in factors]}, arrays
+    raise TypeError(f"a {type(model).__name__} cannot be saved")
+
+
+def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -> Model:
+    """Everything is checked against the schema, so that a crafted file cannot make a wrong or endless model."""
+    try:
+        if document["kind"] == "bayesian-network":
+            return _network(document["pairs"], arrays, schema)
+        if document["kind"] == "junction-tree":
+            return _tree(document["cliques"], arrays, schema)
+    except (KeyError, TypeError, ValueError, IndexError, AssertionError):
+        raise ReleaseError("the model in the release is damaged") from None
+    raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
+
+
+def _network(pairs: list[Any], arrays: Arrays, schema: Schema) -> BayesianNetwork:
+    conditionals: list[Conditional] = []
+    placed: set[Axis] = set()
+    for i, pair in enumerate(pairs):
+        child = _axis(pair["child"], schema)
+        parents = tuple(_axis(p, schema) for p in pair["parents"])
+        if child in placed or child.level or not {base_of(p) for p in parents} <= placed:
+            raise ValueError
+        conditionals.append(Conditional(child, parents, _table(arrays[f"conditional-{i}"], (*parents, child), schema)))
+        placed.add(child)
+    if {axis.attribute for axis in placed} != set(schema.names):
+        raise ValueError
+    for c in conditionals:
+        if not np.allclose(c.table.sum(axis=-1), 1, atol=1e-6):
+            raise ValueError
+    return BayesianNetwork(schema, tuple(conditionals))
+
+
+def _tree(cliques: list[Any], arrays: Arrays, schema: Schema) -> Model:
+    from understudy.models.calibration import lay_out
+    from understudy.models.junction_tree import JunctionTree
+
+    axes = [tuple(_axis(a, schema) for a in clique) for clique in cliques]
+    sizes = {axis: schema.size(axis) for clique in axes for axis in clique}
+    if {axis.attribute for axis in sizes} != set(schema.names):
+        raise ValueError
+    layout = lay_out(axes, sizes, MOST_CELLS)
+    if sorted(layout.axes) != sorted(axes):
+        raise ValueError
+    flat = np.zeros(layout.cells)
+    for i, clique in enumerate(axes):
+        layout.table(flat, layout.axes.index(clique))[...] = _table(arrays[f"clique-{i}"], clique, schema)
+    return JunctionTree(schema, layout, flat)
+
+
+def _axis(item: Any, schema: Schema) -> Axis:
+    axis = Axis.from_json(item)
+    attribute = schema[axis.attribute]
+    if not (0 <= axis.level < attribute.levels and -1 <= axis.bit < attribute.bits) or not attribute.modelled:
+        raise ValueError
+    return axis
+
+
+def _table(array: NDArray[Any], axes: tuple[Axis, ...], schema: Schema) -> NDArray[np.float64]:
+    if array.shape != schema.sizes(axes) or array.size > MOST_CELLS or array.dtype != np.float64:
+        raise ValueError
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError
+    return array

@@ -1,0 +1,93 @@
+"""Rounding: rows from a calibrated clique tree, clique by clique, with as little sampling error as integers allow.
+
+Systematic rounding gives every cell of a table the integer below or above its expected count, and the right one on
+average. It is done for the root clique, and then for each clique given its separator, in random order of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from understudy.models.calibration import Floats, Layout
+from understudy.schema import Axis
+
+Rounding = Literal["systematic", "multinomial"]
+Columns = dict[Axis, NDArray[Any]]
+CHUNK = 1 << 20  # rows drawn at a time: what is needed beside the result stays small
+
+
+def draw(layout: Layout, beliefs: Floats, rows: int, rounding: Rounding, generator: np.random.Generator) -> Columns:
+    """Codes of every variable, in random order of the rows."""
+    sizes = {a: n for axes, shape in zip(layout.axes, layout.shapes) for a, n in zip(axes, shape)}
+    columns: Columns = {a: np.zeros(rows, dtype=np.uint8 if n <= 256 else np.uint16) for a, n in sizes.items()}
+    cumulative = [_cumulative(layout, beliefs, i) for i in range(len(layout.axes))]
+    for first in range(0, rows, CHUNK):
+        part = {axis: column[first : first + CHUNK] for axis, column in columns.items()}
+        for i, table in enumerate(cumulative):
+            _draw_clique(layout, i, table, part, min(CHUNK, rows - first), rounding, generator)
+    return columns
+
+
+def _cumulative(layout: Layout, beliefs: Floats, i: int) -> Floats:
+    """One row for each configuration of the separator, with the running sums of its block."""
+    cells = beliefs[layout.start[i] : layout.start[i + 1]]
+    return np.cumsum(cells.reshape(-1, layout.block(i)), axis=1)
+
+
+def _draw_clique(
+    layout: Layout, i: int, cumulative: Floats, columns: Columns, rows: int, rounding: Rounding,
+    generator: np.random.Generator,
+) -> None:  # fmt: skip
+    """Fill in the columns that this clique adds to its separator's."""
+    known = len(layout.separator_axes(i))
+    axes, shape = layout.axes[i], layout.shapes[i]
+    group = np.zeros(rows, dtype=np.int64)
+    for axis, size in zip(axes[:known], shape[:known]):
+        group *= size
+        group += columns[axis]
+    if rounding == "systematic":
+        place = _spread(group, generator.permutation(rows), generator.random(len(cumulative)))
+    else:
+        place = generator.random(rows)
+    cell = _find(cumulative, group, place)
+    for axis, size in zip(reversed(axes[known:]), reversed(shape[known:])):
+        cell, columns[axis][:] = np.divmod(cell, size)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread(group: Any, order: Any, offset: Any) -> Any:
+    """Evenly spaced places in [0, 1) for the rows of each group, dealt out in random order."""
+    size = np.zeros(len(offset), dtype=np.int64)
+    for g in group:
+        size[g] += 1
+    dealt = np.zeros(len(offset), dtype=np.int64)
+    place = np.empty(len(group))
+    for row in order:
+        g = group[row]
+        place[row] = (dealt[g] + offset[g]) / size[g]
+        dealt[g] += 1
+    return place
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _find(cumulative: Any, group: Any, place: Any) -> Any:
+    """The cell of its block in which each row's place falls: the first one whose running sum is above it."""
+    width = cumulative.shape[1]
+    cell = np.empty(len(group), dtype=np.int64)
+    for row in range(len(group)):
+        sums = cumulative[group[row]]
+        # Strictly below the total, whatever the rounding: a cell of probability zero is never reached.
+        target = min(place[row], 1.0 - 1e-12) * sums[width - 1]
+        low, high = 0, width - 1
+        while low < high:
+            middle = (low + high) // 2
+            if sums[middle] > target:
+                high = middle
+            else:
+                low = middle + 1
+        cell[row] = low
+    return cell

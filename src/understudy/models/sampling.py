@@ -1,0 +1,85 @@
+"""Ancestral sampling: rows of codes from a Bayesian network, chunk by chunk, in compiled loops."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.model import Rows
+
+if TYPE_CHECKING:
+    from understudy.models.bayesian_network import BayesianNetwork
+
+CHUNK = 131_072
+
+
+def sample_network(network: BayesianNetwork, rows: int, generator: np.random.Generator) -> Rows:
+    """The same generator gives the same rows whatever the number of threads: each chunk has its own child generator."""
+    schema = network.schema
+    out: Rows = {a.name: np.zeros(rows, dtype=np.uint8 if a.size <= 256 else np.uint16) for a in schema.modelled}
+    steps = _steps(network)
+    starts = range(0, rows, CHUNK)
+
+    def fill(start: int, own: np.random.Generator) -> None:
+        stop = min(start + CHUNK, rows)
+        for name, codes in _chunk(steps, stop - start, own).items():
+            out[name][start:stop] = _recombined(network, name, codes)
+
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        list(pool.map(fill, starts, generator.spawn(len(starts))))
+    return out
+
+
+def _steps(network: BayesianNetwork) -> list[tuple[Any, ...]]:
+    """Per variable: where its parents are, what each parent's code adds to the row of the table, and cumulative rows."""
+    place = {v: i for i, v in enumerate(network.variables)}
+    steps = []
+    for c in network.conditionals:
+        stride = c.table.size // max(1, c.table.shape[-1])
+        columns, offsets, parts = [], [0], []
+        for parent, size in zip(c.parents, c.table.shape[:-1]):
+            stride //= size
+            from understudy.models.bayesian_network import base_of
+
+            columns.append(place[base_of(parent)])
+            level = network.schema.view_map(parent) if parent.level else np.arange(size)
+            parts.append(level.astype(np.int64) * stride)
+            offsets.append(offsets[-1] + len(parts[-1]))
+        lut = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+        cumulative = np.cumsum(c.table.reshape(-1, c.table.shape[-1]), axis=1)
+        cumulative /= cumulative[:, -1:]
+        arrays = (np.asarray(columns, dtype=np.int64), np.asarray(offsets, dtype=np.int64), lut, cumulative)
+        steps.append((c.child, *arrays))
+    return steps
+
+
+def _chunk(steps: list[tuple[Any, ...]], rows: int, generator: np.random.Generator) -> dict[str, dict[int, Any]]:
+    from understudy.models.sampling_kernels import draw
+
+    codes = np.zeros((len(steps), rows), dtype=np.uint16)
+    out: dict[str, dict[int, NDArray[Any]]] = {}
+    for i, (child, columns, offsets, lut, cumulative) in enumerate(steps):
+        draw(codes, i, columns, offsets, lut, cumulative, generator.random(rows))
+        out.setdefault(child.attribute, {})[child.bit] = codes[i]
+    return out
+
+
+def _recombined(network: BayesianNetwork, name: str, by_bit: dict[int, NDArray[Any]]) -> NDArray[Any]:
+    """Codes of the attribute from its bits, or as they are."""
+    if -1 in by_bit:
+        return by_bit[-1]
+    attribute = network.schema[name]
+    bits = sorted(v for v in network.variables if v.attribute == name)
+    shown = np.zeros(2**attribute.bits, dtype=np.uint16)
+    pattern = np.zeros(attribute.size, dtype=np.int64)
+    for axis in bits:
+        pattern = pattern * 2 + network.schema.view_map(axis)
+    shown[pattern] = np.arange(attribute.size)
+    index = np.zeros(len(by_bit[bits[0].bit]), dtype=np.int64)
+    for axis in bits:
+        index = index * 2 + by_bit[axis.bit]
+    return shown[index]

@@ -1,0 +1,52 @@
+"""A budget: one epsilon (and delta) for everything, as exact rationals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from understudy.errors import UsageError
+
+Amount = int | float | str | Fraction | Decimal
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`Budget(0.1)` is exactly 1/10: a float means its shortest decimal."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __init__(self, epsilon: Amount, delta: Amount = 0) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", exact(delta, "delta"))
+        if self.epsilon <= 0:
+            raise UsageError("epsilon must be greater than 0")
+        if self.epsilon > 10_000:
+            raise UsageError("epsilon above 10000 is no privacy at all")
+        if not 0 <= self.delta < 1:
+            raise UsageError("delta must be at least 0 and less than 1")
+        if 0 < self.delta < Fraction(1, 10**15):
+            raise UsageError("delta below 1e-15 is not supported: use 0 for the pure promise")
+
+    def __str__(self) -> str:
+        return f"epsilon {show(self.epsilon)}" + (f", delta {show(self.delta)}" if self.delta else "")
+
+
+def exact(value: Amount, what: str = "the amount") -> Fraction:
+    """The rational a person meant."""
+    try:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise ValueError
+            return Fraction(repr(value))
+        return Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        raise UsageError(f"{what} must be a number such as 0.5") from None
+
+
+def show(value: Fraction) -> str:
+    """Short and readable, exact where six digits can be."""
+    return f"{float(value):.6g}"

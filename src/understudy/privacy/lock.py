@@ -1,0 +1,61 @@
+"""A lock that dies with its process: how a later run knows that an earlier one is really gone.
+
+The one place with operating-system imports, guarded: fcntl on POSIX, msvcrt on Windows.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class ProcessLock:
+    """Held from `acquire` until `release` or the end of the process, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            else:  # pragma: no cover - Windows
+                import msvcrt
+
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            os.close(handle)
+            return False
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        if self._handle is not None:
+            self._path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = None
+
+
+def on_network_file_system(path: Path) -> bool:
+    """Whether SQLite's locks cannot be trusted here (Linux tells; elsewhere we do not know and say no)."""
+    mounts = Path("/proc/mounts")
+    if not mounts.exists():
+        return False
+    remote = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "davfs"}
+    best = ("", "")
+    where = str(path.resolve())
+    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+        parts = line.split()
+        if len(parts) < 3:
+            continue
+        point = parts[1].replace("\\040", " ")
+        if (where == point or where.startswith(point.rstrip("/") + "/")) and len(point) > len(best[0]):
+            best = (point, parts[2])
+    return best[1] in remote

@@ -1,0 +1,171 @@
+"""Scores: the closed list of functions by which rows may decide a choice, each an integer with a proved sensitivity.
+
+A score looks at one attribute–parent pair (X, Π) through the exact table of counts over X and Π.
+
+    R   Σ|n·c(x,π) − c(x)c(π)| = 2n²R        Zhang et al. 2017, Theorem 5.3, tightened for a binary side
+    F   −min (n−2a)⁺ + (n−2b)⁺ = 2nF          the same, Theorem 4.5; X binary
+    I   Σ L[c(x,π)] − ΣL[c(x)] − ΣL[c(π)] + L[n], with L[c] = round(2^s·c·log2 c); 2^s·n·I up to rounding; Lemma 4.1
+
+Under add-remove neighbours n is private, so scores are on the scale of counts (nR, nF, nI), computed inside with the
+exact n. PROOF.md of PrivBayes has the lemmas; tests/unit/privacy/test_scores.py checks them by brute force.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError, did_you_mean
+from understudy.schema import Axes, Axis, Schema
+
+Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
+R_UNIT = 2**20  # add-remove: nR is rounded down to a multiple of 2^-20, which leaves the sensitivity 2 as it is
+_DIGITS = Context(prec=60)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An attribute–parent pair (X, Π); parents may be generalised."""
+
+    child: Axis
+    parents: Axes = ()
+
+    @property
+    def axes(self) -> Axes:
+        return (*self.parents, self.child)
+
+    def __str__(self) -> str:
+        return f"{self.child} | {', '.join(map(str, self.parents)) or '∅'}"
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score's value on a table of counts, and how far one row can move it."""
+
+    name: str
+    value: Callable[[Table, int, Schema], int]
+    sensitivity: Callable[[Pair, Schema], int]
+
+
+def score_named(name: str) -> Score:
+    if name not in SCORES:
+        raise UsageError(f"there is no score {name!r}. {did_you_mean(name, list(SCORES))}")
+    return SCORES[name]
+
+
+def refusal(score: str, pair: Pair, schema: Schema) -> str | None:
+    """Why this score cannot be used on this pair, or None."""
+    if score == "F" and schema.size(pair.child) > 2:
+        return f"score F needs a binary attribute and {pair.child} has {schema.size(pair.child)} values: use score R"
+    if score == "I" and schema.neighbours == "add-remove" and schema.rows_max is None:
+        return (
+            "score I has no bounded sensitivity under add-remove neighbours: "
+            "declare `rows_max` in [table], or use score R"
+        )
+    return None
+
+
+# -- R ---------------------------------------------------------------------------------------------------------
+
+
+def _r_value(table: Table, rows: int, schema: Schema) -> int:
+    from understudy.privacy.score_kernels import r_deviation
+
+    deviation = int(r_deviation(table, rows))
+    if schema.neighbours == "replace-one":
+        return deviation
+    return R_UNIT * deviation // (2 * rows) if rows else 0
+
+
+def _r_sensitivity(pair: Pair, schema: Schema) -> int:
+    if schema.neighbours == "add-remove":
+        return 2 * R_UNIT  # nR moves by at most 2n/(n+1) < 2, and rounding down both sides adds nothing to an integer
+    assert schema.rows is not None
+    n = schema.rows
+    return max(1, 4 * (n - 1)) if _binary_side(pair, schema) else 6 * n + 4
+
+
+def _binary_side(pair: Pair, schema: Schema) -> bool:
+    return schema.size(pair.child) <= 2 or schema.cells(pair.parents) <= 2
+
+
+# -- F ---------------------------------------------------------------------------------------------------------
+
+
+def _f_value(table: Table, rows: int, schema: Schema) -> int:
+    from understudy.privacy.score_kernels import f_distance
+
+    two = np.zeros((table.shape[0], 2), dtype=np.int64)
+    two[:, : table.shape[1]] = table
+    return -int(f_distance(two, rows))
+
+
+def _f_sensitivity(pair: Pair, schema: Schema) -> int:
+    return 2  # 2nF: Theorem 4.5, S(F) = 1/n; adding a row moves (n−2a)⁺ + (n−2b)⁺ by at most 2 as well
+
+
+# -- I ---------------------------------------------------------------------------------------------------------
+
+
+def _i_bits(schema: Schema) -> int:
+    """Binary digits after the point: 40, or fewer so that the largest score stays below 2^62."""
+    most = schema.rows if schema.rows is not None else schema.rows_max
+    assert most is not None
+    return min(40, 60 - math.ceil(math.log2(max(2.0, most * math.log2(most + 1)))))
+
+
+def _i_value(table: Table, rows: int, schema: Schema) -> int:
+    bits = _i_bits(schema)
+
+    def total(counts: NDArray[Any]) -> int:
+        values, times = np.unique(counts, return_counts=True)
+        return sum(_l(int(c), bits) * int(t) for c, t in zip(values, times) if c > 1)
+
+    return total(table) - total(table.sum(axis=0)) - total(table.sum(axis=1)) + _l(rows, bits)
+
+
+@lru_cache(maxsize=1_000_000)
+def _l(count: int, bits: int) -> int:
+    """round(2^bits · c · log2 c), to the nearest integer."""
+    if count < 2:
+        return 0
+    value = Decimal(count) * _log2(Decimal(count)) * (2**bits)
+    return int(value.to_integral_value(ROUND_HALF_EVEN))
+
+
+def _log2(value: Decimal) -> Decimal:
+    return _DIGITS.divide(_DIGITS.ln(value), _DIGITS.ln(Decimal(2)))
+
+
+def _i_sensitivity(pair: Pair, schema: Schema) -> int:
+    """⌈2^s·n·S(I)⌉ + 6: at most six L-terms change, each off by at most one half before and after."""
+    unit = 2 ** _i_bits(schema)
+    if schema.neighbours == "add-remove":
+        assert schema.rows_max is not None
+        most = Decimal(schema.rows_max)
+        exact = _log2(most + 1) + most * _log2(1 + 1 / most)
+    else:
+        assert schema.rows is not None
+        n = Decimal(schema.rows)
+        if n == 1:
+            exact = Decimal(0)
+        elif _binary_side(pair, schema):
+            exact = _log2(n) + (n - 1) * _log2(n / (n - 1))
+        else:
+            exact = 2 * _log2((n + 1) / 2) + (n - 1) * _log2((n + 1) / (n - 1))
+    # the 50th decimal is far beyond anything the rounding of `exact` could touch
+    return int((exact * unit + Decimal(10) ** -40).to_integral_value(ROUND_CEILING)) + 6
+
+
+SCORES = {
+    "R": Score("R", _r_value, _r_sensitivity),
+    "F": Score("F", _f_value, _f_sensitivity),
+    "I": Score("I", _i_value, _i_sensitivity),
+}

@@ -1,0 +1,170 @@
+"""The private table: all that a method ever receives. Two verbs read rows, `choose` and `measure`; both pay first.
+
+Each call goes the same way: the charge is written to the ledger and synced; the engine counts; the ledger notes that
+noise is about to be drawn; noise is drawn; the outcome is journalled; only then is it returned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.engine import CountingEngine
+from understudy.errors import TooLarge, UsageError
+from understudy.privacy.accountant import Accounting
+from understudy.privacy.measurement import Measurement, Noise
+from understudy.privacy.mechanisms import add_noise, as_integers, choice_scale, noise_of, noise_scale, noisy_choice
+from understudy.privacy.random_source import RandomSource
+from understudy.privacy.reservation import Charge, Reservation
+from understudy.privacy.scores import Pair, refusal, score_named
+from understudy.privacy.sensitivity import table_l1, table_l2_squared
+from understudy.schema import Axes, Schema
+
+MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
+_BATCH = 2_000  # tables counted at a time while scoring
+
+
+class Progress(Protocol):
+    """Told what is going on, for a progress line; never told anything private."""
+
+    def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None: ...
+
+
+def table_scale(schema: Schema, accounting: Accounting, cost: Fraction) -> float:
+    """The noise scale of one measured table at this cost: public, so `plan` can state it."""
+    return noise_scale(accounting, table_l1(schema), table_l2_squared(schema), cost)
+
+
+class PrivateTable:
+    """A table of people behind its ledger."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        engine: CountingEngine,
+        reservation: Reservation,
+        source: RandomSource,
+        progress: Progress | None = None,
+    ) -> None:
+        self.schema = schema
+        self.__engine = engine
+        self.__reservation = reservation
+        self.__source = source
+        self.__progress = progress
+        self.__scores: dict[tuple[str, Pair], int] = {}
+
+    @property
+    def accounting(self) -> Accounting:
+        return self.__reservation.accounting
+
+    @property
+    def purse(self) -> Fraction:
+        """All that this run may spend: epsilon, or rho."""
+        return self.__reservation.purse
+
+    def progress(self, phase: str, done: int, of: int) -> None:
+        if self.__progress is not None:
+            self.__progress(phase, done, of, self.purse - self.__reservation.left)
+
+    # -- the verbs -------------------------------------------------------------------------------------------
+
+    def choose(
+        self,
+        options: Sequence[Pair],
+        score: str,
+        cost: Fraction,
+        purpose: str,
+        penalty: Sequence[int] | None = None,
+    ) -> Pair:
+        """One of the options, more likely the higher its score less its public penalty (both on the score's scale)."""
+        if not options:
+            raise UsageError("there is nothing to choose from")
+        for pair in options:
+            if (reason := refusal(score, pair, self.schema)) is not None:
+                raise UsageError(reason)
+        rule = score_named(score)
+        sensitivity = self.schema.rows_per_person * max(rule.sensitivity(pair, self.schema) for pair in options)
+        scale = choice_scale(self.accounting, sensitivity, cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("choose", options, score, cost, penalty))
+        if charge.outcome is None:
+            scores = self.__score(options, score)
+            if penalty is not None:
+                scores = [s - int(p) for s, p in zip(scores, penalty, strict=True)]
+            charge.drawing()
+            index = noisy_choice(scores, self.accounting, scale, self.__source)
+            charge.journal(str(index).encode())
+            return options[index]
+        return options[int(charge.outcome)]
+
+    def measure(
+        self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
+    ) -> list[Measurement]:
+        """Noisy counts over each ask, the cost split evenly or in the shares given; the empty ask is the row count."""
+        for axes in asks:
+            if (cells := self.schema.cells(axes)) > MOST_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells cannot be measured; the limit is {MOST_CELLS:,}")
+        shares = shares or [Fraction(1, len(asks))] * len(asks)
+        if len(shares) != len(asks) or sum(shares) > 1 or min(shares) <= 0:
+            raise UsageError("shares of a measurement must be positive and add up to at most 1")
+        scales = [table_scale(self.schema, self.accounting, cost * share) for share in shares]
+        charge = self.__reservation.charge(purpose, cost, _digest("measure", asks, cost, shares))
+        noisy = self.__noisy_tables(asks, scales, charge)
+        noise: Noise = noise_of(self.accounting)
+        return [Measurement(axes, values, noise, scale) for axes, values, scale in zip(asks, noisy, scales)]
+
+    def pick(self, count: int, purpose: str) -> int:
+        """A uniform public number below `count`: reads nothing and costs nothing, but is journalled like the rest."""
+        charge = self.__reservation.charge(purpose, Fraction(0), _digest("pick", count))
+        if charge.outcome is not None:
+            return int(charge.outcome)
+        number = self.__source.below(count)
+        charge.note(str(number).encode())
+        return number
+
+    # -- inside: exact counts from here on -------------------------------------------------------------------
+
+    def __score(self, options: Sequence[Pair], score: str) -> list[int]:
+        rule = score_named(score)
+        known = self.__scores
+        fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
+        rows = self.__engine.rows()
+        for begin in range(0, len(fresh), _BATCH):
+            batch = fresh[begin : begin + _BATCH]
+            for pair, counts in zip(batch, self.__engine.marginals([pair.axes for pair in batch])):
+                width = self.schema.size(pair.child)
+                table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
+                known[score, pair] = rule.value(table, rows, self.schema)
+        return [known[score, pair] for pair in options]
+
+    def __noisy_tables(self, asks: Sequence[Axes], scales: Sequence[float], charge: Charge) -> list[NDArray[np.int64]]:
+        shapes = [self.schema.sizes(axes) for axes in asks]
+        if charge.outcome is None:
+            exact = [as_integers(counts) for counts in self.__engine.marginals(asks)]
+            charge.drawing()
+            noisy = [add_noise(values, self.accounting, scale, self.__source) for values, scale in zip(exact, scales)]
+            charge.journal(b"".join(values.astype("<i8").tobytes() for values in noisy))
+            return noisy
+        flat = np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64)
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+        return [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes)]
+
+
+def _digest(*parts: Any) -> str:
+    """What was asked, for the journal: the same question on resume has the same digest."""
+    return hashlib.sha256(json.dumps([_plain(part) for part in parts]).encode()).hexdigest()
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, Pair):
+        return [str(axis) for axis in part.axes]
+    if isinstance(part, str | int) or part is None:
+        return part
+    if isinstance(part, Iterable):
+        return [_plain(item) for item in part]
+    return str(part)

@@ -1,0 +1,199 @@
+"""Publishing: from a private table to a release. The only place that builds an engine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import SchemaError
+from understudy.methods import Method, Plan, method_named
+from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.reservation import Reservation
+from understudy.privacy.table import PrivateTable, Progress
+from understudy.release.card import Card
+from understudy.release.release import Release
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """A release and what only the custodian sees: timings, and whether an interrupted run was continued."""
+
+    release: Release
+    seconds: dict[str, float]
+    resumed: bool
+    charges: list[dict[str, Any]]
+
+
+def plan(
+    schema: Schema | str | Path,
+    *,
+    epsilon: Amount,
+    delta: Amount = 0,
+    method: str = "auto",
+    rows: int | None = None,
+    **options: Any,
+) -> Plan:
+    """What would be spent and what error to expect. Reads no row."""
+    return method_named(method, options).plan(as_schema(schema), Budget(epsilon, delta), rows)
+
+
+def publish(
+    data: Any,
+    schema: Schema | str | Path,
+    *,
+    epsilon: Amount,
+    delta: Amount = 0,
+    method: str = "auto",
+    ledger: Ledger | str | Path | None = None,
+    cap: Amount | None = None,
+    **options: Any,
+) -> Release:
+    """Publish a frame or file under (epsilon, delta) and return the release."""
+    budget = Budget(epsilon, delta)
+    return run(data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap).release
+
+
+def run(
+    data: Any,
+    schema: Schema,
+    budget: Budget,
+    method: str,
+    options: Mapping[str, Any],
+    *,
+    ledger: Ledger | str | Path | None = None,
+    cap: Amount | None = None,
+    source: RandomSource | None = None,
+    progress: Progress | None = None,
+    save: Callable[[Release], None] | None = None,
+) -> Publication:
+    """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
+    source = source or SystemSource()
+    clock = _Clock(progress)
+    chosen = method_named(method, options)
+    check_confirmed(schema)
+    chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
+    clock("read", 0, 1, Fraction(0))
+    engine, columns = _engine(data, schema)
+    request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
+    reservation = book.reserve(
+        schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
+    )
+    try:
+        table = PrivateTable(schema, engine, reservation, source, clock)
+        release = _fit(chosen, table, reservation, budget, columns, data, source.private)
+        if save is not None:
+            clock("write", 0, 1, reservation.purse)
+            save(release)
+        charges = reservation.charges()
+        reservation.finish(release.hash)
+    except BaseException as error:
+        reservation.abandon(type(error).__name__)
+        raise
+    return Publication(release, clock.stop(), reservation.resumed, charges)
+
+
+def _fit(
+    method: Method,
+    table: PrivateTable,
+    reservation: Reservation,
+    budget: Budget,
+    columns: tuple[str, ...],
+    data: Any,
+    private: bool,
+) -> Release:
+    fit = method.fit(table)
+    schema = table.schema
+    card = Card.of(
+        schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
+        reservation.account_state(), private, fit.notes,
+    )  # fmt: skip
+    like = None if isinstance(data, str | os.PathLike) else data
+    facts = {k: v for k, v in fit.facts.items() if k != "options"}
+    return Release(
+        schema, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like
+    )
+
+
+def _engine(data: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
+    from understudy.engines.coding import encode_table
+    from understudy.engines.memory import MemoryEngine
+    from understudy.engines.sources import open_source
+
+    coded = encode_table(open_source(data, schema.csv), schema)
+    return MemoryEngine(coded.columns, coded.rows, schema), coded.order
+
+
+def check_fit(data: Any, schema: Schema) -> list[dict[str, Any]]:
+    """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
+    from understudy.engines.coding import finding_sql, misfits
+    from understudy.engines.sources import open_source
+
+    found = misfits(open_source(data, schema.csv), schema)
+    return [
+        {
+            "kind": m.reason,
+            "attribute": m.attribute,
+            "message": m.message,
+            "sql": finding_sql(m.attribute, schema) if m.reason == "cells" and m.attribute else None,
+        }
+        for m in found
+    ]
+
+
+def as_schema(schema: Schema | str | Path) -> Schema:
+    return schema if isinstance(schema, Schema) else Schema.open(schema)
+
+
+def check_confirmed(schema: Schema) -> None:
+    """A draft with open points is not a schema yet."""
+    if open_points := schema.unconfirmed:
+        name, key = open_points[0]
+        more = f" ({len(open_points) - 1} more)" if len(open_points) > 1 else ""
+        raise SchemaError(
+            f"the schema still has open points: {key} of {name!r}{more}. Look at each, correct it, "
+            "and take it out of `confirm`",
+            attribute=name,
+        )
+
+
+def default_ledger(schema: Schema) -> Path:
+    """$UNDERSTUDY_LEDGER, else beside the schema, else here."""
+    named = os.environ.get("UNDERSTUDY_LEDGER")
+    if named:
+        return Path(named)
+    return (schema.path.parent if schema.path else Path()) / "understudy-ledger.db"
+
+
+class _Clock:
+    """Seconds by phase, passed on to a progress line."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._phase = ""
+        self._since = time.perf_counter()
+        self._seconds: dict[str, float] = {}
+
+    def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None:
+        if phase != self._phase:
+            self._close(phase)
+        if self._progress is not None:
+            self._progress(phase, done, of, spent)
+
+    def _close(self, phase: str) -> None:
+        now = time.perf_counter()
+        if self._phase:
+            self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase, now
+
+    def stop(self) -> dict[str, float]:
+        self._close("")
+        return {phase: round(s, 4) for phase, s in self._seconds.items()}

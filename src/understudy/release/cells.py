@@ -1,0 +1,90 @@
+"""Cells: values of typed columns as the texts of the schema's CSV dialect, safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from understudy.schema import Attribute, Booleans, Dialect, Intervals
+
+_ACTIVE = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cell_texts(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
+    """The text of each value, null where it is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    domain = attribute.domain
+    if isinstance(domain, Booleans):
+        false, true = (pa.scalar(text, pa.large_string()) for text in domain.labels)
+        return pc.if_else(column, true, false)
+    if not isinstance(domain, Intervals) or domain.kind == "integer":
+        return column.cast(pa.large_string())
+    if domain.kind == "number":
+        # the shortest text of the number: decoding rounded it to the domain's decimals wherever that stays in the bin
+        texts = column.cast(pa.large_string())
+        return texts if dialect.decimal == "." else pc.replace_substring(texts, ".", dialect.decimal)
+    return _moment_texts(column, domain)
+
+
+def _moment_texts(column: Any, domain: Intervals) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if domain.format is None:
+        texts = column.cast(pa.large_string())
+        return texts if domain.kind == "date" else pc.replace_substring(texts, " ", "T")
+    if domain.kind == "datetime" and set(re.findall("%(.)", domain.format)) <= set("YmdHMS"):
+        return pc.strftime(column, domain.format).cast(pa.large_string())
+    encoded = column.dictionary_encode()
+    numbers = encoded.dictionary.cast("int32" if domain.kind == "date" else "int64").to_pylist()
+    return pa.array([domain.show(number) for number in numbers], pa.large_string()).take(encoded.indices)
+
+
+def csv_cells(column: Any, attribute: Attribute, dialect: Dialect, *, alone: bool = False) -> Any:
+    """The cells as they stand in the file: neutralised, quoted, missing ones as the schema writes them.
+
+    `alone` is for a table of one column, where an empty cell would be a blank line.
+    """
+    import pyarrow as pa
+
+    texts = cell_texts(column, attribute, dialect)
+    if _needs_care(attribute, dialect):
+        encoded = texts.dictionary_encode()
+        careful = [written(text, dialect, alone=alone) for text in encoded.dictionary.to_pylist()]
+        texts = pa.array(careful, pa.large_string()).take(encoded.indices)
+    return texts.fill_null(written(attribute.missing_text, dialect, alone=alone))
+
+
+def written(text: str, dialect: Dialect, *, alone: bool = False) -> str:
+    """One text as a cell: a spreadsheet must not run it, and a parser must read it back."""
+    return quoted(neutral(text, dialect.decimal), dialect.delimiter, alone=alone)
+
+
+def neutral(text: str, decimal: str = ".") -> str:
+    """A text that a spreadsheet would take for a formula gets a leading '; numbers are harmless."""
+    if not text.startswith(_ACTIVE) or _is_number(text, decimal):
+        return text
+    return f"'{text}"
+
+
+def quoted(text: str, delimiter: str, *, alone: bool = False) -> str:
+    """In quotes where the text would otherwise break the record."""
+    if any(mark in text for mark in (delimiter, '"', "\n", "\r")) or (alone and not text):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _needs_care(attribute: Attribute, dialect: Dialect) -> bool:
+    """Whether some text of this attribute could need a quote or a ': numbers and plain dates never do."""
+    domain = attribute.domain
+    if not isinstance(domain, Intervals):
+        return attribute.kind != "id"
+    form = domain.format
+    return form is not None and (form.startswith(_ACTIVE) or quoted(form, dialect.delimiter) != form)
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    point = re.escape(decimal)
+    return re.fullmatch(rf"[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?", text) is not None

@@ -1,0 +1,172 @@
+"""The release: what leaves the building. A model, its noisy measurements, the schema and the privacy card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
+from understudy.models.model import Evidence, Model, Rows
+from understudy.models.parts import model_from_parts, model_parts
+from understudy.privacy.entries import Head
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.random_source import SystemSource, seeded_generator
+from understudy.release.card import card_text
+from understudy.release.storage import content_hash, pack, read_release, write_release
+from understudy.schema import Axis, Schema
+from understudy.schema.files import schema_from_dict
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Safe to give away. Sampling and saving are post-processing: they cost nothing."""
+
+    schema: Schema
+    model: Model
+    measurements: tuple[Measurement, ...]
+    rows: int
+    columns: tuple[str, ...]  # in the order of the original file
+    facts: dict[str, Any]
+    card: dict[str, Any]
+    head: Head
+    like: Any = field(default=None, repr=False)  # the caller's kind of frame; not saved
+
+    # -- sampling --------------------------------------------------------------------------------------------
+
+    def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
+        """Synthetic rows as the caller's kind of frame (pandas where nothing else is known)."""
+        from understudy.release.frames import to_frame
+        from understudy.release.writing import decode_rows
+
+        generator = self.generator(seed)
+        codes = self.sample_codes(rows, given, generator)
+        return to_frame(decode_rows(codes, self.schema, self.columns, generator), self.like)
+
+    def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
+        """Synthetic rows still in codes."""
+        count = self.rows if rows is None else rows
+        if count < 0 or count > 2**40:
+            raise UsageError("the number of rows to sample must be 0 or more")
+        model = self.model.condition(self.evidence(given)) if given else self.model
+        return model.sample(count, generator)
+
+    def write(
+        self, path: str | Path, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None
+    ) -> None:
+        """Synthetic rows to a CSV or Parquet file in the original's dialect, decoded a chunk at a time."""
+        from understudy.release.writing import write_rows
+
+        generator = self.generator(seed)
+        write_rows(self.sample_codes(rows, given, generator), path, self.schema, self.columns, generator)
+
+    def generator(self, seed: int | None = None) -> np.random.Generator:
+        return SystemSource().generator() if seed is None else seeded_generator(seed)
+
+    def evidence(self, given: Mapping[str, Any]) -> Evidence:
+        """Codes for `{"sex": "Female"}`: a value, a label of a bin, or the name of a taxonomy group."""
+        return {name: self._allowed(name, value) for name, value in given.items()}
+
+    def _allowed(self, name: str, value: Any) -> list[int]:
+        attribute = self.schema[name]
+        if not attribute.modelled:
+            raise UsageError(f"{name} is not part of the model (kind {attribute.kind})", attribute=name)
+        text = str(value)
+        if isinstance(value, bool | np.bool_):
+            return [int(value)]
+        for level in range(attribute.levels):
+            axis = Axis(name, level)
+            labels = attribute.view_labels(axis)
+            if text in labels:
+                return [int(c) for c in np.flatnonzero(attribute.view_map(axis) == labels.index(text))]
+        code = int(attribute.encode([text])[0]) if attribute.other is None else -1
+        if code < 0:
+            raise UsageError(
+                f"{name} has no value {text!r}. {did_you_mean(text, list(attribute.labels))}", attribute=name
+            )
+        return [code]
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def members(self) -> dict[str, bytes]:
+        """The hashed content of the release file."""
+        model, arrays = model_parts(self.model)
+        listed = []
+        for i, m in enumerate(self.measurements):
+            arrays[f"measurement-{i}"] = m.values
+            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise, "scale": m.scale})
+        documents = {
+            "schema": self.schema.as_json(),
+            "card": self.card,
+            "model": {"rows": self.rows, "columns": list(self.columns), "facts": self.facts, "model": model},
+            "measurements": {"measurements": listed},
+        }
+        return pack(documents, arrays)
+
+    @property
+    def hash(self) -> str:
+        return content_hash(self.members)
+
+    def save(self, path: str | Path) -> None:
+        write_release(Path(path), self.members, {"seq": self.head.seq, "hash": self.head.hash})
+
+    @staticmethod
+    def open(path: str | Path) -> Release:
+        """Read a release file; anything odd about it is a ReleaseError."""
+        documents, arrays, ledger, _ = read_release(Path(path))
+        try:
+            schema = schema_from_dict(documents["schema"])
+            body = documents["model"]
+            return Release(
+                schema,
+                model_from_parts(body["model"], arrays, schema),
+                tuple(
+                    _measurement(m, arrays[f"measurement-{i}"], schema)
+                    for i, m in enumerate(documents["measurements"]["measurements"])
+                ),
+                int(body["rows"]),
+                tuple(str(c) for c in body["columns"]),
+                dict(body["facts"]),
+                documents["card"],
+                Head(int(ledger["seq"]), str(ledger["hash"])),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, SchemaError, UsageError):
+            raise ReleaseError(
+                f"{Path(path).name!r} is damaged: a part is missing or does not fit the others"
+            ) from None
+
+    # -- showing ---------------------------------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """One page: what was published, the network, and the card."""
+        lines = [f"{self.schema.name}: {self.rows:,} rows, {len(self.schema.modelled)} attributes modelled", ""]
+        network = self.facts.get("network", [])
+        if network:
+            width = max(len(p["attribute"]) for p in network)
+            lines += ["Network"] + [
+                f"  {p['attribute']:<{width}}  {'← ' + ', '.join(p['parents']) if p['parents'] else ''}".rstrip()
+                for p in network
+            ]
+            lines.append("")
+        return "\n".join([*lines, card_text(self.card)])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(self.summary())}</pre>"
+
+
+def _measurement(document: dict[str, Any], values: Any, schema: Schema) -> Measurement:
+    axes = tuple(Axis.from_json(a) for a in document["axes"])
+    if (
+        values.shape != schema.sizes(axes)
+        or values.dtype != np.int64
+        or document["noise"] not in ("laplace", "gaussian")
+    ):
+        raise ValueError
+    return Measurement(axes, values, document["noise"], float(document["scale"]))

@@ -1,0 +1,212 @@
+"""Writing: coded rows become a typed table again, and the table a file in the schema's dialect, whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import gzip
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UnderstudyError, UsageError
+from understudy.models.model import Rows
+from understudy.release.cells import csv_cells, quoted
+from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+
+CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
+
+
+# -- codes to values -----------------------------------------------------------------------------------------
+
+
+def decode_rows(
+    rows: Rows, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator, first: int = 1
+) -> Any:
+    """A pyarrow.Table of the coded rows: typed columns in `order` (or the schema's), missing as null.
+
+    Ids are fresh numbers from `first`; dropped columns are left out.
+    """
+    import pyarrow as pa
+
+    count = len(next(iter(rows.values())))
+    attributes = [schema[name] for name in order] if order is not None else schema.attributes
+    columns = {
+        a.name: _values(a, rows[a.name], generator) if a.modelled else pa.array(np.arange(first, first + count))
+        for a in attributes
+        if a.kind != "drop"
+    }
+    return pa.table(columns)
+
+
+def decode_chunks(
+    rows: Rows, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
+) -> Iterator[Any]:
+    """The same a chunk at a time; at least one table, even without rows."""
+    count = len(next(iter(rows.values())))
+    step = max(1, CHUNK_CELLS // len(schema.attributes))
+    for start in range(0, max(count, 1), step):
+        chunk = {name: codes[start : start + step] for name, codes in rows.items()}
+        yield decode_rows(chunk, schema, order, generator, first=start + 1)
+
+
+def _values(attribute: Attribute, codes: NDArray[Any], generator: np.random.Generator) -> Any:
+    import pyarrow as pa
+
+    domain = attribute.domain
+    if isinstance(domain, Categories):
+        absent = codes == attribute.missing_code if attribute.has_missing else None
+        return pa.array(domain.values, pa.string()).take(pa.array(codes.astype(np.int32), mask=absent))
+    values, absent = attribute.decode(codes, generator)
+    if isinstance(domain, Booleans):
+        return pa.array(values, pa.bool_(), mask=absent)
+    assert isinstance(domain, Intervals)
+    if domain.kind == "date":
+        return pa.array(values.astype(np.int32), mask=absent).cast(pa.date32())
+    if domain.kind == "datetime":
+        return pa.array(values, mask=absent).cast(pa.timestamp("s"))
+    return pa.array(values, mask=absent)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def check_output(path: str | Path) -> Literal["csv", "parquet"]:
+    """What kind of file this name asks for; refuses, before any work, what could not be written."""
+    path = Path(path)
+    name = path.name.lower()
+    if not name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")):
+        raise UsageError(f"{path.name!r}: output is written to .csv, .tsv (or these with .gz) or .parquet")
+    if path.is_dir():
+        raise UsageError(f"{path.name!r} is a folder: name the file to write")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"the folder of {str(path)!r} does not exist: create it first")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise UsageError(f"the folder of {str(path)!r} may not be written to: choose another")
+    return "parquet" if name.endswith(".parquet") else "csv"
+
+
+def write_rows(
+    rows: Rows, path: str | Path, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
+) -> None:
+    """Decode and write coded rows a chunk at a time."""
+    write_table(decode_chunks(rows, schema, order, generator), path, schema)
+
+
+def write_table(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
+    """Write a table, or tables that follow each other, in the format the file's name asks for."""
+    write = write_parquet if check_output(path) == "parquet" else write_csv
+    write(tables, path, schema, order)
+
+
+def write_parquet(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
+    from pyarrow import parquet
+
+    chunks = _ordered(tables, order)
+    head = next(chunks)
+    with replacing(Path(path)) as file, parquet.ParquetWriter(file, head.schema) as writer:
+        writer.write_table(head)
+        for table in chunks:
+            writer.write_table(table)
+
+
+def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
+    path = Path(path)
+    dialect = _dialect(path, schema.csv)
+    with replacing(path) as file, _compressed(file, path) as sink:
+        encode = _encoder(dialect.encoding)
+        header = True
+        for table in _ordered(tables, order):
+            if header:
+                names = (quoted(name, dialect.delimiter) for name in table.column_names)
+                sink.write(encode((dialect.delimiter.join(names) + "\n").encode()))
+                header = False
+            for batch in table.to_batches(max_chunksize=max(1, CHUNK_CELLS // table.num_columns)):
+                sink.write(encode(_records(batch, schema, dialect)))
+
+
+def _records(batch: Any, schema: Schema, dialect: Dialect) -> Any:
+    """The records of a batch as UTF-8: Arrow joins the columns' texts, and its buffer is the file's text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    alone = batch.num_columns == 1
+    cells = [csv_cells(batch.column(name), schema[name], dialect, alone=alone) for name in batch.schema.names]
+    end = pa.scalar("\n", pa.large_string())
+    cells[-1] = pc.binary_join_element_wise(cells[-1], pa.scalar("", pa.large_string()), end)
+    lines = cells[0] if alone else pc.binary_join_element_wise(*cells, pa.scalar(dialect.delimiter, pa.large_string()))
+    if not len(lines):
+        return b""
+    _, ends, text = lines.buffers()
+    return memoryview(text)[: np.frombuffer(ends, np.int64)[len(lines)]]
+
+
+def _encoder(encoding: str) -> Any:
+    if codecs.lookup(encoding).name == "utf-8":
+        return lambda text: text
+    encoder = codecs.getincrementalencoder(encoding)()
+
+    def encode(text: Any) -> bytes:
+        try:
+            return encoder.encode(str(text, "utf-8"))
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"a declared value or name has a character that the encoding {encoding!r} lacks: "
+                'declare encoding = "utf-8" in [table.csv], or write .parquet'
+            ) from None
+
+    return encode
+
+
+def _ordered(tables: Any, order: Sequence[str] | None) -> Iterator[Any]:
+    chunks: Iterable[Any] = [tables] if hasattr(tables, "column_names") else tables
+    for table in chunks:
+        yield table if order is None else table.select([name for name in order if name in table.column_names])
+
+
+def _dialect(path: Path, dialect: Dialect) -> Dialect:
+    tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
+    return Dialect("\t", dialect.encoding, dialect.decimal) if tabs else dialect
+
+
+@contextmanager
+def _compressed(file: BinaryIO, path: Path) -> Iterator[Any]:
+    if path.suffix.lower() != ".gz":
+        yield file
+        return
+    # neither the time nor the temporary name goes into the file
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=4, mtime=0) as packed:
+        yield packed
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path` once it is complete and on disk; a failure leaves `path` as it was."""
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise UnderstudyError(f"cannot write {path.name!r}: {error.strerror or 'the disk refused'}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,190 @@
+"""An attribute: a named column, its domain, its taxonomy, and what to do with missing and undeclared cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError
+from understudy.schema.axis import Axis
+from understudy.schema.domain import UNFIT, Codes, Domain, Dropped, Floats, Identifier, Intervals, Kind
+from understudy.schema.taxonomy import Taxonomy, taxonomy_of
+
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of the table. A missing value is one more value of the domain, coded last."""
+
+    name: str
+    domain: Domain
+    taxonomy: Taxonomy | None = None
+    missing: tuple[str, ...] = ()
+    other: str | None = None
+    provenance: str = "declared"
+    confirm: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise SchemaError("an attribute needs a name")
+        if isinstance(self.domain, Identifier | Dropped):
+            return
+        if self.taxonomy is None:
+            object.__setattr__(self, "taxonomy", taxonomy_of(self.domain))
+        self._check_missing()
+        if self.other is not None and not self._sends_to_missing and self._declared([self.other])[0] == UNFIT:
+            raise SchemaError(f'`other` of {self.name!r} is not a declared value nor "missing"', attribute=self.name)
+
+    def _check_missing(self) -> None:
+        """A missing code that is also a value would turn that value into "missing" when the output is read again."""
+        for text in self.missing:
+            if self._is_value(text):
+                raise SchemaError(
+                    f"the missing code {text!r} of {self.name!r} is also one of its values; "
+                    "take it out of `missing`, or out of the values or the range",
+                    attribute=self.name,
+                )
+        if self.has_missing and MISSING in self._texts:
+            raise SchemaError(
+                f'{self.name!r} has a value "missing" and missing codes too; list "missing" among '
+                "the codes in `missing` instead",
+                attribute=self.name,
+            )
+
+    def _is_value(self, text: str) -> bool:
+        if isinstance(self.domain, Intervals):
+            return self.domain.edges[0] <= self.domain.parse(text) <= self.domain.edges[-1]
+        return bool(self._declared([text])[0] != UNFIT)
+
+    @property
+    def kind(self) -> Kind:
+        return self.domain.kind
+
+    @property
+    def modelled(self) -> bool:
+        """Whether the attribute takes part in the model (ids and dropped columns do not)."""
+        return not isinstance(self.domain, Identifier | Dropped)
+
+    @property
+    def _sends_to_missing(self) -> bool:
+        return self.other == MISSING and MISSING not in self._texts
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset() if isinstance(self.domain, Identifier | Dropped) else frozenset(self.domain.labels)
+
+    @cached_property
+    def has_missing(self) -> bool:
+        return bool(self.missing) or self._sends_to_missing
+
+    @cached_property
+    def size(self) -> int:
+        """How many codes there are, "missing" included."""
+        if isinstance(self.domain, Identifier | Dropped):
+            return 0
+        return self.domain.size + self.has_missing
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A public name for each code."""
+        if isinstance(self.domain, Identifier | Dropped):
+            return ()
+        return self.domain.labels + ((MISSING,) if self.has_missing else ())
+
+    @property
+    def missing_code(self) -> int:
+        """The code of "missing", or UNFIT where the attribute has none."""
+        return self.size - 1 if self.has_missing else UNFIT
+
+    @property
+    def missing_text(self) -> str:
+        """What a missing cell looks like on output."""
+        return self.missing[0] if self.missing else ""
+
+    @property
+    def levels(self) -> int:
+        """How many views there are: the attribute itself and its taxonomy levels."""
+        return 1 + (len(self.taxonomy.levels) if self.taxonomy else 0)
+
+    @property
+    def bits(self) -> int:
+        """How many binary digits code this attribute."""
+        return max(1, (self.size - 1).bit_length())
+
+    # -- views -----------------------------------------------------------------------------------------------
+
+    def view_size(self, axis: Axis) -> int:
+        if axis.bit >= 0:
+            return 2
+        if axis.level == 0:
+            return self.size
+        assert self.taxonomy is not None
+        return len(self.taxonomy.levels[axis.level - 1].labels) + self.has_missing
+
+    def view_labels(self, axis: Axis) -> tuple[str, ...]:
+        if axis.bit >= 0:
+            return ("0", "1")
+        if axis.level == 0:
+            return self.labels
+        assert self.taxonomy is not None
+        return self.taxonomy.levels[axis.level - 1].labels + ((MISSING,) if self.has_missing else ())
+
+    def view_map(self, axis: Axis) -> NDArray[np.int32]:
+        """The view's code for each code of the attribute: the public function that generalises a row."""
+        codes = np.arange(self.size, dtype=np.int32)
+        if axis.bit >= 0:
+            shown = codes ^ (codes >> 1) if axis.gray else codes
+            return (shown >> (self.bits - 1 - axis.bit)) & 1
+        if axis.level == 0:
+            return codes
+        assert self.taxonomy is not None
+        level = self.taxonomy.levels[axis.level - 1]
+        tail = (len(level.labels),) if self.has_missing else ()
+        return np.asarray(level.group + tail, dtype=np.int32)
+
+    # -- cells -----------------------------------------------------------------------------------------------
+
+    def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
+        """The code of each cell of text; UNFIT where no rule of the schema covers it."""
+        codes = self._declared(texts, decimal)
+        return self._settle(codes, np.fromiter((t in self.missing for t in texts), dtype=bool, count=len(texts)))
+
+    def encode_numbers(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
+        """The same for a typed numeric column; `absent` marks nulls, which are empty cells."""
+        assert isinstance(self.domain, Intervals)
+        is_missing = np.isin(values, self._missing_numbers) & ~absent
+        return self._settle(self.domain.encode_numbers(values), is_missing | (absent & ("" in self.missing)))
+
+    @cached_property
+    def _missing_numbers(self) -> Floats:
+        """Missing codes that are numbers (999): in a typed column they come as numbers, not as text."""
+        assert isinstance(self.domain, Intervals)
+        codes = np.asarray([self.domain.parse(text) for text in self.missing], dtype=np.float64)
+        return codes[~np.isnan(codes)]
+
+    def _declared(self, texts: Sequence[str], decimal: str = ".") -> Codes:
+        if isinstance(self.domain, Intervals):
+            return self.domain.encode(texts, decimal)
+        assert not isinstance(self.domain, Identifier | Dropped)
+        return self.domain.encode(texts)
+
+    def _settle(self, codes: Codes, is_missing: NDArray[np.bool_]) -> Codes:
+        """Missing cells first, then `other` for what is left undeclared."""
+        if is_missing.any():
+            codes[is_missing] = self.missing_code
+        if self.other is not None:
+            codes[codes == UNFIT] = self.missing_code if self._sends_to_missing else self._declared([self.other])[0]
+        return codes
+
+    def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """A value for each code, and which of them are missing (their values are to be ignored)."""
+        assert not isinstance(self.domain, Identifier | Dropped)
+        codes = codes.astype(np.int32)
+        absent = codes == self.missing_code if self.has_missing else np.zeros(len(codes), dtype=bool)
+        return self.domain.decode(np.where(absent, 0, codes).astype(np.int32), generator), absent

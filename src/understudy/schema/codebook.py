@@ -1,0 +1,279 @@
+"""A codebook: a public CSV that describes a table's attributes, written by people, read forgivingly.
+
+The first line names the columns, in any order and case; `,` `;` or tab; UTF-8 or cp1252. Two kinds of rows mix:
+
+- a row for an attribute: `attribute, kind, values, low, high, bins, edges, points, missing, other, format, true, false,
+  label, taxonomy`, as in schema.toml. Lists are written `a|b|c`; `range` may hold `0..120` instead of low and high;
+  `missing` is a list of codes, where `(empty)` or `true` means an empty cell; `taxonomy` is `Group: a|b; Group: c`;
+  a format may be written `DD.MM.YYYY`.
+- a row for a value: `attribute, value, group, group2, …`, the finest group first. A mark in `missing` (x, yes) makes
+  the value a missing code.
+
+A row whose attribute is `[table]` sets something of the table: its next filled cell is the key (name, account, rows,
+rows_max, neighbours, rows_per_person, delimiter, encoding, decimal), the one after that the setting.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import SchemaError, did_you_mean
+from understudy.schema.domain import Kind
+from understudy.schema.facts import Facts, Source
+
+TABLE_KEYS = (
+    "name",
+    "account",
+    "rows",
+    "rows_max",
+    "neighbours",
+    "rows_per_person",
+    "delimiter",
+    "encoding",
+    "decimal",
+)
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "attribute": ("attribute", "variable", "column", "field", "name", "merkmal", "spalte"),
+    "kind": ("kind", "type", "typ", "art"),
+    "values": ("values", "categories", "levels", "allowed", "werte"),
+    "value": ("value", "code", "wert"),
+    "range": ("range", "wertebereich"),
+    "low": ("low", "min", "minimum", "from", "von"),
+    "high": ("high", "max", "maximum", "to", "bis"),
+    "bins": ("bins",),
+    "edges": ("edges",),
+    "points": ("points",),
+    "missing": ("missing", "na", "fehlend"),
+    "other": ("other",),
+    "format": ("format",),
+    "true": ("true", "yes"),
+    "false": ("false", "no"),
+    "label": ("label", "description", "text", "meaning", "bezeichnung", "beschreibung"),
+    "taxonomy": ("taxonomy", "groups"),
+}
+_KINDS: dict[Kind, tuple[str, ...]] = {
+    "integer": ("integer", "int", "whole", "count"),
+    "number": ("number", "float", "double", "decimal", "numeric", "real"),
+    "category": ("category", "categorical", "nominal", "ordinal", "enum", "factor", "string", "code"),
+    "boolean": ("boolean", "bool", "logical", "binary", "yes/no"),
+    "date": ("date",),
+    "datetime": ("datetime", "timestamp"),
+    "id": ("id", "identifier", "key"),
+    "drop": ("drop", "ignore", "skip", "free text"),
+}
+_MARKS = ("x", "yes", "y", "ja", "j", "true", "1")
+_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
+
+
+@dataclass
+class _Entry:
+    """What the rows about one attribute have said so far."""
+
+    cells: dict[str, str] = field(default_factory=dict)
+    values: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def read_codebook(path: Path) -> Source:
+    records = _records(path)
+    heads = [head.strip() for head in next(records, [])]
+    columns = [_column(head.casefold()) for head in heads]
+    if "attribute" not in columns:
+        raise SchemaError(f"the codebook {path.name!r} needs a column `attribute`; see the guide for its other columns")
+    entries: dict[str, _Entry] = {}
+    table: dict[str, str] = {}
+    for line, row in enumerate(records, 2):
+        cells = {column: cell for column, cell in zip(columns, row) if column is not None and cell.strip()}
+        name = cells.pop("attribute", "").strip()
+        if name == "[table]":
+            _set(table, [cell for column, cell in zip(columns, row) if column != "attribute" and cell.strip()], line)
+        elif name:
+            _add(entries.setdefault(name, _Entry()), cells, f"row {line} of the codebook, {name!r}")
+    unknown = [head for head, column in zip(heads, columns) if column is None and head]
+    remarks = (f"columns of the codebook that are not used: {', '.join(unknown)}",) if unknown else ()
+    return Source({name: _facts(name, entry) for name, entry in entries.items()}, table, remarks)
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    text = read_text(path)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0]))
+
+
+def read_text(path: Path) -> str:
+    """The text of a public document, UTF-8 or else cp1252."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise SchemaError(f"cannot read {path.name!r}: {error.strerror}") from None
+    return decode(raw)[0]
+
+
+def decode(raw: bytes) -> tuple[str, str]:
+    """Text and the encoding it turned out to have."""
+    try:
+        return raw.decode("utf-8-sig"), "utf-8"
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace"), "cp1252"
+
+
+def delimiter_of(head: str) -> str:
+    """The delimiter that cuts the header line into the most names."""
+    return max(",;\t|", key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+
+
+def _column(head: str) -> str | None:
+    if re.fullmatch(r"(group|gruppe)\s*_?\d*", head):
+        return "group" + (re.sub(r"\D", "", head) or "1")
+    return next((column for column, names in _COLUMNS.items() if head in names), None)
+
+
+def _set(table: dict[str, str], cells: list[str], line: int) -> None:
+    if len(cells) < 2:
+        raise SchemaError(f"row {line} of the codebook: a [table] row needs a key and a setting")
+    key = cells[0].strip().casefold()
+    if key not in TABLE_KEYS:
+        raise SchemaError(f"row {line} of the codebook: [table] has no key {key!r}. {did_you_mean(key, [*TABLE_KEYS])}")
+    setting = cells[1].strip() or cells[1]
+    table[key] = _DELIMITERS.get(setting, setting) if key == "delimiter" else setting
+
+
+def _add(entry: _Entry, cells: dict[str, str], where: str) -> None:
+    value = cells.pop("value", None)
+    groups = {int(column[5:]): cells.pop(column).strip() for column in [*cells] if column.startswith("group")}
+    if value is None:
+        if entry.cells:
+            raise SchemaError(f"{where}: this attribute has a row already")
+        entry.cells |= {column: cell.strip() for column, cell in cells.items()}
+    elif cells.get("missing", "").strip().casefold() in _MARKS:
+        entry.missing.append(value)
+    else:
+        entry.values.append((value, tuple(groups[i] for i in sorted(groups, reverse=True))))
+
+
+def _facts(name: str, entry: _Entry) -> Facts:
+    cells = entry.cells
+    groups = tree_of(entry.values) or _flat_tree(cells.get("taxonomy"), name)
+    listed = tuple(dict.fromkeys(value for value, _ in entry.values)) or items(cells.get("values"))
+    values = listed or (tuple(v for below in groups.values() for v in below) if groups else None)
+    low, high = _ends(cells, name)
+    missing = (*(_missing(cells.get("missing")) or ()), *entry.missing)
+    facts = Facts(
+        kind=_kind(cells.get("kind"), name),
+        values=tuple(value for value in values if value not in missing) if values else None,
+        groups=groups,
+        low=low,
+        high=high,
+        bins=_bins(cells.get("bins"), name),
+        edges=items(cells.get("edges")),
+        points=items(cells.get("points")),
+        missing=missing or None,
+        other=cells.get("other"),
+        format=strptime_format(cells["format"]) if "format" in cells else None,
+        true=items(cells.get("true")),
+        false=items(cells.get("false")),
+        label=cells.get("label"),
+    )
+    return facts.with_kind()
+
+
+def items(cell: str | None) -> tuple[str, ...] | None:
+    """`a | b | c` as a tuple."""
+    found = tuple(item.strip() for item in (cell or "").split("|") if item.strip())
+    return found or None
+
+
+def _missing(cell: str | None) -> tuple[str, ...] | None:
+    if cell is None or cell.casefold() in ("false", "no", "none", "-"):
+        return None
+    if cell.casefold() in ("true", "yes"):
+        return ("",)
+    return tuple(dict.fromkeys("" if item.strip() in ("", "(empty)") else item.strip() for item in cell.split("|")))
+
+
+def _kind(cell: str | None, name: str) -> Kind | None:
+    if cell is None:
+        return None
+    for kind, names in _KINDS.items():
+        if cell.casefold() in names:
+            return kind
+    near = did_you_mean(cell.casefold(), [word for names in _KINDS.values() for word in names])
+    raise SchemaError(f"the codebook gives {name!r} the kind {cell!r}; known are {', '.join(_KINDS)}. {near}".strip())
+
+
+def _ends(cells: Mapping[str, str], name: str) -> tuple[str | None, str | None]:
+    if "range" not in cells:
+        return cells.get("low"), cells.get("high")
+    span = cells["range"].strip("[]() ")
+    for mark in (r"\.\.+", r"\|", r";", r"\s(?:to|bis|–|-)\s", r",\s", r"(?<=\d)[-–](?=\d+$)"):
+        ends = re.split(mark, span)
+        if len(ends) == 2:
+            return ends[0].strip(), ends[1].strip()
+    raise SchemaError(f"the codebook's range of {name!r} is not understood; write it 0..120")
+
+
+def _bins(cell: str | None, name: str) -> int | None:
+    if cell is None:
+        return None
+    if not cell.isdecimal():
+        raise SchemaError(f"the codebook's bins of {name!r} must be a whole number")
+    return int(cell)
+
+
+def tree_of(values: list[tuple[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
+    """Nested groups from each value's path, coarsest group first."""
+    tree: dict[str, Any] = {}
+    for value, path in values:
+        if path:
+            _graft(tree, path, value)
+    return tree or None
+
+
+def _graft(tree: dict[str, Any], path: tuple[str, ...], value: str) -> None:
+    head, *rest = path
+    below = tree.get(head)
+    if rest:
+        if not isinstance(below, dict):  # values directly in a group that now gets groups become groups of themselves
+            below = tree[head] = {single: [single] for single in below or []}
+        _graft(below, tuple(rest), value)
+    elif isinstance(below, dict):
+        below.setdefault(value, []).append(value)
+    else:
+        tree.setdefault(head, []).append(value)
+
+
+def _flat_tree(cell: str | None, name: str) -> Mapping[str, Any] | None:
+    if cell is None:
+        return None
+    tree: dict[str, Any] = {}
+    for part in filter(str.strip, cell.split(";")):
+        group, mark, members = part.partition(":")
+        if not mark or items(members) is None:
+            raise SchemaError(f"the codebook's taxonomy of {name!r} is not understood; write it Group: a|b; Group: c")
+        tree[group.strip()] = list(items(members) or ())
+    return tree
+
+
+def strptime_format(text: str) -> str:
+    """`DD.MM.YYYY hh:mm` (or its German letters) in Python's signs."""
+    if "%" in text:
+        return text
+    signs = {"y": "%Y", "j": "%Y", "d": "%d", "t": "%d", "h": "%H", "s": "%S"}
+    out, hours = "", False
+    for found in re.finditer(r"([A-Za-z])\1*|[^A-Za-z]", text):
+        run, sign = found.group(), (found.group(1) or "").casefold()
+        if run in ("T", "t"):  # the letter between date and time
+            out += run
+        elif sign == "m":
+            out += "%M" if hours else "%m"
+        elif sign in ("y", "j") and len(run) == 2:
+            out += "%y"
+        else:
+            out += signs.get(sign, run)
+        hours |= sign == "h"
+    return out

@@ -1,0 +1,342 @@
+"""A domain: the values an attribute may take, coded 0 … size−1, and how a cell of text becomes a code and back.
+
+Everything here is public. No function of this file has ever seen which codes occur in the rows.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError
+from understudy.schema.moment import date_of, datetime_of, parse_moment
+
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Kind = Literal["integer", "number", "category", "boolean", "date", "datetime", "id", "drop"]
+UNFIT = -1  # the code of a cell that no rule of the schema covers
+MOST_CODES = 65_535  # two bytes a value, one code kept for "missing"
+MOST_WHOLE = 2**53  # whole numbers beyond this are not all floats, so a bin could not tell them apart
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_INTEGER = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
+_TRUE = ("true", "True", "TRUE", "1")
+_FALSE = ("false", "False", "FALSE", "0")
+_FORMAT_PROBES = 500  # cells on which a date format is tried out
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A closed list of texts, compared as text."""
+
+    values: tuple[str, ...]
+    kind: ClassVar[Kind] = "category"
+    ordered: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise SchemaError("a category needs at least one value")
+        if len(set(self.values)) != len(self.values):
+            raise SchemaError("a category lists the same value twice")
+        _check_size(len(self.values))
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.values
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        codes = {value: code for code, value in enumerate(self.values)}
+        return np.fromiter((codes.get(text, UNFIT) for text in texts), dtype=np.int32, count=len(texts))
+
+    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
+        return np.asarray(self.values, dtype=object)[codes]
+
+
+@dataclass(frozen=True)
+class Booleans:
+    """Two values, each with the texts that stand for it; the first text of each is written on output."""
+
+    true: tuple[str, ...] = _TRUE
+    false: tuple[str, ...] = _FALSE
+    kind: ClassVar[Kind] = "boolean"
+    ordered: ClassVar[bool] = False
+    size: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if not self.true or not self.false or set(self.true) & set(self.false):
+            raise SchemaError("a boolean needs texts for true and for false, with none in both")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.false[0], self.true[0])
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        codes = dict.fromkeys(self.false, 0) | dict.fromkeys(self.true, 1)
+        return np.fromiter((codes.get(text, UNFIT) for text in texts), dtype=np.int32, count=len(texts))
+
+    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
+        return codes.astype(bool)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """An ordered domain cut into bins [e_i, e_i+1), the last one closed, and declared points with a cell of their own.
+
+    Numbers are themselves, dates are days and datetimes seconds since 1970. Values outside the edges are clamped.
+    """
+
+    kind: Kind
+    edges: tuple[float, ...]
+    points: tuple[float, ...] = ()
+    format: str | None = None
+    ordered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if len(self.edges) < 2 or any(b <= a for a, b in zip(self.edges, self.edges[1:])):
+            raise SchemaError("bin edges must be at least two and increase")
+        if not all(math.isfinite(e) for e in self.edges + self.points):
+            raise SchemaError("edges and points must be finite")
+        if len(set(self.points)) != len(self.points):
+            raise SchemaError("a point is declared twice")
+        if any(not self.edges[0] <= p <= self.edges[-1] for p in self.points):
+            raise SchemaError("a point lies outside the range")
+        _check_size(len(self.edges) - 1 + len(self.points))
+        if self.integral:
+            self._check_whole()
+        if bare := self._bare_bins:
+            low, high = self.edges[bare[0]], self.edges[bare[0] + 1]
+            raise SchemaError(
+                f"the bin from {self._show_edge(low)} to {self._show_edge(high)} holds no value of its own; use fewer "
+                "bins, leave `bins` out for one cell a value, or take a point out that fills its bin"
+            )
+        if self.format is not None:
+            self._check_format(self.format)
+
+    def _check_whole(self) -> None:
+        if any(p != math.floor(p) for p in self.points):
+            raise SchemaError(f"a point of kind {self.kind!r} must be a whole number")
+        if max(abs(self.edges[0]), abs(self.edges[-1])) > MOST_WHOLE:
+            raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
+
+    @cached_property
+    def _bare_bins(self) -> list[int]:
+        """Bins that hold nothing but declared points: no value would decode to them."""
+        if self.integral:
+            return [int(i) for i in np.flatnonzero(self._whole[2] <= 0)]
+        inner = np.asarray([self._inner(i) for i in range(self.bins)])
+        return [int(i) for i in np.flatnonzero(self.encode_numbers(inner) != self.bin_codes)]
+
+    def _check_format(self, format: str) -> None:
+        """A cell's text must say which bin it is in: `%d.%m.%y` cannot tell 1924 from 2024."""
+        codes = sorted({*range(0, self.size, max(1, self.size // _FORMAT_PROBES)), self.size - 1})
+        for code in codes:
+            for value in self.bounds(code):
+                if self.encode([self.show(value)])[0] != code:
+                    raise SchemaError(
+                        f"a value of {self.labels[code]} written with format {format!r} is read back in another cell; "
+                        "use a format that keeps the whole date, or edges that fall between the texts it can write"
+                    )
+
+    @property
+    def integral(self) -> bool:
+        return self.kind != "number"
+
+    @property
+    def bins(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> int:
+        return self.bins + len(self.points)
+
+    @cached_property
+    def _whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Per bin: the first and last whole number in it, and how many there are besides the points."""
+        edges = np.asarray(self.edges)
+        first = np.ceil(edges[:-1]).astype(np.int64)
+        last = np.ceil(edges[1:]).astype(np.int64) - 1
+        last[-1] = math.floor(edges[-1])
+        count = last - first + 1
+        for point in self.points:
+            count[self._bin_of(np.asarray([point]))[0]] -= 1
+        return first, last, count
+
+    @cached_property
+    def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
+        """Code of each bin, code of each point, and the cells in code order as (low, point or None)."""
+        cells = sorted(
+            [(p, 0, j) for j, p in enumerate(self.points)] + [(e, 1, i) for i, e in enumerate(self.edges[:-1])]
+        )
+        bin_code = np.empty(self.bins, dtype=np.int32)
+        point_code = np.empty(len(self.points), dtype=np.int32)
+        for code, (_, is_bin, index) in enumerate(cells):
+            (bin_code if is_bin else point_code)[index] = code
+        return bin_code, point_code, [(low, None if is_bin else low) for low, is_bin, _ in cells]
+
+    @property
+    def bin_codes(self) -> NDArray[np.int32]:
+        """The code of each bin, in order; the other codes are points."""
+        return self._layout[0]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        names = [""] * self.size
+        bin_code, point_code, _ = self._layout
+        for j, point in enumerate(self.points):
+            names[point_code[j]] = self.show(point)
+        for i in range(self.bins):
+            if self.integral:
+                first, last = self._own_whole(i)
+                names[bin_code[i]] = self.show(first) if first == last else f"{self.show(first)}..{self.show(last)}"
+            else:
+                close = "]" if i == self.bins - 1 else ")"
+                names[bin_code[i]] = f"[{self.show(self.edges[i])}, {self.show(self.edges[i + 1])}{close}"
+        return tuple(names)
+
+    def bounds(self, code: int) -> tuple[float, float]:
+        """The lowest and highest value that decode to this code (the high end of a number's bin is open)."""
+        bin_code, point_code, _ = self._layout
+        at = np.flatnonzero(point_code == code)
+        if at.size:
+            return self.points[at[0]], self.points[at[0]]
+        i = int(np.flatnonzero(bin_code == code)[0])
+        if self.integral:
+            first, last = self._own_whole(i)
+            return float(first), float(last)
+        return self.edges[i], self.edges[i + 1]
+
+    def _own_whole(self, i: int) -> tuple[int, int]:
+        """The first and last whole number of bin i that is no point."""
+        first, last = int(self._whole[0][i]), int(self._whole[1][i])
+        while first in self._points:
+            first += 1
+        while last in self._points:
+            last -= 1
+        return first, last
+
+    @cached_property
+    def _points(self) -> frozenset[float]:
+        return frozenset(self.points)
+
+    def _bin_of(self, values: Floats) -> NDArray[np.int64]:
+        return np.clip(np.searchsorted(np.asarray(self.edges), values, side="right") - 1, 0, self.bins - 1)
+
+    def encode_numbers(self, values: Floats) -> Codes:
+        """Codes of numbers on the domain's own scale; what is not finite (or not whole, where it must be) is UNFIT."""
+        bin_code, point_code, _ = self._layout
+        fit = np.isfinite(values)
+        if self.integral:
+            fit &= values == np.floor(values)
+        inside = np.clip(np.where(fit, values, self.edges[0]), self.edges[0], self.edges[-1])
+        codes = bin_code[self._bin_of(inside)].astype(np.int32)
+        for point, code in zip(self.points, point_code):
+            codes[inside == point] = code
+        codes[~fit] = UNFIT
+        return codes
+
+    def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
+        return self.encode_numbers(np.asarray([self.parse(text, decimal) for text in texts], dtype=np.float64))
+
+    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
+        """A value for each code, uniform in its bin or exactly the point: encode(decode(c)) = c."""
+        bin_code, point_code, _ = self._layout
+        bin_of_code = np.full(self.size, -1, dtype=np.int64)
+        bin_of_code[bin_code] = np.arange(self.bins)
+        where = bin_of_code[codes]
+        in_bin = where >= 0
+        uniform = generator.random(len(codes))
+        values = self._whole_in_bin(where, uniform) if self.integral else self._number_in_bin(where, uniform)
+        for point, code in zip(self.points, point_code):
+            values[codes == code] = point
+        if not self.integral:
+            astray = in_bin & (self.encode_numbers(values) != codes)
+            values[astray] = np.asarray([self._inner(i) for i in range(self.bins)])[where[astray]]
+        return values.astype(np.int64) if self.integral else values
+
+    def _whole_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
+        first, _, count = self._whole
+        values = first[where] + np.minimum((uniform * count[where]).astype(np.int64), np.maximum(count[where] - 1, 0))
+        for point in sorted(self.points):
+            home = self._bin_of(np.asarray([point]))[0]
+            values[(where == home) & (values >= point)] += 1
+        return values.astype(np.float64)
+
+    def _number_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
+        edges = np.asarray(self.edges)
+        low, high = edges[:-1][where], edges[1:][where]
+        values: Floats = np.round(low + uniform * (high - low), self.decimals)
+        return values
+
+    def _inner(self, i: int) -> float:
+        """Some value strictly inside bin i that is no point."""
+        low, high = self.edges[i], self.edges[i + 1]
+        tries = (low + (high - low) / k for k in range(2, len(self.points) + 4))
+        return next((value for value in tries if value not in self._points), low)
+
+    @cached_property
+    def decimals(self) -> int:
+        """Decimals written for a number: about a thousand steps in the narrowest bin."""
+        if self.integral:
+            return 0
+        narrowest = min(b - a for a, b in zip(self.edges, self.edges[1:]))
+        return min(max(0, 3 - math.floor(math.log10(narrowest))), 300)  # a float ends at 1e-308
+
+    def parse(self, text: str, decimal: str = ".") -> float:
+        """A cell's number on the domain's scale, or NaN."""
+        if self.kind in ("date", "datetime"):
+            return parse_moment(text, self.kind, self.format)
+        if decimal != ".":
+            if "." in text:
+                return math.nan
+            text = text.replace(decimal, ".")
+        pattern = _INTEGER if self.kind == "integer" else _NUMBER
+        return float(text) if pattern.fullmatch(text) else math.nan
+
+    def show(self, value: float, decimal: str = ".") -> str:
+        """A number of the domain's scale as the text a cell would hold."""
+        if self.kind == "date":
+            day = date_of(value)
+            return day.strftime(self.format) if self.format else day.isoformat()
+        if self.kind == "datetime":
+            moment = datetime_of(value)
+            return moment.strftime(self.format) if self.format else moment.isoformat()
+        if value == math.floor(value):
+            return str(int(value))
+        return repr(float(value)).replace(".", decimal)
+
+    def _show_edge(self, edge: float) -> str:
+        """An edge in an error message: half a step below the first value is no date."""
+        return self.show(math.ceil(edge)) if self.kind in ("date", "datetime") else self.show(edge)
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """An id: never read; fresh numbers on output."""
+
+    kind: ClassVar[Kind] = "id"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A column that is left out altogether."""
+
+    kind: ClassVar[Kind] = "drop"
+
+
+Domain = Categories | Booleans | Intervals | Identifier | Dropped
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_CODES:
+        raise SchemaError(f"{size:,} values are more than {MOST_CODES:,}; set `bins`, or group values with `other`")

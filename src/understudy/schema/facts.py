@@ -1,0 +1,93 @@
+"""Facts: what one public source says about an attribute or the table. What it does not say is None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from understudy.schema.domain import Kind
+
+MOVED = {"integer", "number", "date", "datetime"}  # the kinds that have a range
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Numbers and dates stay the texts that the source wrote; the writer of the draft reads them by kind and format."""
+
+    kind: Kind | None = None
+    values: tuple[str, ...] | None = None
+    groups: Mapping[str, Any] | None = None
+    low: str | None = None
+    high: str | None = None
+    bins: int | None = None
+    edges: tuple[str, ...] | None = None
+    points: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    other: str | None = None
+    format: str | None = None
+    true: tuple[str, ...] | None = None
+    false: tuple[str, ...] | None = None
+    label: str | None = None
+
+    def over(self, weaker: Facts) -> Facts:
+        """These facts, completed by those of a weaker source."""
+        return Facts(**{f.name: _first(getattr(self, f.name), getattr(weaker, f.name)) for f in fields(Facts)})
+
+    @property
+    def has_range(self) -> bool:
+        return self.edges is not None or (self.low is not None and self.high is not None)
+
+    def with_kind(self) -> Facts:
+        """The kind that follows from the other facts, where the source names none."""
+        if self.kind is not None:
+            return self
+        if self.true is not None or self.false is not None:
+            return replace(self, kind="boolean")
+        if self.values is not None:
+            return replace(self, kind="category")
+        if self.format is not None:
+            return replace(self, kind="datetime" if "%H" in self.format else "date")
+        if self.has_range:
+            return replace(self, kind=_kind_of_ends(self.edges or (self.low or "", self.high or "")))
+        return self
+
+
+@dataclass(frozen=True)
+class Source:
+    """All that one source says: attributes by name, settings of the table, and remarks for the reader of the draft."""
+
+    attributes: Mapping[str, Facts] = field(default_factory=dict)
+    table: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    def about(self, name: str) -> Facts:
+        """By the exact name, else by the name without regard to case and outer spaces."""
+        if name in self.attributes:
+            return self.attributes[name]
+        plain = name.strip().casefold()
+        near = [facts for known, facts in self.attributes.items() if known.strip().casefold() == plain]
+        return near[0] if len(near) == 1 else Facts()
+
+
+def number_of(text: str) -> float:
+    """A number in a public document, with a decimal point or comma, or NaN."""
+    text = text.strip()
+    if "," in text and "." not in text:
+        text = text.replace(",", ".")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
+    numbers = [number_of(end) for end in ends]
+    if not any(math.isnan(number) for number in numbers):
+        return "integer" if all(number == math.floor(number) for number in numbers) else "number"
+    return "date" if all(len(end) == 10 and end[4:5] == "-" for end in ends) else None
+
+
+def _first(strong: Any, weak: Any) -> Any:
+    return weak if strong is None else strong

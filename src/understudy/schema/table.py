@@ -1,0 +1,160 @@
+"""The schema: all that is publicly known about a table before anyone looks at its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError, UsageError, did_you_mean
+from understudy.schema.attribute import Attribute
+from understudy.schema.axis import Axis
+
+Neighbours = Literal["replace-one", "add-remove"]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the CSV file is written; output uses the same."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The table's name, attributes, row count and neighbour definition. Public, immutable, hashed into every charge."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    rows: int | None = None
+    neighbours: Neighbours = "replace-one"
+    rows_per_person: int = 1
+    account: str = ""
+    rows_max: int | None = None
+    csv: Dialect = Dialect()
+    confirm: tuple[str, ...] = ()
+    text: str | None = field(default=None, compare=False, repr=False)  # the file as written, comments and all
+    path: Path | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.account:
+            object.__setattr__(self, "account", self.name)
+        names = [a.name for a in self.attributes]
+        if len(set(names)) != len(names):
+            raise SchemaError("two attributes have the same name")
+        if not any(a.modelled for a in self.attributes):
+            raise SchemaError("the schema has no attribute to publish (only ids and dropped columns)")
+        if self.neighbours == "replace-one" and self.rows is None:
+            raise SchemaError(
+                'under neighbours = "replace-one" the row count is public: write `rows = N` in [table], '
+                'or protect it too with neighbours = "add-remove"'
+            )
+        if self.neighbours == "add-remove" and self.rows is not None:
+            raise SchemaError('under neighbours = "add-remove" the row count is private: leave `rows` out of [table]')
+        for key, value in (("rows", self.rows), ("rows_per_person", self.rows_per_person), ("rows_max", self.rows_max)):
+            if value is not None and not 1 <= value <= 2**31 - 1:
+                raise SchemaError(f"`{key}` must be a whole number from 1 to {2**31 - 1:,}")
+
+    # -- reading and writing ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def open(path: str | Path) -> Schema:
+        """Read a schema.toml."""
+        from understudy.schema.files import read_schema
+
+        return read_schema(Path(path))
+
+    @staticmethod
+    def from_toml(text: str) -> Schema:
+        """Parse the text of a schema.toml."""
+        from understudy.schema.files import parse_schema
+
+        return parse_schema(text)
+
+    def to_toml(self) -> str:
+        """The file as it was written, or a fresh one."""
+        from understudy.schema.files import write_toml
+
+        return self.text if self.text is not None else write_toml(self)
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="")
+
+    def as_json(self) -> dict[str, Any]:
+        """What the schema says, without comments or places: the form that is hashed and goes into a release."""
+        from understudy.schema.files import schema_as_dict
+
+        return schema_as_dict(self)
+
+    @cached_property
+    def hash(self) -> str:
+        canonical = json.dumps(self.as_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    # -- attributes ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def modelled(self) -> tuple[Attribute, ...]:
+        """The attributes that take part in the model."""
+        return tuple(a for a in self.attributes if a.modelled)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {a.name: a for a in self.attributes}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.modelled)
+
+    @property
+    def binary(self) -> bool:
+        return all(a.size <= 2 for a in self.modelled)
+
+    def __getitem__(self, name: str) -> Attribute:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = [a.name for a in self.attributes]
+            raise UsageError(f"there is no attribute {name!r}. {did_you_mean(name, known)}", attribute=name) from None
+
+    def project(self, names: Iterable[str]) -> Schema:
+        """The same table with these attributes only."""
+        return replace(self, attributes=tuple(self[name] for name in names), text=None)
+
+    @property
+    def unconfirmed(self) -> list[tuple[str, str]]:
+        """Attribute (or "[table]") and key of every point that `init` left open."""
+        table = [("[table]", key) for key in self.confirm]
+        return table + [(a.name, key) for a in self.attributes for key in a.confirm]
+
+    # -- axes ------------------------------------------------------------------------------------------------
+
+    def size(self, axis: Axis) -> int:
+        return self[axis.attribute].view_size(axis)
+
+    def sizes(self, axes: Sequence[Axis]) -> tuple[int, ...]:
+        return tuple(self.size(axis) for axis in axes)
+
+    def cells(self, axes: Sequence[Axis] | Sequence[str]) -> int:
+        """The number of cells of a table over these axes (or attribute names)."""
+        return math.prod(self.size(a if isinstance(a, Axis) else Axis(a)) for a in axes)
+
+    def view_map(self, axis: Axis) -> NDArray[np.int32]:
+        cache = self._views
+        if axis not in cache:
+            cache[axis] = self[axis.attribute].view_map(axis)
+        return cache[axis]
+
+    @cached_property
+    def _views(self) -> dict[Axis, NDArray[np.int32]]:
+        return {}

@@ -1,0 +1,111 @@
+"""A taxonomy: ever coarser groupings of a domain's values (Zhang et al. 2017, hierarchical encoding).
+
+Level 0 is the domain itself; level i cuts the tree i steps above its deepest leaves. Each level nests in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.errors import SchemaError
+from understudy.schema.domain import Categories, Domain, Intervals
+
+
+@dataclass(frozen=True)
+class Level:
+    """One grouping: the group's labels, and the group of each base code."""
+
+    labels: tuple[str, ...]
+    group: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """The levels above the domain, finest first; the root (everything in one group) is left out."""
+
+    levels: tuple[Level, ...]
+    tree: Any = None  # the groups as written in the schema file, None when they follow from the order
+
+    @staticmethod
+    def of_groups(tree: Mapping[str, Any], domain: Categories) -> Taxonomy:
+        """From nested groups: a group is a list of values or a table of groups; other values stand for themselves."""
+        code = {value: i for i, value in enumerate(domain.values)}
+        paths: dict[int, tuple[str, ...]] = {}
+        for path, value in _leaves(tree, ()):
+            if value not in code:
+                raise SchemaError(f"the taxonomy names {value!r}, which is not in `values`")
+            if code[value] in paths:
+                raise SchemaError(f"the taxonomy names {value!r} twice")
+            paths[code[value]] = (*path, value)
+        for value, i in code.items():
+            if i not in paths and value in tree:
+                raise SchemaError(f"{value!r} is a group of the taxonomy and a value outside it; rename one of them")
+            paths.setdefault(i, (value,))
+        height = max(len(path) for path in paths.values())
+        levels = [_cut([paths[i] for i in range(domain.size)], depth) for depth in range(height - 1, 0, -1)]
+        return Taxonomy(_useful(levels, domain.size), tree)
+
+    @staticmethod
+    def of_order(domain: Intervals) -> Taxonomy:
+        """A binary tree over the bins, as in the paper; a declared point stands for itself."""
+        labels, position = domain.labels, {int(c): i for i, c in enumerate(domain.bin_codes)}
+        levels = []
+        width = 2
+        while width < domain.bins:
+            keys = [("bin", position[c] // width) if c in position else ("point", c) for c in range(domain.size)]
+            members: dict[tuple[str, int], list[str]] = {}
+            for c, key in enumerate(keys):
+                members.setdefault(key, []).append(labels[c])
+            levels.append(_level(keys, [m[0] if len(m) == 1 else _span(m[0], m[-1]) for m in members.values()]))
+            width *= 2
+        return Taxonomy(_useful(levels, domain.size))
+
+
+def taxonomy_of(domain: Domain) -> Taxonomy | None:
+    """The taxonomy that follows from an ordered domain."""
+    if isinstance(domain, Intervals) and domain.bins > 2:
+        return Taxonomy.of_order(domain)
+    return None
+
+
+def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(tree, Mapping):
+        for name, below in tree.items():
+            yield from _leaves(below, (*path, str(name)))
+    elif isinstance(tree, list):
+        for value in tree:
+            if not isinstance(value, str):
+                raise SchemaError("a taxonomy group is a list of values or a table of groups")
+            yield path, value
+    elif isinstance(tree, str):
+        yield path, tree
+    else:
+        raise SchemaError("a taxonomy group is a list of values or a table of groups")
+
+
+def _cut(paths: list[tuple[str, ...]], depth: int) -> Level:
+    keys = [path[:depth] for path in paths]
+    return _level(keys, [key[-1] for key in dict.fromkeys(keys)])
+
+
+def _level(keys: Sequence[Hashable], labels: Sequence[str]) -> Level:
+    """Groups numbered in the order in which their first code comes; `labels` in that order too."""
+    place = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return Level(tuple(labels), tuple(place[key] for key in keys))
+
+
+def _useful(levels: list[Level], size: int) -> tuple[Level, ...]:
+    """Only the levels that are coarser than the one below and not yet the root."""
+    kept: list[Level] = []
+    for level in levels:
+        if 1 < len(level.labels) < (len(kept[-1].labels) if kept else size):
+            kept.append(level)
+    return tuple(kept)
+
+
+def _span(first: str, last: str) -> str:
+    if first.startswith("[") and ", " in first:
+        return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
+    return f"{first.split('..')[0]}..{last.split('..')[-1]}"

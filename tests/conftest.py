@@ -1,0 +1,50 @@
+"""Small tables that many tests use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from understudy.engines.memory import MemoryEngine
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.random_source import SystemSource
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Attribute, Categories, Schema
+
+
+def schema_of(sizes: dict[str, int], rows: int | None, neighbours: str = "replace-one", **more: Any) -> Schema:
+    """Categories named a, b, … with values "0", "1", …"""
+    attributes = tuple(Attribute(n, Categories(tuple(str(v) for v in range(s)))) for n, s in sizes.items())
+    return Schema("people", attributes, rows=rows, neighbours=neighbours, **more)  # type: ignore[arg-type]
+
+
+def columns_of(sizes: dict[str, int], rows: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Codes in which each column follows the one before it."""
+    generator = np.random.default_rng(seed)
+    columns: dict[str, np.ndarray] = {}
+    before = generator.integers(0, 2, rows)
+    for name, size in sizes.items():
+        noise = generator.integers(0, size, rows)
+        before = np.where(generator.random(rows) < 0.8, before % size, noise)
+        columns[name] = before.astype(np.uint8 if size <= 256 else np.uint16)
+    return columns
+
+
+def private_table(
+    schema: Schema, columns: dict[str, np.ndarray], budget: Budget, ledger: Path | Ledger, source: Any = None
+) -> PrivateTable:
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    rows = len(next(iter(columns.values())))
+    reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True)
+    table = PrivateTable(schema, MemoryEngine(columns, rows, schema), reservation, source or SystemSource())
+    table.reservation = reservation  # type: ignore[attr-defined]
+    return table
+
+
+@pytest.fixture
+def ledger_path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"

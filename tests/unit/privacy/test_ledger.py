@@ -1,0 +1,261 @@
+"""The ledger: caps, refusals, hash chain, kill -9, racing processes, resumed runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from conftest import schema_of
+
+from understudy.errors import BudgetError, LedgerError, UsageError
+from understudy.privacy.budget import Budget
+from understudy.privacy.entries import Head
+from understudy.privacy.ledger import Ledger
+
+SCHEMA = schema_of({"a": 2, "b": 3}, rows=100)
+REQUEST = {"method": "test", "options": {}}
+
+
+def test_the_first_run_sets_the_cap(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST).finish("r")
+    with pytest.raises(BudgetError, match="requested epsilon 0.5, left 0, short by 0.5"):
+        ledger.reserve(SCHEMA, Budget(0.5), REQUEST)
+    ledger.cap("people", 2, reason="the board agreed")
+    ledger.reserve(SCHEMA, Budget(0.5), REQUEST).finish("r")
+    state = ledger.account("people")
+    assert state is not None
+    assert (state.spent_epsilon, state.cap_epsilon) == (Fraction(3, 2), 2)
+
+
+def test_a_changed_schema_does_not_open_a_new_account(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST).finish("r")
+    with pytest.raises(BudgetError, match="short by"):
+        ledger.reserve(schema_of({"a": 2, "b": 4}, rows=100), Budget(0.1), REQUEST)
+
+
+def test_one_account_has_one_neighbour_definition(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST, cap=10).finish("r")
+    with pytest.raises(BudgetError, match="one account has one definition"):
+        ledger.reserve(schema_of({"a": 2, "b": 3}, None, "add-remove"), Budget(1), REQUEST)
+
+
+def test_delta_has_a_cap_too(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1, 1e-9), REQUEST, cap=3).finish("r")
+    ledger.reserve(SCHEMA, Budget(1, 1e-9), REQUEST).finish("r")
+    with pytest.raises(BudgetError, match="delta"):
+        ledger.reserve(SCHEMA, Budget(0.5, 1e-6), REQUEST)
+
+
+def test_unlimited_and_existing_caps(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    for _ in range(3):
+        ledger.reserve(SCHEMA, Budget(5), REQUEST, unlimited=True).finish("r")
+    with pytest.raises(UsageError, match="ledger cap"):
+        ledger.reserve(SCHEMA, Budget(1), REQUEST, cap=3)
+    with pytest.raises(UsageError, match="reason"):
+        ledger.cap("people", 2, reason=" ")
+    with pytest.raises(LedgerError, match="no account"):
+        ledger.cap("nobody", 2, reason="x")
+
+
+def test_charges_come_before_the_rows_and_stop_at_the_purse(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    reservation = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    reservation.charge("one", Fraction(3, 4), "a")
+    with pytest.raises(BudgetError, match=r"only 0\.25 of 1"):
+        reservation.charge("two", Fraction(1, 2), "b")
+    assert [c["purpose"] for c in reservation.charges()] == ["one"]
+    assert sum(Fraction(c["cost"]) for c in reservation.charges()) == Fraction(3, 4)
+
+
+def test_a_run_without_a_draw_is_given_back(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    reservation = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    reservation.charge("one", Fraction(1), "a")
+    reservation.abandon("DataError")
+    state = ledger.account("people")
+    assert state is not None and state.spent_epsilon == 0
+    assert [e.kind for e in ledger.entries()] == ["open", "reserve", "charge", "void"]
+
+
+def test_a_run_with_a_draw_is_not(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    reservation = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    reservation.charge("one", Fraction(1), "a").drawing()
+    reservation.abandon("Error")
+    state = ledger.account("people")
+    assert state is not None and state.spent_epsilon == 1
+
+
+def test_an_interrupted_run_goes_on_without_paying_twice(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    first = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    charge = first.charge("one", Fraction(1, 2), "a")
+    charge.drawing()
+    charge.journal(b"outcome")
+    first._lock.release()  # what the end of the process does
+    second = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    assert second.resumed
+    assert second.charge("one", Fraction(1, 2), "a").outcome == b"outcome"
+    assert second.charge("two", Fraction(1, 2), "b").outcome is None
+    state = ledger.account("people")
+    assert state is not None and state.spent_epsilon == 1
+    assert len(second.charges()) == 2
+
+
+def test_a_draw_that_was_lost_stays_spent(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    first = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    first.charge("one", Fraction(1, 2), "a").drawing()
+    first._lock.release()
+    with pytest.raises(BudgetError, match="outcome lost"):
+        ledger.reserve(SCHEMA, Budget(1), REQUEST).charge("one", Fraction(1, 2), "a")
+
+
+def test_another_question_cannot_use_an_old_answer(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    first = ledger.reserve(SCHEMA, Budget(1), REQUEST)
+    first.charge("one", Fraction(1, 2), "a").journal(b"x")
+    first._lock.release()
+    with pytest.raises(LedgerError, match="something else"):
+        ledger.reserve(SCHEMA, Budget(1), REQUEST).charge("one", Fraction(1, 2), "b")
+
+
+def test_a_running_run_is_not_taken_over(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    first = ledger.reserve(SCHEMA, Budget(1), REQUEST, cap=5)
+    second = Ledger(ledger_path).reserve(SCHEMA, Budget(1), REQUEST)
+    assert not second.resumed
+    assert first.account_state().spent_epsilon == 2
+
+
+def test_a_changed_line_is_noticed(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST).finish("r")
+    ledger.verify()
+    ledger.connection.execute("UPDATE entries SET body = replace(body, '\"1\"', '\"0\"') WHERE kind = 'reserve'")
+    with pytest.raises(LedgerError, match="does not fit its hash"):
+        ledger.verify()
+
+
+def test_a_removed_line_is_noticed(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST).finish("r")
+    ledger.connection.execute("DELETE FROM entries WHERE seq = 2")
+    with pytest.raises(LedgerError):
+        ledger.verify()
+
+
+def test_a_rolled_back_ledger_is_noticed_by_a_release(ledger_path: Path, tmp_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST, cap=9).finish("r")
+    backup = tmp_path / "backup.db"
+    with sqlite3.connect(backup) as copy:
+        ledger.connection.backup(copy)
+    ledger.reserve(SCHEMA, Budget(1), REQUEST).finish("r")
+    head = ledger.head()
+    assert ledger.verify(head) == head
+    with pytest.raises(LedgerError, match="rolled back"):
+        Ledger(backup).verify(head)
+    Ledger(backup).verify(Head(2, Ledger(backup).entries()[1].hash))
+
+
+def test_the_file_is_private_and_odd_files_are_refused(ledger_path: Path, tmp_path: Path) -> None:
+    Ledger(ledger_path)
+    if os.name == "posix":
+        assert ledger_path.stat().st_mode & 0o077 == 0
+    text = tmp_path / "text.db"
+    text.write_text("not a database " * 100)
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(text)
+    with pytest.raises(LedgerError, match="no folder"):
+        Ledger(tmp_path / "nowhere" / "ledger.db")
+
+
+def test_a_network_file_system_is_refused(ledger_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.privacy.ledger.on_network_file_system", lambda path: True)
+    with pytest.raises(LedgerError, match="network file system"):
+        Ledger(ledger_path)
+
+
+RACER = """
+    import sys
+    from understudy.errors import BudgetError
+    from understudy.privacy.budget import Budget
+    from understudy.privacy.ledger import Ledger
+    from understudy.schema import Attribute, Categories, Schema
+    schema = Schema("people", (Attribute("a", Categories(("0", "1"))),), rows=100)
+    won = 0
+    ledger = Ledger(sys.argv[1])
+    for i in range(5):
+        try:
+            reservation = ledger.reserve(schema, Budget("0.1"), {"racer": sys.argv[2], "i": i}, cap=1)
+        except BudgetError:
+            continue
+        reservation.charge("race", reservation.purse, "x").drawing()
+        reservation.finish("r")
+        won += 1
+    print(won)
+"""
+
+
+@pytest.mark.slow
+def test_eight_racing_processes_cannot_overspend(ledger_path: Path) -> None:
+    script = textwrap.dedent(RACER)
+    racers = [
+        subprocess.Popen([sys.executable, "-c", script, str(ledger_path), str(k)], stdout=subprocess.PIPE, text=True)
+        for k in range(8)
+    ]
+    wins = [int(racer.communicate(timeout=120)[0]) for racer in racers]
+    assert sum(wins) == 10  # 40 tries at 0.1 against a cap of 1
+    ledger = Ledger(ledger_path)
+    state = ledger.account("people")
+    assert state is not None and state.spent_epsilon == 1
+    ledger.verify()
+
+
+VICTIM = """
+    import sys, time
+    from fractions import Fraction
+    from understudy.privacy.budget import Budget
+    from understudy.privacy.ledger import Ledger
+    from understudy.schema import Attribute, Categories, Schema
+    schema = Schema("people", (Attribute("a", Categories(("0", "1"))),), rows=100)
+    reservation = Ledger(sys.argv[1]).reserve(schema, Budget(1), {"victim": 1})
+    for step in range(10_000):
+        charge = reservation.charge("step", Fraction(1, 10_000), str(step))
+        charge.drawing()
+        charge.journal(b"x")
+        print(step, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX signal")
+def test_kill_minus_nine_loses_no_charge(ledger_path: Path) -> None:
+    victim = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(VICTIM), str(ledger_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert victim.stdout is not None
+    seen = [int(victim.stdout.readline()) for _ in range(25)][-1]
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    victim.stdout.close()
+    ledger = Ledger(ledger_path)
+    ledger.verify()
+    assert len([e for e in ledger.entries() if e.kind == "charge"]) >= seen + 1
+    schema = schema_of({"a": 2}, rows=100)
+    resumed = ledger.reserve(schema, Budget(1), {"victim": 1})
+    assert resumed.resumed
+    assert resumed.charge("step", Fraction(1, 10_000), "0").outcome == b"x"

@@ -1,0 +1,155 @@
+"""The private table: pays first, counts, journals, and gives back only noisy things."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import columns_of, private_table, schema_of
+
+from understudy.engines.memory import MemoryEngine
+from understudy.errors import BudgetError, TooLarge, UsageError
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.random_source import SystemSource
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Axis
+
+SIZES = {"a": 2, "b": 3, "c": 4}
+ROWS = 2000
+
+
+class WatchedEngine(MemoryEngine):
+    """Looks into the ledger at the moment rows are counted."""
+
+    def __init__(self, *args: Any, ledger: Ledger) -> None:
+        super().__init__(*args)
+        self.ledger = ledger
+        self.seen: list[int] = []
+
+    def marginals(self, asks: Any) -> Any:
+        self.seen.append(len([e for e in self.ledger.entries() if e.kind == "charge"]))
+        return super().marginals(asks)
+
+
+def watched(ledger_path: Path, budget: Budget) -> tuple[PrivateTable, WatchedEngine]:
+    schema = schema_of(SIZES, ROWS)
+    ledger = Ledger(ledger_path)
+    engine = WatchedEngine(columns_of(SIZES, ROWS), ROWS, schema, ledger=ledger)
+    reservation = ledger.reserve(schema, budget, {})
+    return PrivateTable(schema, engine, reservation, SystemSource()), engine
+
+
+def test_every_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> None:
+    table, engine = watched(ledger_path, Budget(1))
+    table.choose([Pair(Axis("a"), (Axis("b"),)), Pair(Axis("c"), (Axis("b"),))], "R", Fraction(1, 2), "structure")
+    table.measure([(Axis("a"),), (Axis("b"), Axis("c"))], Fraction(1, 2), "tables")
+    assert engine.seen == [1, 2]
+
+
+def test_over_the_budget_nothing_is_counted(ledger_path: Path) -> None:
+    table, engine = watched(ledger_path, Budget(1))
+    with pytest.raises(BudgetError):
+        table.measure([(Axis("a"),)], Fraction(2), "tables")
+    assert engine.seen == []
+
+
+def test_a_huge_budget_gives_the_exact_table(ledger_path: Path) -> None:
+    schema, columns = schema_of(SIZES, ROWS), columns_of(SIZES, ROWS)
+    table = private_table(schema, columns, Budget(5000), ledger_path)
+    (seen,) = table.measure([(Axis("c"), Axis("a"))], Fraction(5000), "tables")
+    exact = np.zeros((4, 2), dtype=np.int64)
+    np.add.at(exact, (columns["c"], columns["a"]), 1)
+    assert (seen.values == exact).all()
+    assert seen.values.dtype == np.int64
+
+
+@pytest.mark.parametrize("delta", [0, 1e-9])
+@pytest.mark.parametrize(("neighbours", "person"), [("replace-one", 1), ("add-remove", 1), ("replace-one", 3)])
+def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neighbours: str, person: int) -> None:
+    sizes = {"a": 2000}
+    rows = ROWS if neighbours == "replace-one" else None
+    schema = schema_of(sizes, rows, neighbours, rows_per_person=person)
+    table = private_table(schema, {"a": np.zeros(ROWS, dtype=np.uint16)}, Budget(1, delta), ledger_path)
+    measured = table.measure([(Axis("a"),)] * 5, table.purse, "tables")
+    factor = (2 if neighbours == "replace-one" else 1) * person
+    noise = np.concatenate([m.values[1:] for m in measured]).astype(float)
+    if delta == 0:
+        assert measured[0].scale == pytest.approx(5 * factor)
+        assert np.abs(noise).mean() == pytest.approx(5 * factor, rel=0.05)
+    else:
+        sigma = np.sqrt(factor * person * 5 / (2 * float(table.purse)))
+        assert measured[0].scale == pytest.approx(sigma)
+        assert noise.std() == pytest.approx(sigma, rel=0.05)
+    assert measured[0].variance == pytest.approx(noise.var(), rel=0.1)
+
+
+def test_a_noisy_table_is_not_the_exact_one(ledger_path: Path) -> None:
+    """The control: the same comparison with no noise would pass as exact."""
+    schema, columns = schema_of(SIZES, ROWS), columns_of(SIZES, ROWS)
+    table = private_table(schema, columns, Budget("0.01"), ledger_path)
+    (seen,) = table.measure([(Axis("c"),)], Fraction(1, 100), "tables")
+    assert (seen.values != np.bincount(columns["c"], minlength=4)).any()
+
+
+def test_shares_divide_the_cost(ledger_path: Path) -> None:
+    table = private_table(schema_of(SIZES, ROWS), columns_of(SIZES, ROWS), Budget(1), ledger_path)
+    first, second = table.measure([(Axis("a"),), (Axis("b"),)], Fraction(1), "t", [Fraction(1, 4), Fraction(3, 4)])
+    assert first.scale == pytest.approx(3 * second.scale)
+    with pytest.raises(UsageError, match="add up"):
+        table.measure([(Axis("a"),), (Axis("b"),)], Fraction(1), "t", [Fraction(3, 4), Fraction(3, 4)])
+
+
+def test_the_row_count_can_be_bought(ledger_path: Path) -> None:
+    schema = schema_of(SIZES, None, "add-remove")
+    table = private_table(schema, columns_of(SIZES, ROWS), Budget(10), ledger_path)
+    (count,) = table.measure([()], Fraction(10), "row count")
+    assert abs(int(count.values) - ROWS) < 20
+
+
+def test_a_penalty_counts_against_an_option(ledger_path: Path) -> None:
+    table = private_table(schema_of(SIZES, ROWS), columns_of(SIZES, ROWS), Budget(100), ledger_path)
+    options = [Pair(Axis("b"), (Axis("a"),)), Pair(Axis("c"), (Axis("a"),))]
+    for penalty, winner in (([0, 10**12], options[0]), ([10**12, 0], options[1])):
+        assert table.choose(options, "R", Fraction(50), "structure", penalty) == winner
+
+
+def test_refusals(ledger_path: Path) -> None:
+    table = private_table(
+        schema_of({"a": 2, "b": 60_000}, ROWS), columns_of({"a": 2, "b": 60_000}, ROWS), Budget(1), ledger_path
+    )
+    with pytest.raises(UsageError, match="nothing to choose"):
+        table.choose([], "R", Fraction(1, 2), "structure")
+    with pytest.raises(UsageError, match="score R"):
+        table.choose([Pair(Axis("b"))], "F", Fraction(1, 2), "structure")
+    with pytest.raises(UsageError, match="no score"):
+        table.choose([Pair(Axis("b"))], "Q", Fraction(1, 2), "structure")
+    huge = schema_of({"a": 6000, "b": 6000}, ROWS)
+    table = private_table(huge, columns_of({"a": 6000, "b": 6000}, ROWS), Budget(1), ledger_path)
+    with pytest.raises(TooLarge, match="cannot be measured"):
+        table.measure([(Axis("a"), Axis("b"))], Fraction(1, 2), "tables")
+
+
+def test_there_is_no_way_to_exact_counts() -> None:
+    """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
+    public = {name for name in vars(PrivateTable) if not name.startswith("_")}
+    assert public == {"accounting", "choose", "measure", "pick", "progress", "purse"}
+
+
+def test_a_resumed_run_repeats_its_outcomes(ledger_path: Path) -> None:
+    schema, columns = schema_of(SIZES, ROWS), columns_of(SIZES, ROWS)
+    options = [Pair(Axis("b"), (Axis("a"),)), Pair(Axis("c"), (Axis("a"),))]
+    seen = []
+    for _ in range(2):
+        table = private_table(schema, columns, Budget(1), ledger_path)
+        first = table.pick(1000, "first")
+        choice = table.choose(options, "R", Fraction(1, 100), "structure")
+        (noisy,) = table.measure([(Axis("c"), Axis("b"))], Fraction(1, 2), "tables")
+        seen.append((first, choice, noisy.values.tolist(), noisy.scale))
+        table.reservation._lock.release()  # type: ignore[attr-defined]  # the process ends without a release
+    assert seen[0] == seen[1]
+    assert len(Ledger(ledger_path).entries()) == 4  # open, reserve and two charges

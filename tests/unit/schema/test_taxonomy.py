@@ -1,0 +1,117 @@
+"""Taxonomies: groups that nest, values that stand for themselves, and the binary tree over bins."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.errors import SchemaError
+from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Taxonomy
+from understudy.schema.taxonomy import taxonomy_of
+
+REGIONS = Categories(("a", "b", "c", "d", "e", "f"))
+
+
+def assert_nested(taxonomy: Taxonomy, size: int) -> None:
+    finer, before = tuple(range(size)), size
+    for level in taxonomy.levels:
+        assert len(level.group) == size and set(level.group) == set(range(len(level.labels)))
+        assert 1 < len(level.labels) < before
+        home: dict[int, int] = {}
+        assert all(home.setdefault(f, g) == g for f, g in zip(finer, level.group)), "a level does not nest in the next"
+        finer, before = level.group, len(level.labels)
+
+
+def test_flat_groups_and_values_of_their_own():
+    taxonomy = Taxonomy.of_groups({"Gov": ["a", "c"], "Self": ["b", "d"]}, REGIONS)
+    assert [level.labels for level in taxonomy.levels] == [("Gov", "Self", "e", "f")]
+    assert taxonomy.levels[0].group == (0, 1, 0, 1, 2, 3)
+
+
+def test_groups_nest():
+    tree = {"North": {"Coast": ["a", "b"], "Lakes": ["c"]}, "South": {"Hills": ["d", "e"], "Single": "f"}}
+    taxonomy = Taxonomy.of_groups(tree, REGIONS)
+    assert [level.labels for level in taxonomy.levels] == [("Coast", "Lakes", "Hills", "Single"), ("North", "South")]
+    assert_nested(taxonomy, 6)
+
+
+def test_branches_of_different_depth_nest():
+    tree = {"North": {"Coast": {"Left": ["a", "b"], "Right": ["c"]}}, "South": ["d", "e"]}
+    taxonomy = Taxonomy.of_groups(tree, REGIONS)
+    assert [len(level.labels) for level in taxonomy.levels] == [5, 4, 3]
+    assert_nested(taxonomy, 6)
+
+
+def test_groups_that_change_nothing_leave_no_level():
+    assert Taxonomy.of_groups({"All": list("abcdef")}, REGIONS).levels == ()
+    assert Taxonomy.of_groups({"A": ["a"], "B": ["b"]}, REGIONS).levels == ()
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"G": ["a", "z"]}, "'z', which is not in `values`"),
+        ({"G": ["a"], "H": ["a"]}, "'a' twice"),
+        ({"G": 3}, "list of values or a table"),
+        ({"G": [["a"]]}, "list of values or a table"),
+        ({"f": ["a", "b"]}, "'f' is a group of the taxonomy and a value outside it"),
+    ],
+)
+def test_impossible_groups(tree, words):
+    with pytest.raises(SchemaError, match=words):
+        Taxonomy.of_groups(tree, REGIONS)
+
+
+def test_a_group_may_be_called_like_a_value_in_it():
+    assert Taxonomy.of_groups({"a": ["a", "b"]}, REGIONS).levels[0].labels == ("a", "c", "d", "e", "f")
+
+
+@given(bins=st.integers(3, 70), points=st.sets(st.integers(0, 699), max_size=5))
+def test_the_binary_tree_over_bins(bins, points):
+    domain = Intervals(
+        "integer", tuple(10.0 * i for i in range(bins + 1)), tuple(float(p) for p in points if p < bins * 10)
+    )
+    taxonomy = taxonomy_of(domain)
+    assert taxonomy is not None
+    assert_nested(taxonomy, domain.size)
+    widths = [2 ** (i + 1) for i in range(len(taxonomy.levels))]
+    for level, width in zip(taxonomy.levels, widths):
+        groups = np.asarray(level.group)[domain.bin_codes]
+        assert (np.diff(groups) != 0).tolist() == [(i + 1) % width == 0 for i in range(bins - 1)]
+
+
+def test_labels_of_the_binary_tree():
+    ages = Intervals("integer", (0.0, 10.0, 20.0, 30.0, 40.0, 50.0))
+    assert [level.labels for level in Taxonomy.of_order(ages).levels] == [
+        ("0..19", "20..39", "40..50"),
+        ("0..39", "40..50"),
+    ]
+    numbers = Intervals("number", (0.0, 0.5, 1.0, 2.0), (0.0,))
+    assert Taxonomy.of_order(numbers).levels[0].labels == ("0", "[0, 1)", "[1, 2]")
+
+
+def test_small_and_unordered_domains_have_no_tree():
+    assert taxonomy_of(Intervals("number", (0.0, 1.0, 2.0))) is None
+    assert taxonomy_of(Booleans()) is None and taxonomy_of(REGIONS) is None
+
+
+def test_a_large_domain_is_not_quadratic():
+    start = time.perf_counter()
+    Taxonomy.of_order(Intervals("integer", tuple(i - 0.5 for i in range(60_001))))
+    Taxonomy.of_groups(
+        {f"g{i}": [str(3 * i), str(3 * i + 1)] for i in range(20_000)}, Categories(tuple(map(str, range(60_000))))
+    )
+    assert time.perf_counter() - start < 20
+
+
+def test_views_keep_missing_apart():
+    taxonomy = Taxonomy.of_groups({"G": ["a", "b"], "H": ["c", "d"]}, REGIONS)
+    attribute = Attribute("r", REGIONS, taxonomy, missing=("",))
+    axis = Axis("r", level=1)
+    assert attribute.view_size(axis) == 5 and attribute.view_labels(axis) == ("G", "H", "e", "f", "missing")
+    assert attribute.view_map(axis).tolist() == [0, 0, 1, 1, 2, 3, 4]
+    assert attribute.levels == 2
