@@ -7,7 +7,7 @@ plain numbers and dates are parsed by Arrow, and whatever Arrow cannot read goes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -234,9 +234,5 @@ class _Coder:
 
     @cached_property
     def null_code(self) -> int:
-        """A null is an empty cell; where the schema has no rule for those, it is the attribute's missing value."""
-        strict = replace(self.attribute, other=None)
-        code = int(strict.encode([""], self.decimal)[0])
-        if code != UNFIT:
-            return code
+        """A null is the attribute's missing value where the schema declares one, and an empty cell otherwise."""
         return self.attribute.missing_code if self.attribute.missing else int(self.attribute.encode([""])[0])

@@ -140,8 +140,8 @@ def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
         return _distinct_texts(encoded.dictionary), encoded.indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         raise DataError(
-            f"column {name!r} has the type {piece.type}, which no kind of attribute reads: convert it to text, numbers, "
-            'dates or booleans, or declare it kind = "drop"',
+            f"column {name!r} has the type {piece.type}, which no kind of attribute reads: convert it to text, "
+            'numbers, dates or booleans, or declare it kind = "drop"',
             attribute=name,
         ) from None
 

@@ -172,12 +172,12 @@ class Frame:
 def _open_frame(data: Any) -> Source:
     import narwhals as nw
 
-    names = tuple(getattr(data, "column_names", getattr(data, "columns", ())))
-    if not all(isinstance(name, str) for name in names):
+    if type(data).__module__.startswith("pandas") and not all(isinstance(n, str) for n in getattr(data, "columns", ())):
         raise DataError("a column's name is not text: rename the frame's columns to texts")
-    _check_names(names)  # narwhals would refuse the same name twice with a message of its own
     try:
         return Frame(nw.from_native(_arrow_table(data), eager_only=True))
+    except nw.exceptions.DuplicateError:
+        raise DataError("two columns have the same name: rename one of them") from None
     except TypeError:
         raise UsageError(
             f"data is a path, or a pandas, polars or pyarrow frame in memory; this is {type(data).__qualname__}"

@@ -19,9 +19,11 @@ McKenna, Sheldon, Miklau 2019 solve the problem with T = 0 by entropic mirror de
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,6 @@ from numpy.typing import NDArray
 
 from understudy.models.calibration import Floats, Layout, lay_out
 from understudy.models.consistency import Agreement
-from understudy.models.factor import MOST_CELLS
 from understudy.models.junction_tree import JunctionTree, valid_codes, variables
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Axis, Schema
@@ -38,11 +39,12 @@ from understudy.schema import Axes, Axis, Schema
 Progress = Callable[[float, int], None]
 Memory = deque[tuple[Floats, Floats, float]]  # step, change of gradient, their product
 
+MODEL_CELLS = 2_000_000  # a larger model would take minutes
 ENTROPY = 0.01  # T·σ/n: a cell e^10 times less likely than its like is moved by a tenth of its noise
 TOLERANCE = 1e-3  # the duality gap at which we stop, as a share of the squares
 LEAST_GAP = 1e-2  # and in nats, for tables without noise
 MOST_STEPS = 2_000
-MEMORY = 20  # steps that L-BFGS remembers
+MEMORY = 12  # steps that L-BFGS remembers
 ROUNDING = 1 / 12  # the variance of a rounded count: no table is known better than this
 
 
@@ -51,7 +53,7 @@ def estimate(
     schema: Schema,
     total: float,
     *,
-    limit: int = MOST_CELLS,
+    limit: int = MODEL_CELLS,
     progress: Progress | None = None,
 ) -> JunctionTree:
     """The junction tree that fits all measurements best; `progress` hears the objective and the step.
@@ -85,10 +87,16 @@ class _Problem:
     base: Floats  # structural zeros
     target: Floats  # y / n, made to agree
     variance: Floats  # (σ / n)²
-    softness: Floats  # T (σ / n)²
+    entropy: float  # T
+    room: float  # the logarithm of the number of possible rows
     agreement: Agreement
     tables: NDArray[np.int64]  # first cell of the home clique, its number of cells, first measured cell, first index
     index: NDArray[np.int32]
+
+    @cached_property
+    def softness(self) -> Floats:
+        """The curvature of the last term."""
+        return self.entropy * self.variance
 
     def evaluate(self, theta: Floats) -> _Point:
         beliefs = self.base.copy()
@@ -100,8 +108,13 @@ class _Problem:
         value += _dot(theta, 0.5 * slack - self.target)
         return _Point(theta, value, shares, shares - self.target + slack, beliefs)
 
-    def squares(self, shares: Floats) -> float:
-        return float(0.5 * (shares**2 / self.variance).sum())
+    def bound(self, point: _Point) -> float:
+        """What no distribution's objective is below, in nats: the dual function."""
+        return self.entropy * (self.room - point.value)
+
+    def gap(self, point: _Point) -> float:
+        """How far above that bound the objective of this distribution is."""
+        return float(0.5 * (point.gradient**2 / self.variance).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +148,9 @@ def _problem(
         places += len(index)
     agreement = Agreement.of([m.axes for m in measurements], variances, schema)
     variance = np.repeat(np.array(variances), [len(t) for t in targets])
-    entropy = ENTROPY / np.sqrt(max(variances, default=1.0))
+    entropy = ENTROPY / math.sqrt(max(variances, default=1.0))
     return _Problem(
-        layout, base, agreement.project(_join(targets)), variance, entropy * variance, agreement,
+        layout, base, agreement.project(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
         np.array(tables, dtype=np.int64).reshape(-1, 4), np.concatenate([np.empty(0, np.int32), *indexes]),
     )  # fmt: skip
 
@@ -178,13 +191,14 @@ def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
 
 def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> Floats:
     """The cliques' marginals at the minimum."""
-    point = problem.evaluate(theta)
+    point, best = problem.evaluate(theta), np.inf
     memory: Memory = deque(maxlen=MEMORY)
     for step in range(MOST_STEPS):
-        squares, gap = problem.squares(point.shares - problem.target), problem.squares(point.gradient)
+        gap = problem.gap(point)
+        best = min(best, problem.bound(point) + gap)
         if progress is not None:
-            progress(squares, step)
-        if gap <= max(TOLERANCE * squares, LEAST_GAP):
+            progress(best, step)
+        if gap <= max(TOLERANCE * best, LEAST_GAP):
             break
         # The curvature of a cell is its share (Poisson), or that of the squares where there is almost nothing.
         curvature = np.maximum(point.shares, problem.target) + problem.softness

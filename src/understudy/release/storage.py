@@ -44,7 +44,7 @@ def pack(documents: Mapping[str, Any], arrays: Arrays) -> dict[str, bytes]:
     members = {f"{name}.json": _json(documents[name]) for name in _DOCUMENTS}
     for name, array in arrays.items():
         buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
         members[f"arrays/{name}.npy"] = buffer.getvalue()
     return members
 

@@ -230,7 +230,11 @@ class Intervals:
         return frozenset(self.points)
 
     def _bin_of(self, values: Floats) -> NDArray[np.int64]:
-        return np.clip(np.searchsorted(np.asarray(self.edges), values, side="right") - 1, 0, self.bins - 1)
+        return np.clip(np.searchsorted(self._edges, values, side="right") - 1, 0, self.bins - 1)
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return np.asarray(self.edges, dtype=np.float64)
 
     def encode_numbers(self, values: Floats) -> Codes:
         """Codes of numbers on the domain's own scale; what is not finite (or not whole, where it must be) is UNFIT."""

@@ -55,6 +55,7 @@ def test_the_gain_over_the_loose_conversion_is_as_published() -> None:
 def test_delta_agrees_with_opendp() -> None:
     """opendp's own conversion of a Gaussian's rho must not promise less than ours claims."""
     import opendp.combinators
+
     from understudy.privacy.random_source import gaussian_measurement
 
     measurement = opendp.combinators.make_zCDP_to_approxDP(gaussian_measurement(10.0))

@@ -12,8 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from conftest import schema_of
 
+from conftest import schema_of
 from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import Head

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import columns_of, private_table, schema_of
 
+from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError, TooLarge, UsageError
 from understudy.privacy.budget import Budget

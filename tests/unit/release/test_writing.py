@@ -1,4 +1,4 @@
-"""Writing: what is written reads back to the same codes, in every dialect and format, and a crash leaves nothing half."""
+"""Writing: what is written reads back to the same codes, in every dialect and format; a crash leaves nothing half."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ ATTRIBUTES = (
     Attribute("junk", Dropped()),
 )
 ORDER = ("text", "junk", "moment", "id", "whole", "amount", "tiny", "flag", "simple", "day", "tag", "month", "zeit")
-DIALECTS = [Dialect(), Dialect(";", "cp1252", ","), Dialect("\t", "utf-8", ","), Dialect("|", "utf-16"), Dialect(",", "utf-8-sig")]
+DIALECTS = [
+    Dialect(),
+    Dialect(";", "cp1252", ","),
+    Dialect("\t", "utf-8", ","),
+    Dialect("|", "utf-16"),
+    Dialect(",", "utf-8-sig"),
+]
 
 
 def rng() -> np.random.Generator:
@@ -94,7 +100,12 @@ def test_every_code_comes_back_through_a_frame(library: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    values=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6), min_size=1, max_size=8, unique=True),
+    values=st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6),
+        min_size=1,
+        max_size=8,
+        unique=True,
+    ),
     delimiter=st.sampled_from([",", ";", "\t", "|"]),
     columns=st.integers(1, 2),
 )
@@ -274,7 +285,9 @@ def test_pandas_types() -> None:
 
 def test_a_type_that_cannot_hold_the_values_is_not_forced() -> None:
     values = pa.table({"i": [300, 1], "n": [1, None], "b": [True, None]})
-    found = to_frame(values, pd.DataFrame({"i": np.array([], "int8"), "n": np.array([], "int64"), "b": np.array([], "bool")}))
+    found = to_frame(
+        values, pd.DataFrame({"i": np.array([], "int8"), "n": np.array([], "int64"), "b": np.array([], "bool")})
+    )
     assert found["i"].tolist() == [300, 1]
     assert found["n"].isna().tolist() == [False, True]
     assert found["b"].tolist() == [True, None]
@@ -285,9 +298,17 @@ def test_a_type_that_cannot_hold_the_values_is_not_forced() -> None:
 
 
 def test_polars_types_and_arrow_types() -> None:
-    wanted = {"i": pl.UInt8, "x": pl.Float32, "c": pl.Categorical, "d": pl.Datetime("us"), "t": pl.Datetime("ms", "UTC")}
+    wanted = {
+        "i": pl.UInt8,
+        "x": pl.Float32,
+        "c": pl.Categorical,
+        "d": pl.Datetime("us"),
+        "t": pl.Datetime("ms", "UTC"),
+    }
     found = to_frame(typed(), pl.DataFrame(schema=wanted))
-    assert {name: found.schema[name] for name in wanted} == {name: pl.DataFrame(schema=wanted).schema[name] for name in wanted}
+    assert {name: found.schema[name] for name in wanted} == {
+        name: pl.DataFrame(schema=wanted).schema[name] for name in wanted
+    }
     rare = to_frame(typed(), pl.DataFrame(schema={"c": pl.Enum(["u", "v", "only in the rows"])}))
     assert rare["c"].dtype == pl.Enum(["u", "v"])
     schema = pa.schema([("c", pa.dictionary(pa.int8(), pa.string())), ("x", pa.float32())])

@@ -366,7 +366,7 @@ def test_the_hospital_goes_from_codebook_to_schema(tmp_path):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.data())
+@given(data=st.data())
 def test_a_damaged_source_is_read_or_refused(data, tmp_path_factory):
     option, text = data.draw(st.sampled_from([("ddl", DDL), ("codebook", BOOK)]))
     letters = list(text)
