@@ -14,6 +14,7 @@ from understudy.errors import SchemaError
 from understudy.methods import Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import _refuse_over_cap as refuse_over_cap
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable, Progress
@@ -81,6 +82,7 @@ def run(
     check_confirmed(schema)
     chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
+    _refuse_early(book, schema, budget)
     clock("read", 0, 1, Fraction(0))
     engine, columns = _engine(data, schema)
     request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
@@ -99,6 +101,19 @@ def run(
         reservation.abandon(type(error).__name__)
         raise
     return Publication(release, clock.stop(), reservation.resumed, charges)
+
+
+def _refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
+    """What the cap cannot cover is refused before the data is opened.
+
+    An unfinished run on the account might be this one, to be continued: then `reserve` decides.
+    """
+    entries = book.entries(schema.account)
+    ended = {e.body["reservation"] for e in entries if e.kind in ("void", "release")}
+    unfinished = any(e.kind == "reserve" and e.body["reservation"] not in ended for e in entries)
+    state = book.account(schema.account)
+    if state is not None and not unfinished:
+        refuse_over_cap(state, budget)
 
 
 def _fit(

@@ -11,6 +11,8 @@ from understudy.cli import check, demo, doctor, init, ledger, plan, publish, sam
 from understudy.cli.output import fail, wants_json
 from understudy.errors import UnderstudyError, UsageError
 
+_INTERRUPTED = 130  # what a newer typer makes of Ctrl-C
+
 app = typer.Typer(
     name="understudy",
     help="Publish a synthetic stand-in for a private table, under differential privacy.",
@@ -41,24 +43,22 @@ def version_callback(version: bool = typer.Option(False, "--version", help="Prin
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb; every failure becomes one message and the exit code of its kind."""
-    import click
-
     given = sys.argv[1:] if arguments is None else arguments
+    as_json = wants_json(given)
     try:
         result = app(given, standalone_mode=False)
+        if result == _INTERRUPTED:
+            raise KeyboardInterrupt
         sys.exit(result if isinstance(result, int) else 0)
-    except click.ClickException as error:
-        fail(UsageError(error.format_message()), wants_json(given))
     except UnderstudyError as error:
-        fail(error, wants_json(given))
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        fail(
-            UnderstudyError("stopped. What was charged stays charged; run the same command to go on."),
-            wants_json(given),
-        )
+        fail(error, as_json)
+    except (typer.Abort, KeyboardInterrupt):
+        fail(UnderstudyError("stopped. What was charged stays charged; run the same command to go on."), as_json)
     except Exception as error:
+        if hasattr(error, "format_message"):  # the parser's: click's own, or the copy of click inside a newer typer
+            fail(UsageError(error.format_message()), as_json)
         if os.environ.get("UNDERSTUDY_DEBUG"):
             raise
         kind = type(error).__name__  # the text of a foreign error may hold a cell: it is not shown
         message = f"something unexpected went wrong inside understudy ({kind}). Set UNDERSTUDY_DEBUG=1 for a traceback."
-        fail(UnderstudyError(message), wants_json(given))
+        fail(UnderstudyError(message), as_json)

@@ -30,7 +30,8 @@ def fail(error: UnderstudyError, as_json: bool) -> NoReturn:
     if as_json:
         say_json(error.as_json())
     else:
-        sys.stderr.write(f"understudy: {error.message}\n")
+        help_page = error.message.startswith("Usage:")  # a verb was asked for and none named
+        sys.stderr.write(f"{'' if help_page else 'understudy: '}{error.message}\n")
     sys.exit(error.exit_code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,7 @@ def publish_to_files(
     budget = Budget(epsilon, delta)
     check_output(output)
     target = release_path or _beside(output)
-    if not target.parent.is_dir():
-        raise UsageError(f"there is no folder {str(target.parent)!r} for the release file")
+    _check_targets(Path(data), schema_path, output, target)
     book = Ledger(ledger or default_ledger(schema))
     count = [0]
 
@@ -86,6 +86,18 @@ def publish_to_files(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
         book.path,
     )  # fmt: skip
+
+
+def _check_targets(data: Path, schema: Path, output: Path, release: Path) -> None:
+    """Before anything is spent: the release has somewhere to go, and no output takes the place of an input."""
+    folder = release.absolute().parent
+    if release.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"the release file cannot be written to {str(release)!r}: choose another with --release")
+    files = {"the data": data, "the schema": schema, "the output": output}
+    for what, path in (("the output", output), ("the release file", release)):
+        for other, taken in files.items():
+            if what != other and path.resolve() == taken.resolve():
+                raise UsageError(f"{what} would take the place of {other}, {taken.name!r}: choose another name")
 
 
 def _beside(output: Path) -> Path:
