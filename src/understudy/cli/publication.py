@@ -42,6 +42,7 @@ class Published:
             "seconds": self.seconds,
             "charges": [{**c, "cost": _float(c["cost"])} for c in self.charges],
             "options": card["options"],
+            "warnings": card["warnings"],
             "resumed": self.resumed,
             "output": str(self.output),
             "release": str(self.release_path),

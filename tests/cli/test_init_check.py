@@ -1,0 +1,106 @@
+"""`understudy init` and `understudy check`: from a header to a schema that fits."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from command import ROWS, SCHEMA, run, write_people
+
+from understudy.schema import Schema
+
+CANARY = "Zaphod4711"
+
+
+def test_init_reads_the_header_and_nothing_else(tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_bytes(f"id,age,sex\n1,{CANARY},x\n".encode() + b"\xff\xfe broken \x00 rows")
+    done = run("init", data, "-o", tmp_path / "schema.toml")
+    assert done.code == 0 and "no row was read" in done.out and "points to look at" in done.out
+    text = (tmp_path / "schema.toml").read_text(encoding="utf-8")
+    assert CANARY not in text + done.text
+    schema = Schema.from_toml(text)
+    assert [a.name for a in schema.attributes] == ["id", "age", "sex"] and schema.unconfirmed
+    for name, key in schema.unconfirmed:
+        assert f"{name}: {key}" in done.out
+
+
+def test_init_keeps_what_is_there(tmp_path):
+    data, schema = write_people(tmp_path)
+    before = schema.read_bytes()
+    done = run("init", data, "-o", schema)
+    assert done.code == 2 and "--force" in done.err and schema.read_bytes() == before
+    assert run("init", data, "-o", schema, "--force").code == 0 and schema.read_bytes() != before
+
+
+def test_init_from_public_things(tmp_path):
+    data, _ = write_people(tmp_path)
+    codebook = tmp_path / "codebook.csv"
+    codebook.write_text(
+        "attribute,kind,values,low,high,bins\nid,id,,,,\nage,integer,,0,99,5\nsex,category,Female|Male,,,\n"
+        "town,category,Anders|Brae|Cormont|Dunmere|?,,,\nsmokes,boolean,Y|N,,,\nincome,number,,0,1000,4\n"
+    )
+    done = run("init", data, "--codebook", codebook, "-o", tmp_path / "new.toml")
+    assert done.code == 0
+    schema = Schema.open(tmp_path / "new.toml")
+    assert {a.kind for a in schema.attributes} == {"id", "integer", "category", "boolean", "number"}
+    assert [name for name, _ in schema.unconfirmed] == ["[table]"]  # how many rows there are
+    ddl = tmp_path / "t.sql"
+    ddl.write_text(
+        "CREATE TABLE t (id bigint primary key, age integer, sex text, town text, smokes boolean, income real);"
+    )
+    assert run("init", data, "--ddl", ddl, "-o", tmp_path / "ddl.toml").code == 0
+    assert Schema.open(tmp_path / "ddl.toml")["age"].kind == "integer"
+
+
+@pytest.mark.parametrize("flag", ["--codebook", "--ddl", "--public"])
+def test_init_from_files_that_are_not_there(tmp_path, flag):
+    data, _ = write_people(tmp_path)
+    done = run("init", data, flag, tmp_path / "none.csv", "-o", tmp_path / "new.toml")
+    assert done.code in (1, 2) and "none.csv" in done.err and not (tmp_path / "new.toml").exists()
+    assert "unexpected" not in done.err
+
+
+def test_check_fits(tmp_path):
+    data, schema = write_people(tmp_path)
+    assert run("check", data, "--schema", schema).out == "The data fits the schema.\n"
+    assert run("check", data, "--schema", schema, "--json").json == {"fits": True, "problems": [], "confirm": []}
+    packed = tmp_path / "p.csv.gz"
+    packed.write_bytes(gzip.compress(data.read_bytes()))
+    assert run("check", packed, "--schema", schema).code == 0
+
+
+def test_check_names_the_attribute_and_prints_sql_but_no_cell(tmp_path):
+    data, schema = write_people(tmp_path)
+    text = data.read_text().replace("Female", CANARY, 1).replace("\nP7,", f"\nP7,{CANARY}", 1)
+    data.write_text(text.replace("income", "wage"))
+    done = run("check", data, "--schema", schema)
+    assert done.code == 4 and done.err == ""
+    assert "attribute 'sex'" in done.out and "attribute 'age'" in done.out and "'wage'" in done.out
+    assert "SELECT" in done.out and "'Female', 'Male'" in done.out
+    document = run("check", data, "--schema", schema, "--json")
+    assert document.code == 4 and document.json["fits"] is False
+    assert {p["attribute"] for p in document.json["problems"]} == {"wage", "income", "age", "sex"}
+    assert CANARY not in done.text + document.text
+
+
+def test_check_reminds_of_open_points(tmp_path):
+    data, schema = write_people(tmp_path)
+    schema.write_text(SCHEMA.format(rows=ROWS).replace('missing = ["?"]', 'missing = ["?"]\nconfirm = ["values"]'))
+    done = run("check", data, "--schema", schema)
+    assert done.code == 0 and "Still to confirm in the schema: values of town" in done.out
+    assert run("check", data, "--schema", schema, "--json").json["confirm"] == [["town", "values"]]
+
+
+def test_check_charges_nothing(tmp_path):
+    data, schema = write_people(tmp_path)
+    run("check", data, "--schema", schema)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "schema.toml"]
+
+
+def test_the_files_of_the_check_are_named(tmp_path: Path):
+    _, schema = write_people(tmp_path)
+    assert run("check", tmp_path / "none.csv", "--schema", schema).code == 2
+    assert run("check", tmp_path, "--schema", schema).code == 2
+    assert run("check", schema, "--schema", schema, "--json").error["kind"] == "usage"

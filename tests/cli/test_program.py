@@ -1,0 +1,115 @@
+"""The program as a whole: help, version, doctor, demo, and words it does not know."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from command import header_and_rows, process, run
+
+from understudy.release import Release
+
+VERBS = ("demo", "init", "check", "plan", "publish", "sample", "ledger", "doctor")
+
+
+def test_help_names_every_verb():
+    done = process("--help")
+    assert (done.code, done.err) == (0, "")
+    for verb in VERBS:
+        assert verb in done.out
+
+
+def test_help_loads_nothing_heavy():
+    """What keeps `--help` under half a second; the time itself is measured in benchmarks, not asserted."""
+    script = (
+        "import sys\nfrom understudy.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'numba', 'pyarrow', 'opendp', 'pandas', 'polars', 'scipy', 'sklearn', 'rich'}\n"
+        "sys.stderr.write(' '.join(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb):
+    done = run(verb, "--help")
+    assert done.code == 0 and "Usage:" in done.out
+
+
+def test_version():
+    assert run("--version").out == f"understudy {version('understudy')}\n"
+
+
+def test_without_a_verb_there_is_help():
+    for arguments in ((), ("ledger",)):
+        done = run(*arguments)
+        assert done.code == 2 and done.err.startswith("Usage:")
+
+
+def test_unknown_words():
+    assert run("pubish").code == 2
+    assert run("pubish", "--json").error["kind"] == "usage"
+    assert run("plan", "--epsilom", "1").code == 2
+    assert "--schema" in run("plan", "--epsilon", "1", "--json").error["message"]
+
+
+def test_ctrl_c_is_one_sentence(monkeypatch, tmp_path):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("understudy.schema.Schema.open", stop)
+    done = run("check", tmp_path / "x.csv", "--schema", "s.toml", "--json")
+    assert done.code == 1 and "run the same command to go on" in done.error["message"]
+
+
+def test_a_bug_is_one_sentence_and_shows_no_cell(monkeypatch, tmp_path):
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a cell: Zaphod4711")
+
+    monkeypatch.setattr("understudy.schema.Schema.open", fail)
+    monkeypatch.delenv("UNDERSTUDY_DEBUG", raising=False)
+    done = run("check", tmp_path / "x.csv", "--schema", "s.toml", "--json")
+    assert done.code == 1 and done.error["kind"] == "failed" and "Zaphod" not in done.text
+    assert "(RuntimeError)" in done.error["message"]
+
+
+def test_doctor():
+    done = run("doctor")
+    assert done.code == 0 and "!!" not in done.out and "exact noise" in done.out
+    findings = run("doctor", "--json").json["findings"]
+    assert all(f["ok"] for f in findings if f["needed"])
+    assert {"understudy", "opendp", "ledger", "counting"} <= {f["what"] for f in findings}
+
+
+def test_doctor_says_what_is_wrong(monkeypatch):
+    def broken() -> str:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr("understudy.diagnosis._ledger", broken)
+    done = run("doctor")
+    assert done.code == 1 and "!!  ledger" in done.out and "no locks here" in done.out
+
+
+@pytest.mark.slow
+def test_the_demo_can_be_run_again(tmp_path: Path):
+    for _ in range(2):
+        done = run("demo", "-o", tmp_path / "d", "--quiet")
+        assert (done.code, done.err) == (0, "") and "people: epsilon 1 spent in all so far" in done.out
+    folder = tmp_path / "d"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "people.csv", "schema.toml", "synthetic.csv", "synthetic.release.zip", "understudy-ledger.db",
+    ]  # fmt: skip
+    head, rows = header_and_rows(folder / "synthetic.csv")
+    assert len(rows) == 50_000
+    columns = header_and_rows(folder / "people.csv")[0].replace('"', "").split(",")
+    assert head.split(",") == [name for name in columns if name != "remark"]
+    assert (
+        run("ledger", "verify", folder / "understudy-ledger.db", "--release", folder / "synthetic.release.zip").code
+        == 0
+    )
+    assert Release.open(folder / "synthetic.release.zip").card["epsilon"] == 1
+    assert run("check", folder / "people.csv", "--schema", folder / "schema.toml").code == 0
