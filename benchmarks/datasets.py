@@ -41,7 +41,9 @@ def _attribute(name: str, body: Any, tree: dict[str, Any] | None) -> Attribute:
         return Attribute(name, Categories(tuple(str(v) for v in range(body))))
     if body["type"] == "continuous":
         kind = "number"
-        edges = _equal_edges(kind, float(body["min"]), float(body["max"]), body.get("privbayes_bins", body.get("bins", 16)))
+        edges = _equal_edges(
+            kind, float(body["min"]), float(body["max"]), body.get("privbayes_bins", body.get("bins", 16))
+        )
         return Attribute(name, Intervals(kind, edges))
     values = Categories(tuple(str(v) for v in body["values"]))
     return Attribute(name, values, Taxonomy.of_groups(tree, values) if tree else None)

@@ -19,6 +19,7 @@ from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable, Progress
 from understudy.release.card import Card
+from understudy.release.frames import FrameType
 from understudy.release.release import Release
 from understudy.schema import Schema
 
@@ -131,7 +132,7 @@ def _fit(
         schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
         reservation.account_state(), private, fit.notes,
     )  # fmt: skip
-    like = None if isinstance(data, str | os.PathLike) else data
+    like = None if isinstance(data, str | os.PathLike) else FrameType.of(data)  # types only: no row stays behind
     facts = {k: v for k, v in fit.facts.items() if k != "options"}
     return Release(
         schema, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like
@@ -153,12 +154,13 @@ def check_fit(data: Any, schema: Schema) -> list[dict[str, Any]]:
     from understudy.engines.sources import open_source
 
     found = misfits(open_source(data, schema.csv), schema)
+    table = str(data) if isinstance(data, str | os.PathLike) else None
     return [
         {
             "kind": m.reason,
             "attribute": m.attribute,
             "message": m.message,
-            "sql": finding_sql(m.attribute, schema) if m.reason == "cells" and m.attribute else None,
+            "sql": finding_sql(m.attribute, schema, table) if m.reason == "cells" and m.attribute else None,
         }
         for m in found
     ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
-from understudy.models.factor import MOST_CELLS
+from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
 from understudy.schema import Axis, Schema
 
@@ -61,20 +61,13 @@ def _network(pairs: list[Any], arrays: Arrays, schema: Schema) -> BayesianNetwor
 
 
 def _tree(cliques: list[Any], arrays: Arrays, schema: Schema) -> Model:
-    from understudy.models.calibration import lay_out
     from understudy.models.junction_tree import JunctionTree
 
     axes = [tuple(_axis(a, schema) for a in clique) for clique in cliques]
-    sizes = {axis: schema.size(axis) for clique in axes for axis in clique}
-    if {axis.attribute for axis in sizes} != set(schema.names):
+    if {axis.attribute for clique in axes for axis in clique} != set(schema.names):
         raise ValueError
-    layout = lay_out(axes, sizes, MOST_CELLS)
-    if sorted(layout.axes) != sorted(axes):
-        raise ValueError
-    flat = np.zeros(layout.cells)
-    for i, clique in enumerate(axes):
-        layout.table(flat, layout.axes.index(clique))[...] = _table(arrays[f"clique-{i}"], clique, schema)
-    return JunctionTree(schema, layout, flat)
+    tables = [Factor(clique, _table(arrays[f"clique-{i}"], clique, schema)) for i, clique in enumerate(axes)]
+    return JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
 
 
 def _axis(item: Any, schema: Schema) -> Axis:

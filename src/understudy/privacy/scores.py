@@ -72,6 +72,11 @@ def refusal(score: str, pair: Pair, schema: Schema) -> str | None:
     return None
 
 
+def score_units(schema: Schema) -> int:
+    """How many units of score R one row is worth: what a public penalty in rows is multiplied by."""
+    return R_UNIT if schema.rows is None else 2 * schema.rows
+
+
 # -- R ---------------------------------------------------------------------------------------------------------
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.parts import model_from_parts, model_parts
+from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import SystemSource, seeded_generator
@@ -20,6 +21,9 @@ from understudy.release.card import card_text
 from understudy.release.storage import content_hash, pack, read_release, write_release
 from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
+
+if TYPE_CHECKING:
+    from understudy.models.query import Answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,9 @@ class Release:
     head: Head
     like: Any = field(default=None, repr=False)  # the caller's kind of frame; not saved
 
+    def __post_init__(self) -> None:
+        refuse_exact(self.facts, self.card)
+
     # -- sampling --------------------------------------------------------------------------------------------
 
     def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
@@ -45,7 +52,7 @@ class Release:
 
         generator = self.generator(seed)
         codes = self.sample_codes(rows, given, generator)
-        return to_frame(decode_rows(codes, self.schema, self.columns, generator), self.like)
+        return to_frame(decode_rows(codes, self.schema, self.columns, generator), self.like, self.schema)
 
     def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
         """Synthetic rows still in codes."""
@@ -90,11 +97,20 @@ class Release:
             )
         return [code]
 
+    # -- querying --------------------------------------------------------------------------------------------
+
+    def query(self, text: str) -> Answer:
+        """The answer to `count by sex where age >= 40`, from the model; see docs/guide/queries.md for the grammar."""
+        from understudy.models.query import Query, answer
+
+        return answer(self.model, Query.of_text(text, self.schema, self.rows), self.measurements)
+
     # -- files -----------------------------------------------------------------------------------------------
 
     @cached_property
     def members(self) -> dict[str, bytes]:
         """The hashed content of the release file."""
+        refuse_exact(self.facts, self.card)
         model, arrays = model_parts(self.model)
         listed = []
         for i, m in enumerate(self.measurements):

@@ -141,12 +141,15 @@ def test_degree_zero_resets_beta() -> None:
     assert PrivBayes().plan(wide, Budget("0.1")).degree == 0
 
 
+VARIABLES = [Axis(n) for n in "xyz"]
+
+
 def test_room_for_an_edge() -> None:
     schema = taxonomy_schema()
-    assert any_parents(schema, 4, True)  # z with x at its upper level
-    assert not any_parents(schema, 3, True)
-    assert any_parents(schema, 6, False)
-    assert not any_parents(schema, 5, False)
+    assert any_parents(schema, VARIABLES, 4, "hierarchical")  # z with x at its upper level
+    assert not any_parents(schema, VARIABLES, 3, "hierarchical")
+    assert any_parents(schema, VARIABLES, 6, "vanilla")
+    assert not any_parents(schema, VARIABLES, 5, "vanilla")
 
 
 def test_the_budget_is_spent_exactly(ledger_path: Path) -> None:
@@ -214,7 +217,7 @@ def test_options_from_the_command_line() -> None:
 
 def test_plan_reads_no_row_and_says_what_to_expect() -> None:
     schema = schema_of({f"a{i}": 2 for i in range(16)}, 21_574)
-    plan = PrivBayes().plan(schema, Budget("1.6"))
+    plan = PrivBayes(estimate="paper").plan(schema, Budget("1.6"))
     tables = plan.phases[-1]
     assert plan.degree == useful_degree(schema, 16, 21_574, "pure", Fraction(112, 100), 4.0)
     assert tables.scale == pytest.approx(2 * (16 - plan.degree) / 1.12)

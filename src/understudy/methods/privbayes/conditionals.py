@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -11,18 +10,12 @@ from understudy.models.bayesian_network import Conditional
 from understudy.models.factor import Factor
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes
 
 
 def measured_pairs(pairs: Sequence[Pair], degree: int) -> tuple[Pair, ...]:
     """Algorithm 1 measures the pairs after the first k, since the (k+1)-th table holds the earlier ones."""
     return tuple(pairs[min(degree, len(pairs) - 1) :])
-
-
-def noisy_tables(table: PrivateTable, pairs: Sequence[Pair], cost: Fraction) -> list[Measurement]:
-    """One noisy table over (X, Π) for each pair, the cost shared evenly."""
-    return table.measure([pair.axes for pair in pairs], cost, "tables")
 
 
 def paper_conditionals(pairs: Sequence[Pair], measurements: Sequence[Measurement]) -> tuple[Conditional, ...]:

@@ -1,114 +1,55 @@
-"""PrivBayes as a method: public decisions first, then structure, then tables, then a network."""
+"""PrivBayes as a method: public decisions first, then structure, then tables, then a model."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.privbayes.conditionals import measured_pairs, noisy_tables, paper_conditionals
-from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, any_parents, greedy_bayes
-from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
+from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
+from understudy.methods.privbayes.decision import COUNT_SHARE, Decision, Settings, decide
+from understudy.methods.privbayes.structure import FixedDegree, MaximalSets, greedy_bayes
+from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
-from understudy.privacy.accountant import Accounting, accounting_of, purse
-from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import expected_noise
+from understudy.models.model import Model
+from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, refusal
+from understudy.privacy.scores import Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Schema
 
-COUNT_SHARE = Fraction(1, 100)  # of the budget, for a noisy row count under add-remove neighbours
-# F beats R while n·ε1/(d−1) is below this (docs/decisions/0004-score-rule.md)
-F_BELOW = 100.0
-
-
-@dataclass(frozen=True)
-class Decision:
-    """All that follows from public facts: the variables, the size rule, the score and the split of the budget."""
-
-    variables: Axes
-    fixed: bool  # binary variables, one degree for all (Algorithms 1 and 2); else maximal parent sets (3 to 6)
-    generalised: bool
-    degree: int | None
-    cells: int  # the most cells of a useful table
-    score: str
-    count_cost: Fraction
-    structure_cost: Fraction
-    table_cost: Fraction
-
-    @property
-    def tables(self) -> int:
-        d = len(self.variables)
-        return d - (self.degree or 0) if self.fixed else d
-
-    def candidates(self, schema: Schema) -> Candidates:
-        if self.fixed:
-            assert self.degree is not None
-            return FixedDegree(self.degree)
-        return MaximalSets(schema, self.cells, self.generalised, self.degree)
+LADDER = (1, 3, 9, 27)  # a fined search is offered tables up to the limit, a third of it, and so on
+MODEL_CELLS = 150_000  # the triangulated model; about five seconds of estimation
 
 
 @dataclass(frozen=True)
 class PrivBayes:
-    """The options of PrivBayes; the defaults are the paper's."""
+    """The options of PrivBayes. What is None follows from public facts (`decision`)."""
 
     name: ClassVar[str] = "privbayes"
 
     score: str = option("auto", choices=("auto", "I", "F", "R"))
     encoding: str = option("auto", choices=("auto", "binary", "gray", "vanilla", "hierarchical"))
-    theta: float = option(4.0, low=0.01, high=1e6)
-    beta: float = option(0.3, low=0.01, high=0.99)
+    estimate: str = option("ml", choices=("ml", "paper"))
+    theta: float | None = option(None, low=0.01, high=1e6)
+    beta: float | None = option(None, low=0.01, high=0.99)
+    single: float | None = option(None, low=0.0, high=0.9)
+    kappa: float | None = option(None, low=0.0, high=10.0)
     degree: int | None = option(None, whole=True, low=0, high=64)
-    estimate: str = option("paper", choices=("paper",))
+    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
 
-    # -- decisions from public facts -------------------------------------------------------------------------
-
-    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-        """The purse is `whole`; the split, the degree and the score follow from it and from the schema."""
-        encoding = self._encoding(schema)
-        variables = _variables(schema, encoding)
-        count_cost = whole * COUNT_SHARE if schema.neighbours == "add-remove" else Fraction(0)
-        structure = (whole - count_cost) * exact(self.beta)
-        tables = whole - count_cost - structure
-        d = len(variables)
-        fixed = all(schema.size(axis) <= 2 for axis in variables)
-        decision = Decision(variables, fixed, encoding == "hierarchical", None, 0, "R", count_cost, structure, tables)
-        if fixed:
-            free = useful_degree(schema, d, rows, accounting, tables, self.theta)
-            degree = min(d - 1, free if self.degree is None else self.degree)
-            decision = replace(decision, degree=degree, cells=2 ** (degree + 1))
-            alone = degree == 0
-        else:
-            cells = useful_cells(rows, cell_noise(schema, accounting, tables, d), self.theta)
-            decision = replace(decision, degree=self.degree, cells=cells)
-            alone = self.degree == 0 or not any_parents(schema, cells, decision.generalised)
-        if alone or d == 1:  # nothing to choose: the whole budget goes to the tables (beta resets to 0)
-            decision = replace(decision, degree=0, structure_cost=Fraction(0), table_cost=tables + structure)
-        score = self._score(schema, decision, accounting, rows)
-        return replace(decision, score=score)
-
-    def _encoding(self, schema: Schema) -> str:
-        if self.encoding != "auto":
-            return self.encoding
-        return "vanilla" if schema.binary else "hierarchical"
-
-    def _score(self, schema: Schema, decision: Decision, accounting: Accounting, rows: int) -> str:
-        rounds = max(1, len(decision.variables) - 1)
-        if self.score == "auto":
-            if not decision.fixed or not decision.structure_cost:
-                return "R"
-            each = float(decision.structure_cost) / rounds
-            epsilon = each if accounting == "pure" else math.sqrt(8 * each)
-            return "F" if rows * epsilon < F_BELOW else "R"
-        for axis in decision.variables:
-            if (reason := refusal(self.score, Pair(axis), schema)) is not None:
-                raise UsageError(reason)
-        return self.score
+    def decide(self, schema: Schema, accounting: Any, whole: Fraction, rows: int) -> Decision:
+        ml = self.estimate == "ml"
+        single = self.single if ml else 0.0
+        kappa = self.kappa if ml else 0.0
+        settings = Settings(self.score, self.encoding, self.theta, self.beta, single, kappa, self.degree, ml)
+        return decide(settings, schema, accounting, whole, rows)
 
     # -- plan ------------------------------------------------------------------------------------------------
 
@@ -118,108 +59,160 @@ class PrivBayes:
             raise UsageError("under add-remove neighbours the row count is private: say roughly how many with --rows N")
         accounting, whole = accounting_of(budget), purse(budget)
         decision = self.decide(schema, accounting, whole, n)
-        noise = noise_of(accounting)
-        phases = []
-        if decision.count_cost:
-            scale = table_scale(schema, accounting, decision.count_cost)
-            phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
-        d = len(decision.variables)
-        if decision.structure_cost:
-            detail = f"{d - 1} choices by score {decision.score}"
-            phases.append(Phase("structure", decision.structure_cost, d - 1, detail=detail))
-        cells = self._largest(schema, decision)
-        scale = table_scale(schema, accounting, decision.table_cost / decision.tables)
-        error = min(1.0, cells * expected_noise(noise, scale) / (2 * n))
-        phases.append(Phase("tables", decision.table_cost, decision.tables, cells, scale, error, "noisy counts"))
         seconds, memory = _effort(schema, decision, n)
         return Plan(
-            self.name, budget, accounting, n, self.settled(schema, decision), decision.degree, tuple(phases), noise,
-            memory, seconds, _warnings(schema, decision, cells),
+            self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
+            tuple(_phases(schema, decision, budget, n)), noise_of(accounting), memory, seconds,
+            self._notes(schema, decision),
         )  # fmt: skip
 
-    def _largest(self, schema: Schema, decision: Decision) -> int:
-        sizes = sorted((schema.size(axis) for axis in decision.variables), reverse=True)
-        if decision.fixed:
-            return 2 ** ((decision.degree or 0) + 1)
-        if decision.degree == 0:
-            return sizes[0]
-        cap: int = math.prod(sizes if decision.degree is None else sizes[: decision.degree + 1])
-        return int(max(sizes[0], min(decision.cells, cap)))
-
-    def settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
-        """The options with every `auto` replaced by what it came to."""
-        return {
-            "score": decision.score,
-            "encoding": self._encoding(schema),
-            "theta": self.theta,
-            "beta": self.beta if decision.structure_cost else 0,
-            "degree": decision.degree,
+    def _settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
+        """The options with every open one replaced by what it came to."""
+        constants = decision.constants
+        said: dict[str, Any] = {
             "estimate": self.estimate,
+            "score": decision.score,
+            "encoding": decision.encoding,
+            "theta": constants.theta,
+            "beta": constants.beta if decision.structure_cost else 0,
+            "degree": decision.degree,
         }
+        if self.estimate == "ml":
+            said |= {"single": constants.single if decision.single_cost else 0, "kappa": constants.kappa}
+            said |= {"cells": self.cells}
+        return said
+
+    def _notes(self, schema: Schema, decision: Decision) -> tuple[str, ...]:
+        notes = []
+        if decision.independent and len(decision.variables) > 1:
+            notes.append("no pair of attributes would be useful at this budget: columns are published independently")
+        largest = max(schema.modelled, key=lambda a: a.size)
+        if decision.rule != "fixed degree" and largest.size > max(1, decision.cells):
+            notes.append(
+                f"{largest.name} alone has {largest.size:,} values, more than this budget can measure well: "
+                "use fewer bins, a coarser list of values, or a larger epsilon"
+            )
+        if self.estimate == "ml" and not decision.independent:
+            notes.append(f"parents that would bring the model over {self.cells:,} cells are not offered (option cells)")
+        return tuple(notes)
 
     # -- fit -------------------------------------------------------------------------------------------------
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
-        rows, count = self._rows(table)
+        rows, count = bought_rows(table)
         decision = self.decide(schema, table.accounting, table.purse, rows)
-        pairs = self._structure(table, decision)
+        size = SizeLimit(schema, decision.variables, self.cells)
+        ml = self.estimate == "ml" and size.fits
+        singles = self._singles(table, decision)
+        pairs = self._structure(table, decision, size if ml else None)
         table.progress("tables", 0, 1)
-        measured = measured_pairs(pairs, decision.degree or 0) if decision.fixed else pairs
-        measurements = noisy_tables(table, measured, decision.table_cost)
-        network = without_unused_codes(BayesianNetwork(schema, paper_conditionals(pairs, measurements)))
-        facts = {"options": self.settled(schema, decision), "network": [_pair_json(pair) for pair in pairs]}
-        notes = _warnings(schema, decision, self._largest(schema, decision))
-        return Fit(network, (*count, *measurements), rows, facts, notes)
+        if ml:
+            asks = _outer(pairs, bool(singles))
+            measurements = [*singles, *table.measure(asks, decision.table_cost, "tables")]
+            model = self._estimate(table, measurements, rows)
+        else:
+            measured = measured_pairs(pairs, decision.degree or 0) if decision.rule == "fixed degree" else pairs
+            measurements = table.measure([pair.axes for pair in measured], decision.table_cost, "tables")
+            conditionals = paper_conditionals(pairs, measurements)
+            model = without_unused_codes(BayesianNetwork(schema, conditionals))
+        notes = self._notes(schema, decision)
+        if self.estimate == "ml" and not ml:
+            notes += (f"the model would have more than {self.cells:,} cells at once: estimate=paper was used instead",)
+        facts = {"options": self._settled(schema, decision), "network": [_pair_json(pair) for pair in pairs]}
+        return Fit(model, (*count, *measurements), rows, facts, notes)
 
-    def _rows(self, table: PrivateTable) -> tuple[int, list[Any]]:
-        """The row count: declared, or bought."""
-        if table.schema.rows is not None:
-            return table.schema.rows, []
-        count = table.measure([()], table.purse * COUNT_SHARE, "row count")
-        return max(1, int(count[0].values)), count
+    def _singles(self, table: PrivateTable, decision: Decision) -> list[Measurement]:
+        if not decision.single_cost:
+            return []
+        return table.measure([(axis,) for axis in decision.variables], decision.single_cost, "one-way tables")
 
-    def _structure(self, table: PrivateTable, decision: Decision) -> tuple[Pair, ...]:
-        if not decision.structure_cost:
+    def _structure(self, table: PrivateTable, decision: Decision, size: SizeLimit | None) -> tuple[Pair, ...]:
+        if decision.independent:
             return tuple(Pair(axis) for axis in decision.variables)
-        candidates = decision.candidates(table.schema)
-        return greedy_bayes(table, decision.variables, candidates, decision.score, decision.structure_cost)
+        schema = table.schema
+        cost, score = decision.structure_cost, decision.score
+        if decision.rule == "fixed degree":
+            assert decision.degree is not None
+            return greedy_bayes(table, decision.variables, FixedDegree(decision.degree), score, cost, size)
+        generalised = decision.encoding == "hierarchical"
+        if decision.rule == "maximal sets":
+            sets = MaximalSets(schema, [decision.cells], generalised, decision.degree)
+            return greedy_bayes(table, decision.variables, sets, score, cost, size)
+
+        # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
+        fine = decision.constants.kappa * 0.5 * decision.noise * score_units(schema)
+        ladder = MaximalSets(schema, [decision.cells // step for step in LADDER], generalised, decision.degree)
+        return greedy_bayes(
+            table, decision.variables, ladder, score, cost, size, lambda pair: int(fine * schema.cells(pair.axes))
+        )
+
+    def _estimate(self, table: PrivateTable, measurements: list[Measurement], rows: int) -> Model:
+        from understudy.models.estimation import estimate
+
+        table.progress("estimation", 0, 1)
+        return estimate(measurements, table.schema, rows, limit=2 * self.cells)
 
 
-def _variables(schema: Schema, encoding: str) -> Axes:
-    """The attributes themselves, or their bits."""
-    if encoding in ("vanilla", "hierarchical"):
-        return tuple(Axis(a.name) for a in schema.modelled)
-    gray = encoding == "gray"
-    return tuple(Axis(a.name, bit=i, gray=gray) for a in schema.modelled for i in range(a.bits))
+def bought_rows(table: PrivateTable) -> tuple[int, list[Measurement]]:
+    """The row count: declared, or bought."""
+    if table.schema.rows is not None:
+        return table.schema.rows, []
+    count = table.measure([()], table.purse * COUNT_SHARE, "row count")
+    return max(1, int(count[0].values)), count
+
+
+def _outer(pairs: tuple[Pair, ...], have_singles: bool) -> list[Any]:
+    """The tables inside no other; a one-way table that is already measured is not measured again."""
+    asks = nested_dropped([pair.axes for pair in pairs])
+    return [axes for axes in asks if len(axes) > 1] or asks if have_singles else asks
 
 
 def _pair_json(pair: Pair) -> dict[str, Any]:
     return {"attribute": str(pair.child), "parents": [str(p) for p in pair.parents]}
 
 
-def _warnings(schema: Schema, decision: Decision, cells: int) -> tuple[str, ...]:
-    notes = []
-    if decision.degree == 0 and len(decision.variables) > 1:
-        notes.append(
-            "the budget is too small for any pair of attributes to be useful: columns are published independently"
-        )
-    if not decision.fixed and cells > max(1, decision.cells):
-        largest = max(schema.modelled, key=lambda a: a.size)
-        notes.append(
-            f"{largest.name} alone has {largest.size:,} values, more than this budget can measure well: "
-            "use fewer bins, a coarser list of values, or a larger epsilon"
-        )
-    return tuple(notes)
+def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> list[Phase]:
+    accounting = accounting_of(budget)
+    noise = noise_of(accounting)
+    d = len(decision.variables)
+
+    def measured(name: str, cost: Fraction, tables: int, cells: int, detail: str) -> Phase:
+        scale = table_scale(schema, accounting, cost / tables)
+        error = min(1.0, cells * expected_noise(noise, scale) / (2 * rows)) if cells > 1 else None
+        return Phase(name, cost, tables, cells, scale, error, detail)
+
+    phases = []
+    if decision.count_cost:
+        phases.append(measured("row count", decision.count_cost, 1, 1, "how many rows there are"))
+    if decision.single_cost:
+        most = max(schema.size(axis) for axis in decision.variables)
+        phases.append(measured("one-way", decision.single_cost, d, most, "each attribute alone"))
+    if decision.structure_cost:
+        phases.append(Phase("structure", decision.structure_cost, d - 1, detail=f"choices by score {decision.score}"))
+    largest = _largest(schema, decision)
+    phases.append(measured("tables", decision.table_cost, decision.tables, largest, "each attribute with its parents"))
+    return phases
+
+
+def _largest(schema: Schema, decision: Decision) -> int:
+    sizes = sorted((schema.size(axis) for axis in decision.variables), reverse=True)
+    if decision.rule == "fixed degree":
+        return 1 << ((decision.degree or 0) + 1)
+    if decision.degree == 0:
+        return sizes[0]
+    cap = math.prod(sizes if decision.degree is None else sizes[: decision.degree + 1])
+    return int(max(sizes[0], min(decision.cells, cap)))
 
 
 def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float]:
-    """Seconds and megabytes, roughly, from public sizes: reading and coding, counting candidates, drawing noise."""
+    """Seconds and megabytes, roughly, from public sizes: reading and coding, scoring candidates, noise, estimation."""
     d = len(decision.variables)
-    k = decision.degree if decision.degree is not None else 2
-    tables = math.comb(d, min(d, k + 1)) if decision.structure_cost else d
-    cells = decision.tables * min(decision.cells or 1, 10**7)
-    read = rows * len(schema.modelled) * 4e-8
-    seconds = 0.5 + read + tables * (rows * 3e-9 * (k + 1) + 3e-5) + cells * 1.2e-5
-    memory = 150 + rows * len(schema.modelled) * 30 / 1e6 + min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
+    k = min(d - 1, decision.degree if decision.degree is not None else 2) if decision.structure_cost else 0
+    options = min(math.comb(d + 1, k + 2), 10**7) if k else d
+    tables = min(math.comb(d, k + 1), 10**7)
+    cells = decision.tables * min(_largest(schema, decision), 10**7)
+    read = rows * len(schema.modelled) * 8e-8
+    seconds = 1.0 + read + tables * rows * 2e-9 * (k + 1) + options * 3.5e-5 + cells * 1.2e-5
+    memory = 200 + rows * len(schema.modelled) * 30 / 1e6 + min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
     return seconds, memory

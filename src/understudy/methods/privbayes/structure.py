@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from understudy.methods.privbayes.parents import maximal_parent_sets
+from understudy.methods.size import SizeLimit
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
@@ -15,20 +16,39 @@ Candidates = Callable[[Sequence[Axis], Sequence[Axis]], list[Pair]]  # (placed, 
 
 
 def greedy_bayes(
-    table: PrivateTable, variables: Sequence[Axis], candidates: Candidates, score: str, cost: Fraction
+    table: PrivateTable,
+    variables: Sequence[Axis],
+    candidates: Candidates,
+    score: str,
+    cost: Fraction,
+    size: SizeLimit | None = None,
+    penalty: Callable[[Pair], int] | None = None,
 ) -> tuple[Pair, ...]:
-    """The first attribute at random, then d−1 choices at cost/(d−1) each."""
+    """The first attribute at random, then d−1 choices at cost/(d−1) each, among what the model's size allows."""
     left = list(variables)
+    size = size or SizeLimit(table.schema, variables, 1 << 62)
     placed = [left.pop(table.pick(len(left), "first attribute"))]
     pairs = [Pair(placed[0])]
     rounds = len(left)
     while left:
         table.progress("structure", len(pairs), rounds + 1)
-        pair = table.choose(candidates(placed, left), score, cost / rounds, "structure")
+        size.add(pairs[-1].axes)
+        options = _allowed(candidates(placed, left), placed, left, size)
+        fines = [penalty(pair) for pair in options] if penalty is not None else None
+        pair = table.choose(options, score, cost / rounds, "structure", fines)
         pairs.append(pair)
         placed.append(pair.child)
         left.remove(pair.child)
     return tuple(pairs)
+
+
+def _allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
+    """The options that keep the model small; where an attribute has none left, single parents, or no parent."""
+    kept = [pair for pair in options if size.allows(pair.child, pair.parents)]
+    for child in set(left) - {pair.child for pair in kept}:
+        single = [Pair(child, (parent,)) for parent in placed if size.allows(child, (parent,))]
+        kept += single or [Pair(child)]
+    return kept
 
 
 class FixedDegree:
@@ -59,32 +79,39 @@ class FixedDegree:
 
 
 class MaximalSets:
-    """Every maximal parent set that keeps the table θ-useful (Algorithm 4); none useful means no parents."""
+    """Every maximal parent set that keeps the table under a size limit (Algorithm 4); none means no parents.
 
-    def __init__(self, schema: Schema, cells: int, generalised: bool, most: int | None) -> None:
+    With several limits the sets of each are offered: for a score that fines size, a ladder of sizes to choose from.
+    """
+
+    def __init__(self, schema: Schema, limits: Sequence[int], generalised: bool, most: int | None) -> None:
         self._schema = schema
-        self._cells = cells
+        self._limits = limits
         self._generalised = generalised
         self._most = most
 
     def __call__(self, placed: Sequence[Axis], left: Sequence[Axis]) -> list[Pair]:
         names = [axis.attribute for axis in placed]
         sets: dict[int, tuple[Axes, ...]] = {}
-        options = []
+        options: dict[Pair, None] = {}
         for child in left:
-            tau = self._cells // self._schema.size(child)
-            if tau not in sets:
-                found = maximal_parent_sets(names, tau, self._schema, self._generalised, self._most)
-                sets[tau] = found or ((),)
-            options += [Pair(child, parents) for parents in sets[tau]]
-        return options
+            for limit in self._limits:
+                tau = limit // self._schema.size(child)
+                if tau not in sets:
+                    found = maximal_parent_sets(names, tau, self._schema, self._generalised, self._most)
+                    sets[tau] = found or ((),)
+                options |= dict.fromkeys(Pair(child, parents) for parents in sets[tau])
+        return list(options)
 
 
-def any_parents(schema: Schema, cells: int, generalised: bool) -> bool:
-    """Whether the size limit leaves room for a single edge anywhere."""
-    smallest = sorted(
-        min(schema.size(Axis(a.name, level)) for level in range(a.levels if generalised else 1))
-        for a in schema.modelled
-    )
-    sizes = sorted(a.size for a in schema.modelled)
-    return len(sizes) > 1 and sizes[0] * smallest[0 if smallest[0] < sizes[0] else 1] <= cells
+def any_parents(schema: Schema, variables: Sequence[Axis], cells: int, encoding: str) -> bool:
+    """Whether the size limit leaves room for a single edge anywhere: some attribute with another's smallest view."""
+    full = [schema.size(axis) for axis in variables]
+    smallest = full
+    if encoding == "hierarchical":
+        smallest = [
+            min(schema.size(Axis(axis.attribute, level)) for level in range(schema[axis.attribute].levels))
+            for axis in variables
+        ]
+    order = sorted(range(len(full)), key=lambda i: full[i])[:2]
+    return any(full[i] * smallest[j] <= cells for i in order for j in range(len(full)) if i != j)

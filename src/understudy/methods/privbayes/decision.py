@@ -1,0 +1,173 @@
+"""What PrivBayes decides before it reads a row: variables, size rule, score and split of the budget, from public facts.
+
+The constants were fitted on generated networks before real tables were run: docs/decisions/0004-public-rules.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from understudy.errors import UsageError
+from understudy.methods.privbayes.structure import any_parents
+from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
+from understudy.privacy.accountant import Accounting
+from understudy.privacy.budget import exact
+from understudy.privacy.scores import Pair, refusal
+from understudy.schema import Axes, Axis, Schema
+
+COUNT_SHARE = Fraction(1, 100)  # of the budget, for a noisy row count under add-remove neighbours
+MOST_OPTIONS = 350_000  # candidates scored in all rounds together, unless a degree is asked for
+F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this
+
+Rule = Literal["fixed degree", "maximal sets", "fined sets"]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Shares and thresholds where the user names none."""
+
+    theta: float
+    beta: float
+    single: float
+    kappa: float
+
+
+PAPER = Constants(theta=4.0, beta=0.3, single=0.0, kappa=0.0)
+ML_BINARY = Constants(theta=3.0, beta=0.2, single=0.1, kappa=0.0)
+ML_GENERAL = Constants(theta=1.0, beta=0.2, single=0.2, kappa=0.3)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options as given; None is for this module to decide."""
+
+    score: str
+    encoding: str
+    theta: float | None
+    beta: float | None
+    single: float | None
+    kappa: float | None
+    degree: int | None
+    ml: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """All that follows from public facts."""
+
+    variables: Axes
+    encoding: str
+    rule: Rule
+    constants: Constants
+    degree: int | None  # of a fixed-degree network, or a cap on the number of parents
+    cells: int  # the most cells a table may have
+    noise: float  # expected absolute noise in a cell
+    score: str
+    count_cost: Fraction
+    single_cost: Fraction
+    structure_cost: Fraction
+    table_cost: Fraction
+
+    @property
+    def tables(self) -> int:
+        """How many tables are measured after the structure, at most."""
+        d = len(self.variables)
+        return d - (self.degree or 0) if self.rule == "fixed degree" else d
+
+    @property
+    def independent(self) -> bool:
+        return not self.structure_cost
+
+
+def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+    """The purse is `whole`, the row count declared or bought."""
+    encoding = _encoding(settings, schema)
+    variables = _variables(schema, encoding)
+    binary = all(schema.size(axis) <= 2 for axis in variables)
+    constants = _constants(settings, binary)
+    count = whole * COUNT_SHARE if schema.neighbours == "add-remove" else Fraction(0)
+    structure = (whole - count) * exact(constants.beta)
+    single = (whole - count - structure) * exact(constants.single)
+    tables = whole - count - structure - single
+    rule: Rule = "fined sets" if constants.kappa else "fixed degree" if binary else "maximal sets"
+    decision = Decision(
+        variables, encoding, rule, constants, settings.degree, 0, 0.0, "R", count, single, structure, tables
+    )
+    decision = _sized(decision, settings, schema, accounting, rows)
+    return replace(decision, score=_score(settings, decision, schema, accounting, rows))
+
+
+def _encoding(settings: Settings, schema: Schema) -> str:
+    if settings.encoding != "auto":
+        return settings.encoding
+    return "vanilla" if schema.binary or settings.ml else "hierarchical"
+
+
+def _variables(schema: Schema, encoding: str) -> Axes:
+    """The attributes themselves, or their bits."""
+    if encoding in ("vanilla", "hierarchical"):
+        return tuple(Axis(a.name) for a in schema.modelled)
+    gray = encoding == "gray"
+    return tuple(Axis(a.name, bit=i, gray=gray) for a in schema.modelled for i in range(a.bits))
+
+
+def _constants(settings: Settings, binary: bool) -> Constants:
+    """What the user names wins; a θ without a κ means the paper's rule of maximal sets, as generalised parents do."""
+    base = PAPER if not settings.ml else ML_BINARY if binary else ML_GENERAL
+    if settings.kappa is None and base.kappa and settings.theta is not None:
+        base = replace(base, kappa=0.0, theta=PAPER.theta)
+    return Constants(
+        base.theta if settings.theta is None else settings.theta,
+        base.beta if settings.beta is None else settings.beta,
+        base.single if settings.single is None else settings.single,
+        base.kappa if settings.kappa is None else settings.kappa,
+    )
+
+
+def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: Accounting, rows: int) -> Decision:
+    """θ-usefulness (Lemma 4.8, Section 5.2), and the cap that keeps the number of candidates in hand."""
+    d = len(decision.variables)
+    theta, cost = decision.constants.theta, decision.table_cost
+    if decision.rule == "fixed degree":
+        free = min(useful_degree(schema, d, rows, accounting, cost, theta), affordable_degree(d, exactly=True))
+        degree = min(d - 1, free if settings.degree is None else settings.degree)
+        decision = replace(decision, degree=degree, cells=2 ** (degree + 1))
+        alone = degree == 0
+    else:
+        cells = useful_cells(rows, cell_noise(schema, accounting, cost, d), theta)
+        degree_cap = settings.degree
+        if degree_cap is None and decision.rule == "fined sets":
+            degree_cap = affordable_degree(d, exactly=False)
+        decision = replace(decision, cells=cells, degree=degree_cap)
+        alone = degree_cap == 0 or not any_parents(schema, decision.variables, cells, decision.encoding)
+    if alone or d == 1:  # nothing to choose: the whole budget goes to the tables (beta resets to 0)
+        rest = decision.single_cost + decision.structure_cost + decision.table_cost
+        zero = Fraction(0)
+        decision = replace(decision, degree=0, single_cost=zero, structure_cost=zero, table_cost=rest)
+    return replace(decision, noise=cell_noise(schema, accounting, decision.table_cost, decision.tables))
+
+
+def affordable_degree(variables: int, exactly: bool) -> int:
+    """The largest degree whose candidates, over all rounds, stay under MOST_OPTIONS: Σ(d−i)·C(i,k) = C(d+1, k+2)."""
+    total = 0
+    for k in range(1, variables):
+        total = math.comb(variables + 1, k + 2) + (0 if exactly else total)
+        if total > MOST_OPTIONS:
+            return max(1, k - 1)
+    return max(1, variables - 1)
+
+
+def _score(settings: Settings, decision: Decision, schema: Schema, accounting: Accounting, rows: int) -> str:
+    if settings.score != "auto":
+        for axis in decision.variables:
+            if (reason := refusal(settings.score, Pair(axis), schema)) is not None:
+                raise UsageError(reason)
+        return settings.score
+    if decision.rule != "fixed degree" or decision.independent:
+        return "R"
+    each = float(decision.structure_cost) / (len(decision.variables) - 1)
+    epsilon = each if accounting == "pure" else math.sqrt(8 * each)
+    return "F" if rows * epsilon < F_BELOW else "R"
