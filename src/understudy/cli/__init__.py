@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from understudy.cli import check, demo, doctor, init, ledger, plan, publish, sample
+from understudy.cli import check, demo, doctor, init, ledger, plan, publish, query, sample
 from understudy.cli.output import fail, wants_json
 from understudy.errors import UnderstudyError, UsageError
 
@@ -27,6 +27,7 @@ app.command("check")(check.check)
 app.command("plan")(plan.plan)
 app.command("publish")(publish.publish)
 app.command("sample")(sample.sample)
+app.command("query")(query.query)
 app.add_typer(ledger.app, name="ledger")
 app.command("doctor")(doctor.doctor)
 

@@ -1,0 +1,106 @@
+"""Where the values of an attribute's cells lie on the line: what part of each cell falls between given cuts.
+
+A bin's values are uniform, as the decoder draws them: whole numbers of the bin that are no declared point, or any
+number of the bin. A point is itself. A missing value is nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import TooLarge
+from understudy.schema import Attribute, Intervals
+
+Floats = NDArray[np.float64]
+MOST_PIECES = 5_000_000  # cells × segments of one attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """K cuts make 2K + 1 segments: below the first, the first itself, between it and the second, … above the last.
+
+    `mass[code, segment]` is the part of the cell in the segment (a row sums to one), `moment` the part's values added
+    up. What has no place on the line, a missing value or a category, is all in segment 0 with moment 0.
+    """
+
+    cuts: tuple[float, ...]
+    mass: Floats
+    moment: Floats
+    values: Floats  # how many whole values a cell holds; infinite for a bin of real numbers
+
+    def at(self, cut: float) -> int:
+        """The segment that is the cut itself."""
+        return 2 * self.cuts.index(cut) + 1
+
+
+def pieces_of(attribute: Attribute, cuts: Sequence[float]) -> Pieces:
+    """Every cell of the attribute, cut at these values."""
+    places = tuple(sorted(set(cuts)))
+    segments = 2 * len(places) + 1
+    if attribute.size * segments > MOST_PIECES:
+        raise TooLarge(f"{attribute.name} has {attribute.size:,} cells, too many to cut at {len(places):,} values")
+    mass, moment = np.zeros((2, attribute.size, segments))
+    mass[:, 0] = 1
+    values = np.ones(attribute.size)
+    if isinstance(attribute.domain, Intervals):
+        _lay_out(attribute.domain, np.asarray(places, dtype=np.float64), mass, moment, values)
+    return Pieces(places, mass, moment, values)
+
+
+def _lay_out(domain: Intervals, cuts: Floats, mass: Floats, moment: Floats, values: Floats) -> None:
+    """Fill in bins and points; the row of "missing" stays as it is."""
+    points = np.asarray(sorted(domain.points), dtype=np.float64)
+    is_bin = np.zeros(domain.size, dtype=bool)
+    is_bin[domain.bin_codes] = True
+    alone = np.flatnonzero(~is_bin)  # codes follow the line, so the points come in order
+    mass[alone], moment[alone] = _segments(*_points_below(points, cuts))
+    count, total = (_whole_below if domain.integral else _numbers_below)(domain, points, cuts)
+    own = count[:, -1]
+    mass[domain.bin_codes], moment[domain.bin_codes] = _segments(count / own[:, None], total / own[:, None])
+    values[domain.bin_codes] = own if domain.integral else np.inf
+
+
+def _segments(mass_below: Floats, moment_below: Floats) -> tuple[Floats, Floats]:
+    return np.diff(mass_below, axis=1, prepend=0), np.diff(moment_below, axis=1, prepend=0)
+
+
+def _limits(cuts: Floats, inside: bool) -> Floats:
+    """Each cut twice, as "below it" and "up to it", and the end of the line; for whole numbers the last one counted."""
+    if not inside:
+        return np.append(np.repeat(cuts, 2), np.inf)
+    both = np.stack([np.ceil(cuts) - 1, np.floor(cuts)], axis=1).ravel()
+    return np.append(both, np.inf)
+
+
+def _points_below(points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+    below = np.stack([points[:, None] < cuts, points[:, None] <= cuts], axis=2).reshape(len(points), 2 * len(cuts))
+    mass = np.concatenate([below, np.ones((len(points), 1))], axis=1)
+    return mass, mass * points[:, None]
+
+
+def _whole_below(domain: Intervals, points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+    """Per bin and limit: how many whole numbers that are no point lie up to it, and their sum."""
+    edges = np.asarray(domain.edges)
+    first, last = np.ceil(edges[:-1]), np.ceil(edges[1:]) - 1
+    last[-1] = np.floor(edges[-1])
+    limits = _limits(cuts, inside=True)
+    upto = np.clip(limits, first[:, None] - 1, last[:, None])
+    count = upto - first[:, None] + 1
+    total = count * (first[:, None] + upto) / 2
+    for point in points:
+        home = int(np.searchsorted(last, point))
+        count[home] -= point <= limits
+        total[home] -= point * (point <= limits)
+    return count, total
+
+
+def _numbers_below(domain: Intervals, points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+    """Per bin and limit: the length of the bin up to it, and the integral of the values there."""
+    edges = np.asarray(domain.edges)
+    low, high = edges[:-1, None], edges[1:, None]
+    upto = np.clip(_limits(cuts, inside=False), low, high)
+    return upto - low, (upto - low) * (upto + low) / 2

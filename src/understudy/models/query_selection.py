@@ -1,0 +1,265 @@
+"""A selection: which part of each cell of one attribute the conditions of a query let through."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.query_cells import Floats, Pieces, pieces_of
+from understudy.models.query_grammar import Condition, Test, Word, complain, hint
+from understudy.schema import Attribute, Axis, Booleans, Intervals
+from understudy.schema.attribute import MISSING
+from understudy.schema.moment import parse_moment
+
+Mask = NDArray[np.bool_]  # [code, segment]; either side may be 1 long
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_TINY = 1e-12
+_MOST_NAMED = 4  # cut bins in one note
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """`weights` is the part of each cell that is let through; `moments` adds up the decoded values of that part."""
+
+    attribute: Attribute
+    weights: Floats
+    moments: Floats
+    values: Floats  # how many values each cell holds
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def present(self) -> Floats:
+        """The weights with "missing" left out."""
+        weights = self.weights.copy()
+        if self.attribute.has_missing:
+            weights[self.attribute.missing_code] = 0
+        return weights
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is held back."""
+        return bool((self.weights == 1).all())
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every cell is let through as a whole or not at all."""
+        return bool(np.isin(self.weights, (0.0, 1.0)).all())
+
+
+def select(attribute: Attribute, conditions: Sequence[Condition], text: str) -> Selection:
+    """What all these conditions on the attribute let through together; `text` is the query, for complaints."""
+    resolver = _Resolver(attribute, text)
+    positions = [
+        p for c in conditions for t in c.tests if isinstance(p := resolver.meaning(t), float)
+    ]  # every condition is cut at every value, so that conditions on one attribute meet inside a bin
+    pieces = pieces_of(attribute, positions)
+    allowed = np.ones((1, 1), dtype=bool)
+    notes: list[str] = []
+    for condition in conditions:
+        _check_order(condition, resolver)
+        for test in condition.tests:
+            notes += resolver.check(test, pieces)
+        masks = (resolver.mask(test, pieces) for test in condition.tests)
+        allowed = allowed & reduce(np.logical_or if condition.any else np.logical_and, masks)
+    weights = (pieces.mass * allowed).sum(axis=1)
+    weights = np.where(weights > 1 - _TINY, 1.0, np.where(weights < _TINY, 0.0, weights))
+    moments = (pieces.moment * allowed).sum(axis=1)
+    notes += _cut_notes(attribute, weights, pieces)
+    if not weights.any():
+        notes.append(f"no value of {attribute.name} meets all conditions on it")
+    return Selection(attribute, weights, moments, pieces.values, tuple(dict.fromkeys(notes)))
+
+
+def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
+    """The codes that go by this name: a value's label, else the finest taxonomy group that is called so."""
+    for level in range(attribute.levels):
+        axis = Axis(attribute.name, level)
+        named = np.asarray([label == name for label in attribute.view_labels(axis)])
+        if named.any():
+            return np.asarray(named[attribute.view_map(axis)])
+    for group, members in _declared_groups(attribute):  # a group that makes no level of its own still has a name
+        if group == name:
+            return np.asarray([label in members for label in attribute.labels])
+    return None
+
+
+def _names(attribute: Attribute) -> list[str]:
+    """Every name of a value or group, for a hint."""
+    levels = [attribute.view_labels(Axis(attribute.name, level)) for level in range(attribute.levels)]
+    return list(dict.fromkeys(label for labels in levels for label in labels))
+
+
+def _declared_groups(attribute: Attribute) -> Iterator[tuple[str, list[str]]]:
+    return _groups((attribute.taxonomy.tree if attribute.taxonomy else None) or {})
+
+
+def _groups(tree: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    for name, below in tree.items():
+        yield str(name), _leaves(below)
+        if isinstance(below, Mapping):
+            yield from _groups(below)
+
+
+def _leaves(tree: Any) -> list[str]:
+    if isinstance(tree, Mapping):
+        return [leaf for below in tree.values() for leaf in _leaves(below)]
+    return [tree] if isinstance(tree, str) else list(tree)
+
+
+class _Resolver:
+    """Values of one attribute, from words to places on the line or to codes."""
+
+    def __init__(self, attribute: Attribute, text: str) -> None:
+        self._attribute = attribute
+        self._text = text
+        self._known: Mask = np.ones(attribute.size, dtype=bool)  # the codes that are not missing
+        if attribute.has_missing:
+            self._known[attribute.missing_code] = False
+
+    def fail(self, word: Word, message: str) -> NoReturn:
+        complain(self._text, word, message, self._attribute.name)
+
+    def meaning(self, test: Test) -> float | NDArray[np.bool_]:
+        """A place on the line, or the codes that are meant."""
+        if test.operator in ("is missing", "is not missing"):
+            return ~self._known
+        if test.operator not in ("=", "!="):
+            return self._place(test.value)
+        named = self._missing_code(test.value.text)
+        if named is not None:
+            return named
+        if (place := self._position(test.value.text)) is not None:
+            return place
+        return self._codes(test.value)
+
+    def mask(self, test: Test, pieces: Pieces) -> Mask:
+        """Where the test holds. A missing value meets no comparison, not even `!=`."""
+        meant = self.meaning(test)
+        if test.operator == "is not missing":
+            return self._known[:, None]
+        if not isinstance(meant, float):
+            found = ~meant & self._known if test.operator == "!=" else meant
+            return found[:, None]
+        segment, at = np.arange(2 * len(pieces.cuts) + 1), pieces.at(meant)
+        if test.operator == "=":
+            return np.asarray(segment == at)[None, :]  # a missing value is in segment 0, which is no cut
+        sides = {"<": segment < at, "<=": segment <= at, ">": segment > at, ">=": segment >= at, "!=": segment != at}
+        return np.asarray(self._known[:, None] & sides[test.operator])
+
+    def check(self, test: Test, pieces: Pieces) -> list[str]:
+        """Refuse a comparison that no declared value can meet; note what else a reader should know about it."""
+        name, value = self._attribute.name, test.value
+        if test.operator in ("is missing", "is not missing"):
+            return [] if self._attribute.has_missing else [f"{name} has no missing values in the schema"]
+        place, domain = self.meaning(test), self._attribute.domain
+        if not isinstance(place, float) or not isinstance(domain, Intervals):
+            return []
+        inside = domain.edges[0] <= place <= domain.edges[-1]
+        if not (pieces.mass * self.mask(test, pieces)).any():
+            if inside and test.operator == "=" and not domain.integral:
+                label = self._attribute.labels[int(domain.encode_numbers(np.asarray([place]))[0])]
+                return [f"{name} = {value.text}: one number inside {label} has no share of its own; ask for a range"]
+            self._nothing(test, domain)
+        return [] if inside else [f"{name} is declared {_extent(domain)}: values beyond are counted at its ends"]
+
+    def _nothing(self, test: Test, domain: Intervals) -> NoReturn:
+        name = self._attribute.name
+        if test.operator == "=" and domain.edges[0] <= _float(self.meaning(test)) <= domain.edges[-1]:
+            self.fail(test.value, f"{name} holds whole numbers only")
+        self.fail(
+            test.value, f"no value of {name} is {test.operator} {test.value.text}: it is declared {_extent(domain)}"
+        )
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def _place(self, word: Word) -> float:
+        attribute = self._attribute
+        if not isinstance(attribute.domain, Intervals):
+            self.fail(word, f"{attribute.name} has no order (kind {attribute.kind}): compare with =, != or in")
+        place = self._position(word.text)
+        if place is None:
+            self.fail(word, _not_a_value(attribute, attribute.domain, word.text))
+        return place
+
+    def _position(self, text: str) -> float | None:
+        domain = self._attribute.domain
+        if not isinstance(domain, Intervals):
+            return None
+        if domain.kind in ("date", "datetime"):
+            place = parse_moment(text, domain.kind, None)  # ISO 8601 always; the schema's own format too
+            place = domain.parse(text) if math.isnan(place) else place
+        else:
+            place = float(text) if _NUMBER.fullmatch(text) else math.nan
+        return float(place) if math.isfinite(place) else None
+
+    def _missing_code(self, text: str) -> NDArray[np.bool_] | None:
+        attribute = self._attribute
+        if not attribute.has_missing or text not in (*attribute.missing, MISSING):
+            return None
+        return ~self._known
+
+    def _codes(self, word: Word) -> NDArray[np.bool_]:
+        attribute, domain = self._attribute, self._attribute.domain
+        named = codes_named(attribute, word.text)
+        if named is not None:
+            return named
+        if isinstance(domain, Intervals):
+            self.fail(word, _not_a_value(attribute, domain, word.text))
+        if isinstance(domain, Booleans):
+            code = int(domain.encode([word.text])[0])
+            code = {"false": 0, "true": 1}.get(word.text.casefold(), code) if code < 0 else code
+            if code >= 0:
+                return np.equal(np.arange(attribute.size), code)
+        self.fail(word, f"{attribute.name} has no value {word.text!r}. {hint(word.text, _names(attribute))}".rstrip())
+
+
+def _check_order(condition: Condition, resolver: _Resolver) -> None:
+    """`45 <= age < 30` is a slip, not a question."""
+    if condition.any or len(condition.tests) != 2:
+        return
+    low, high = sorted(condition.tests, key=lambda test: test.operator[0], reverse=True)  # > before <
+    bottom, top = _float(resolver.meaning(low)), _float(resolver.meaning(high))
+    if bottom > top or (bottom == top and (low.operator, high.operator) != (">=", "<=")):
+        both = " and ".join(f"{test.operator} {test.value.text}" for test in (low, high))
+        resolver.fail(condition.tests[1].value, f"the bounds are reversed: nothing is {both}")
+
+
+def _cut_notes(attribute: Attribute, weights: Floats, pieces: Pieces) -> list[str]:
+    cut = [int(c) for c in np.flatnonzero((weights > 0) & (weights < 1))]
+    parts = [f"{attribute.labels[c]} ({_part(weights[c], pieces.values[c])})" for c in cut[:_MOST_NAMED]]
+    if len(cut) > _MOST_NAMED:
+        parts.append(f"{len(cut) - _MOST_NAMED} more")
+    if not cut:
+        return []
+    bins = f"{'the bin' if len(cut) == 1 else 'the bins'} {', '.join(parts)}"
+    return [f"{attribute.name}: the conditions cut {bins}; values are taken as uniform inside"]
+
+
+def _part(weight: float, values: float) -> str:
+    if math.isinf(values):
+        return f"{100 * weight:.3g} % of it"
+    return f"{round(weight * values):,} of its {round(values):,} values"
+
+
+def _extent(domain: Intervals) -> str:
+    low, high = domain.edges[0], domain.edges[-1]
+    if domain.integral:
+        low, high = math.ceil(low), math.floor(high)
+    return f"from {domain.show(low)} to {domain.show(high)}"
+
+
+def _not_a_value(attribute: Attribute, domain: Intervals, text: str) -> str:
+    kind = {"date": "date", "datetime": "date and time"}.get(domain.kind, "number")
+    return f"{attribute.name} is compared with a {kind}, and {text!r} is none. It is declared {_extent(domain)}."
+
+
+def _float(meant: float | NDArray[np.bool_]) -> float:
+    assert isinstance(meant, float)
+    return meant
