@@ -138,12 +138,12 @@ class Release:
         try:
             schema = schema_from_dict(documents["schema"])
             body = documents["model"]
-            return Release(
+            release = Release(
                 schema,
                 model_from_parts(body["model"], arrays, schema),
                 tuple(
                     _measurement(m, arrays[f"measurement-{i}"], schema)
-                    for i, m in enumerate(documents["measurements"]["measurements"])
+                    for i, m in enumerate(_listed(documents["measurements"]["measurements"]))
                 ),
                 int(body["rows"]),
                 tuple(str(c) for c in body["columns"]),
@@ -151,10 +151,18 @@ class Release:
                 documents["card"],
                 Head(int(ledger["seq"]), str(ledger["hash"])),
             )
+            release._check()
+            return release
         except (KeyError, TypeError, ValueError, AttributeError, SchemaError, UsageError):
             raise ReleaseError(
                 f"{Path(path).name!r} is damaged: a part is missing or does not fit the others"
             ) from None
+
+    def _check(self) -> None:
+        """The parts fit each other: rows, columns, and a card that can be shown."""
+        if self.rows < 0 or sorted(self.columns) != sorted(a.name for a in self.schema.attributes):
+            raise ValueError
+        self.summary()
 
     # -- showing ---------------------------------------------------------------------------------------------
 
@@ -177,12 +185,19 @@ class Release:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError
+    return value
+
+
 def _measurement(document: dict[str, Any], values: Any, schema: Schema) -> Measurement:
     axes = tuple(Axis.from_json(a) for a in document["axes"])
     if (
         values.shape != schema.sizes(axes)
         or values.dtype != np.int64
         or document["noise"] not in ("laplace", "gaussian")
+        or not 0 <= float(document["scale"]) < float("inf")
     ):
         raise ValueError
     return Measurement(axes, values, document["noise"], float(document["scale"]))

@@ -13,8 +13,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError
+from understudy.release.writing import replacing
 
 FORMAT = 1
 MOST_BYTES = 2 * 1024**3
@@ -54,18 +53,9 @@ def write_release(path: Path, members: Mapping[str, bytes], ledger: Mapping[str,
     manifest = {"format": FORMAT, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
     manifest["hash"] = content_hash(members)
     every = {"manifest.json": _json(manifest), **members, "ledger.json": _json(ledger)}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".understudy-")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for member, data in every.items():
-                archive.writestr(zipfile.ZipInfo(member, _DATE), data, zipfile.ZIP_DEFLATED)
-            archive.close()
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in every.items():
+            archive.writestr(zipfile.ZipInfo(member, _DATE), data, zipfile.ZIP_DEFLATED)
 
 
 def read_release(path: Path) -> tuple[dict[str, Any], Arrays, dict[str, Any], str]:

@@ -1,0 +1,192 @@
+"""The release: sampling in the caller's library, evidence, the seed, what it shows, what it never holds."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from understudy.errors import UsageError
+from understudy.privacy.ledger import Ledger
+from understudy.publishing import publish
+from understudy.release import Release
+from understudy.schema import Schema
+from understudy.testing import publish_seeded
+
+ROWS = 400
+CANARY = "Zaphod4711"
+SCHEMA = Schema.from_toml(
+    f"""
+[table]
+name = "people"
+rows = {ROWS}
+[attributes.name]
+kind = "id"
+[attributes.age]
+kind = "integer"
+range = [0, 99]
+bins = 10
+[attributes.town]
+kind = "category"
+values = ["A1", "A2", "B1"]
+taxonomy = {{ A = ["A1", "A2"], B = ["B1"] }}
+missing = true
+other = "B1"
+[attributes.day]
+kind = "date"
+range = [2024-01-01, 2024-12-31]
+bins = 12
+[attributes.member]
+kind = "boolean"
+[attributes.note]
+kind = "drop"
+"""
+)
+
+
+def columns() -> dict[str, list[Any]]:
+    g = np.random.default_rng(2)
+    age = g.integers(0, 100, ROWS)
+    towns = ["A1", "A2", "B1", None, CANARY]
+    return {
+        "name": [f"{CANARY}-{i}" for i in range(ROWS)],
+        "age": age.tolist(),
+        "town": [towns[i] for i in (age // 20)],
+        "day": [date(2024, 1 + int(a) // 10, 5) for a in age],
+        "member": (age > 50).tolist(),
+        "note": [CANARY] * ROWS,
+    }
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    ledger = tmp_path_factory.mktemp("release") / "l.db"
+    return publish(pa.table(columns()), SCHEMA, epsilon=9, ledger=ledger)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_rows_come_in_the_callers_library(library, tmp_path):
+    data = columns()
+    frame: Any = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](data)
+    drawn = publish(frame, SCHEMA, epsilon=5, ledger=tmp_path / "l.db").sample(30)
+    assert type(drawn) is type(frame) and len(drawn) == 30
+    names = drawn.column_names if library == "pyarrow" else list(drawn.columns)
+    assert names == ["name", "age", "town", "day", "member"]
+    if library == "pandas":
+        assert drawn["age"].dtype == frame["age"].dtype and drawn["member"].dtype == bool
+
+
+def test_how_many_rows(release):
+    assert release.sample().num_rows == ROWS and release.sample(0).num_rows == 0 and release.sample(3).num_rows == 3
+    for odd in (-1, 2**41):
+        with pytest.raises(UsageError, match="number of rows"):
+            release.sample(odd)
+
+
+def test_a_seed_repeats(release):
+    assert release.sample(50, seed=1).equals(release.sample(50, seed=1))
+    assert not release.sample(50, seed=1).equals(release.sample(50, seed=2))
+    assert not release.sample(50).equals(release.sample(50))
+
+
+@pytest.mark.parametrize(
+    ("given", "column", "allowed"),
+    [
+        ({"town": "A1"}, "town", {"A1"}),
+        ({"town": "A"}, "town", {"A1", "A2"}),
+        ({"town": "missing"}, "town", {None}),
+        ({"member": True}, "member", {True}),
+        ({"member": "false"}, "member", {False}),
+        ({"age": 42}, "age", set(range(39, 51))),
+        ({"age": "42", "member": True}, "age", set(range(39, 51))),
+    ],
+)
+def test_given(release, given, column, allowed):
+    assert set(release.sample(60, given=given, seed=4)[column].to_pylist()) <= allowed
+
+
+def test_given_agrees_with_the_model(release):
+    """Rows drawn under evidence follow the model's own conditional distribution."""
+    joint = release.model.project(["member", "town"]).table
+    truth = joint[1] / joint[1].sum()
+    codes = release.sample_codes(20_000, {"member": True}, release.generator(5))
+    seen = np.bincount(codes["town"], minlength=4) / 20_000
+    assert set(codes["member"]) == {1} and abs(seen - truth).sum() / 2 < 0.02
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"twon": "A1"}, "Did you mean 'town'?"),
+        ({"town": "A11"}, "Did you mean 'A1"),
+        ({"name": "x"}, "not part of the model"),
+        ({"note": "x"}, "not part of the model"),
+        ({"member": "perhaps"}, "member has no value 'perhaps'"),
+    ],
+)
+def test_given_something_odd(release, given, words):
+    with pytest.raises(UsageError, match=words.replace("?", r"\?")):
+        release.sample(5, given=given)
+
+
+def test_no_cell_of_the_table_is_in_the_release(release, tmp_path):
+    release.save(tmp_path / "r.zip")
+    release.write(tmp_path / "r.csv")
+    again = Release.open(tmp_path / "r.zip")
+    content = b"".join(again.members.values()) + (tmp_path / "r.csv").read_bytes() + (tmp_path / "r.zip").read_bytes()
+    assert CANARY.encode() not in content
+    assert CANARY not in release.summary() + repr(release) + release._repr_html_()
+
+
+def test_the_callers_frame_is_not_kept(tmp_path):
+    """What stays is the library and the column types: a release in memory holds no row either."""
+    import gc
+    import weakref
+
+    frame = pd.DataFrame(columns())
+    held = weakref.ref(frame)
+    kept = publish(frame, SCHEMA, epsilon=5, ledger=tmp_path / "l.db")
+    del frame
+    gc.collect()
+    assert held() is None and isinstance(kept.sample(3), pd.DataFrame)
+
+
+def test_what_is_measured_is_kept_for_later_estimators(release):
+    assert release.measurements
+    for measurement in release.measurements:
+        assert measurement.values.shape == SCHEMA.sizes(measurement.axes) and measurement.scale > 0
+        assert measurement.values.dtype == np.int64
+
+
+def test_the_summary_is_one_page(release):
+    text = release.summary()
+    assert text.splitlines()[0] == f"people: {ROWS} rows, 4 attributes modelled" and len(text.splitlines()) < 40
+    assert "Network" in text and "Promise" in text
+    assert release._repr_html_().startswith("<pre>") and "<script" not in release._repr_html_()
+
+
+def test_a_seeded_release_is_stamped_everywhere(tmp_path):
+    ledger = tmp_path / "l.db"
+    seeded = [
+        publish_seeded(pa.table(columns()), SCHEMA, seed=3, epsilon=1, ledger=ledger, cap="none").release
+        for _ in range(2)
+    ]
+    assert seeded[0].measurements[0].values.tolist() == seeded[1].measurements[0].values.tolist()
+    assert seeded[0].card["private"] is False and "NOT PRIVATE" in seeded[0].summary()
+    book = Ledger(ledger)
+    assert not book.show()["accounts"][0]["private"]
+    assert all("NOT PRIVATE" in e.body["stamp"] for e in book.entries() if e.kind == "reserve")
+
+
+def test_two_runs_never_draw_the_same(tmp_path):
+    once, again = (
+        publish(pa.table(columns()), SCHEMA, epsilon=1, ledger=Path(tmp_path / f"{i}.db")).measurements
+        for i in range(2)
+    )
+    assert any(a.values.shape != b.values.shape or (a.values != b.values).any() for a, b in zip(once, again))

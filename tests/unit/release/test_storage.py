@@ -1,0 +1,378 @@
+"""Release files: what is inside, and every way a file can be wrong. Each is a ReleaseError; nothing is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from understudy.errors import ReleaseError, UnderstudyError
+from understudy.publishing import publish
+from understudy.release import Release, storage
+from understudy.release.storage import content_hash, pack, write_release
+from understudy.schema import Attribute, Booleans, Categories, Schema
+
+SCHEMA = Schema(
+    "people", (Attribute("a", Categories(("x", "y", "z"))), Attribute("b", Booleans()), Attribute("c", Booleans())), 60
+)
+CANARY = "Zaphod4711"
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    table = pa.table({"a": ["x", "y", "z"] * 20, "b": [True, False] * 30, "c": [True, True, False] * 20})
+    ledger = tmp_path_factory.mktemp("storage") / "l.db"
+    return publish(table, SCHEMA, epsilon=5, ledger=ledger, estimate="paper")
+
+
+@pytest.fixture
+def path(release: Release, tmp_path: Path) -> Path:
+    release.save(tmp_path / "r.release.zip")
+    return tmp_path / "r.release.zip"
+
+
+def members_of(path: Path) -> Members:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path: Path, members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def forge(path: Path, change: Callable[[Members], Any]) -> None:
+    """Change the content and make every hash fit again, as a forger would."""
+    members = members_of(path)
+    ledger = json.loads(members.pop("ledger.json"))
+    del members["manifest.json"]
+    change(members)
+    write_release(path, members, ledger)
+
+
+def edit(name: str, change: Callable[[Any], Any]) -> Callable[[Members], None]:
+    def apply(members: Members) -> None:
+        document = json.loads(members[name])
+        change(document)
+        members[name] = json.dumps(document).encode()
+
+    return apply
+
+
+def npy(array: Any, **how: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), **how)
+    return buffer.getvalue()
+
+
+# -- there and back ----------------------------------------------------------------------------------------------
+
+
+def test_a_release_comes_back(release, path):
+    again = Release.open(path)
+    assert again.hash == release.hash and again.schema == release.schema and again.card == release.card
+    assert (again.rows, again.columns, again.facts, again.head) == (60, ("a", "b", "c"), release.facts, release.head)
+    for old, new in zip(release.measurements, again.measurements, strict=True):
+        assert old.axes == new.axes and (old.values == new.values).all()
+        assert (old.noise, old.scale) == (new.noise, new.scale)
+    assert list(again.sample(40, seed=3)["a"]) == release.sample(40, seed=3)["a"].to_pylist()
+
+
+def test_the_same_release_is_the_same_file(release, path, tmp_path):
+    release.save(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == path.read_bytes()
+
+
+def test_what_is_inside(path):
+    members = members_of(path)
+    assert {"manifest.json", "schema.json", "card.json", "model.json", "measurements.json", "ledger.json"} <= set(
+        members
+    )
+    rest = {name for name in members if not name.endswith(".json")}
+    assert rest and all(name.startswith("arrays/") and name.endswith(".npy") for name in rest)
+    manifest = json.loads(members["manifest.json"])
+    assert manifest["format"] == storage.FORMAT == 1
+    hashed = {name: data for name, data in members.items() if name not in ("manifest.json", "ledger.json")}
+    assert manifest["hash"] == content_hash(hashed)
+    assert manifest["members"] == {name: hashlib.sha256(data).hexdigest() for name, data in hashed.items()}
+    assert all(np.load(io.BytesIO(members[name]), allow_pickle=False).dtype.kind in "fi" for name in rest)
+
+
+def test_arrays_are_plain_numbers():
+    with pytest.raises(ValueError, match="pickle"):
+        pack({name: {} for name in ("schema", "card", "model", "measurements")}, {"x": np.asarray([object()])})
+
+
+def test_a_failed_write_leaves_the_old_file(release, path, monkeypatch):
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("understudy.release.writing.os.fsync", full)
+    with pytest.raises(UnderstudyError, match="No space"):
+        release.save(path)
+    assert path.read_bytes() == before and [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.01, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_file(path, keep):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+
+
+def test_every_flipped_byte_is_harmless_or_noticed(release, path):
+    """A flip in a zip's unused fields changes nothing; any other is refused. Never another model, never a traceback."""
+    content = bytearray(path.read_bytes())
+    refused = 0
+    for at in np.random.default_rng(1).choice(len(content), size=250, replace=False):
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << (at % 8)
+        path.write_bytes(flipped)
+        try:
+            opened = Release.open(path)
+        except ReleaseError:
+            refused += 1
+            continue
+        assert opened.hash == release.hash and opened.card == release.card
+        assert opened.sample_codes(20, None, opened.generator(1)).keys() == {"a", "b", "c"}
+    assert refused > 150
+
+
+@pytest.mark.parametrize("name", ["schema.json", "card.json", "model.json", "measurements.json"])
+def test_a_changed_part_is_noticed(path, name):
+    members = members_of(path)
+    write(path, members | {name: members[name].replace(b"1", b"2", 1)})
+    with pytest.raises(ReleaseError, match="own hashes"):
+        Release.open(path)
+
+
+def test_a_changed_array_is_noticed(path):
+    members = members_of(path)
+    name = next(n for n in members if n.startswith("arrays/"))
+    write(path, members | {name: members[name][:-1] + bytes([members[name][-1] ^ 1])})
+    with pytest.raises(ReleaseError, match="own hashes"):
+        Release.open(path)
+
+
+def test_a_changed_hash_a_missing_part_an_extra_part(path):
+    members = members_of(path)
+    manifest = json.loads(members["manifest.json"])
+    wrong = json.dumps(manifest | {"hash": "0" * 64}).encode()
+    array = next(n for n in members if n.startswith("arrays/"))
+    for changed in (
+        members | {"manifest.json": wrong},
+        members | {"evil.py": b"print(1)"},
+        {n: d for n, d in members.items() if n != array},
+        {n: d for n, d in members.items() if n != "card.json"},
+        {n: d for n, d in members.items() if n != "manifest.json"},
+        {n: d for n, d in members.items() if n != "ledger.json"},
+        {},
+    ):
+        write(path, changed)
+        with pytest.raises(ReleaseError):
+            Release.open(path)
+
+
+def test_a_newer_format_says_so(path):
+    members = members_of(path)
+    manifest = json.loads(members["manifest.json"])
+    for newer in (2, 99):
+        write(path, members | {"manifest.json": json.dumps(manifest | {"format": newer}).encode()})
+        with pytest.raises(ReleaseError, match="newer understudy: upgrade"):
+            Release.open(path)
+    for odd in ("1", None, [1], {"a": 1}, 1.5):
+        write(path, members | {"manifest.json": json.dumps(manifest | {"format": odd}).encode()})
+        with pytest.raises(ReleaseError):
+            Release.open(path)
+
+
+@pytest.mark.parametrize("junk", [b"[]", b"null", b"{", b"\xff\xfe", b'"x"', b"[" * 5000 + b"]" * 5000, b""])
+@pytest.mark.parametrize("name", ["manifest.json", "ledger.json", "model.json", "card.json"])
+def test_documents_that_are_none(path, name, junk):
+    members = members_of(path)
+    write(path, members | {name: junk})
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+    if name not in ("manifest.json", "ledger.json"):
+        write(path, members)
+        forge(path, lambda m: m.__setitem__(name, junk))
+        with pytest.raises(ReleaseError):
+            Release.open(path)
+
+
+# -- forged content with right hashes -------------------------------------------------------------------------------
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return (pytest.fail, ("a pickle was opened",))
+
+
+def first(members: Members, prefix: str) -> str:
+    return min(n for n in members if n.startswith(f"arrays/{prefix}"))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pytest.param(lambda good: npy(np.asarray([Bomb()], dtype=object)), id="pickled objects"),
+        pytest.param(lambda good: pickle.dumps(Bomb()), id="a bare pickle"),
+        pytest.param(lambda good: npy(good[..., :-1]), id="a missing slice"),
+        pytest.param(lambda good: npy(good.ravel()[:-1]), id="another shape"),
+        pytest.param(lambda good: npy(good[None]), id="another rank"),
+        pytest.param(lambda good: npy(good.astype(np.float32)), id="another float"),
+        pytest.param(lambda good: npy(good.astype(complex)), id="complex"),
+        pytest.param(lambda good: npy(good.astype(str)), id="texts"),
+        pytest.param(lambda good: npy(np.full_like(good, np.nan)), id="not a number"),
+        pytest.param(lambda good: npy(np.full_like(good, np.inf)), id="infinite"),
+        pytest.param(lambda good: npy(-good), id="negative"),
+        pytest.param(lambda good: npy(good * 2), id="not a distribution"),
+        pytest.param(lambda good: npy(good)[:-8], id="cut off"),
+        pytest.param(lambda good: npy(good) + b"tail", id="with a tail"),
+        pytest.param(lambda good: npy(np.zeros(10**6))[:300], id="a lying header"),
+        pytest.param(lambda good: npy(good, version=(2, 0)), id="another npy version"),
+        pytest.param(lambda good: b"\x93NUMPY\x01\x00\x10\x00__import__('os')", id="code in the header"),
+        pytest.param(lambda good: b"", id="nothing"),
+    ],
+)
+def test_arrays_that_are_no_model(path, array):
+    def change(members: Members) -> None:
+        name = first(members, "conditional")
+        members[name] = array(np.load(io.BytesIO(members[name]), allow_pickle=False))
+
+    forge(path, change)
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param("model.json", lambda d: d["model"].update(kind="oracle"), id="unknown kind"),
+        pytest.param("model.json", lambda d: d["model"].pop("kind"), id="no kind"),
+        pytest.param("model.json", lambda d: d["model"].update(pairs=[]), id="no pairs"),
+        pytest.param("model.json", lambda d: d["model"].update(pairs=3), id="pairs are a number"),
+        pytest.param("model.json", lambda d: d["model"]["pairs"].reverse(), id="children before parents"),
+        pytest.param("model.json", lambda d: d["model"]["pairs"].append(d["model"]["pairs"][0]), id="a pair twice"),
+        pytest.param(
+            "model.json", lambda d: d["model"]["pairs"][0]["child"].__setitem__(0, CANARY), id="no such child"
+        ),
+        pytest.param("model.json", lambda d: d["model"]["pairs"][0]["child"].__setitem__(1, 9), id="no such level"),
+        pytest.param("model.json", lambda d: d["model"]["pairs"][0]["child"].__setitem__(2, 70), id="no such bit"),
+        pytest.param("model.json", lambda d: d["model"]["pairs"][0]["child"].append(1), id="a long axis"),
+        pytest.param("model.json", lambda d: d.update(rows="many"), id="rows are a word"),
+        pytest.param("model.json", lambda d: d.update(rows=-3), id="fewer than no rows"),
+        pytest.param("model.json", lambda d: d.update(columns=["a", "b", CANARY]), id="no such column"),
+        pytest.param("model.json", lambda d: d.update(columns=["a"]), id="a missing column"),
+        pytest.param("model.json", lambda d: d.update(columns=["a", "b", "c", "c"]), id="a column twice"),
+        pytest.param("model.json", lambda d: d.update(columns=None), id="no columns"),
+        pytest.param("model.json", lambda d: d.update(facts=[1]), id="facts are a list"),
+        pytest.param("model.json", lambda d: d.pop("facts"), id="no facts"),
+        pytest.param("schema.json", lambda d: d["attributes"]["a"].update(kind="query"), id="unknown attribute kind"),
+        pytest.param("schema.json", lambda d: d["attributes"].pop("b"), id="an attribute is gone"),
+        pytest.param("schema.json", lambda d: d["table"].update(rows=None), id="no row count"),
+        pytest.param("measurements.json", lambda d: d.update(measurements={}), id="measurements are a table"),
+        pytest.param("measurements.json", lambda d: d["measurements"][0].update(noise="none"), id="unknown noise"),
+        pytest.param("measurements.json", lambda d: d["measurements"][0].update(scale="x"), id="no scale"),
+        pytest.param("measurements.json", lambda d: d["measurements"][0].update(axes=[["a", 0, -1, 0]] * 9), id="axes"),
+        pytest.param(
+            "measurements.json", lambda d: d["measurements"].append(d["measurements"][0]), id="no array for it"
+        ),
+        pytest.param("card.json", lambda d: d.pop("epsilon"), id="no epsilon on the card"),
+        pytest.param("card.json", lambda d: d.update(charges=None), id="no charges on the card"),
+    ],
+)
+def test_documents_that_do_not_fit_each_other(path, name, change):
+    forge(path, edit(name, change))
+    with pytest.raises(ReleaseError) as caught:
+        Release.open(path)
+    assert CANARY not in caught.value.message
+
+
+@pytest.mark.parametrize("ledger", [{}, {"seq": "x", "hash": "y"}, {"seq": None, "hash": None}])
+def test_a_head_that_is_none(path, ledger):
+    members = members_of(path)
+    write(path, members | {"ledger.json": json.dumps(ledger).encode()})
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+
+
+# -- size ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(path, monkeypatch):
+    """The declared size is checked first; a part larger than it declares is cut off and refused."""
+    monkeypatch.setattr(storage, "MOST_BYTES", 10_000_000)
+    members = members_of(path)
+    write(path, members | {"arrays/bomb.npy": bytes(20_000_000)})
+    assert path.stat().st_size < 100_000
+    reads: list[str] = []
+    original = zipfile.ZipFile.open
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda self, m, *a: reads.append(m) or original(self, m, *a))
+    with pytest.raises(ReleaseError, match="would unpack to more than"):
+        Release.open(path)
+    assert reads == []
+
+
+def test_a_lying_size_is_refused(path):
+    members = members_of(path)
+    write(path, members | {"arrays/bomb.npy": bytes(5_000_000)})
+    content = bytearray(path.read_bytes())
+    size = (5_000_000).to_bytes(4, "little")
+    assert content.count(size) == 2  # the local header and the directory
+    path.write_bytes(bytes(content).replace(size, (1000).to_bytes(4, "little")))
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+
+
+def test_too_many_or_repeated_parts(path, monkeypatch):
+    monkeypatch.setattr(storage, "MOST_MEMBERS", 30)
+    members = members_of(path)
+    write(path, members | {f"arrays/{i}.npy": b"" for i in range(40)})
+    with pytest.raises(ReleaseError, match="too many"):
+        Release.open(path)
+    with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        for data in (b"{}", b"{ }"):
+            archive.writestr("manifest.json", data)
+    with pytest.raises(ReleaseError, match="repeated"):
+        Release.open(path)
+
+
+def test_paths_in_a_zip_go_nowhere(path, tmp_path):
+    members = members_of(path)
+    write(path, members | {"../evil.txt": b"x", "/etc/evil": b"x"})
+    with pytest.raises(ReleaseError):
+        Release.open(path)
+    assert not (tmp_path.parent / "evil.txt").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"PK\x03\x04" + b"\0" * 50, b"not a zip at all" * 20])
+def test_files_that_are_no_zip(tmp_path, content):
+    (tmp_path / "r.zip").write_bytes(content)
+    with pytest.raises(ReleaseError, match="r.zip"):
+        Release.open(tmp_path / "r.zip")
+
+
+def test_no_file_and_a_folder(tmp_path):
+    with pytest.raises(ReleaseError, match="there is no release file"):
+        Release.open(tmp_path / "r.zip")
+    with pytest.raises(ReleaseError, match="folder"):
+        Release.open(tmp_path)
