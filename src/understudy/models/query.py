@@ -263,7 +263,7 @@ def _numeric(word: Word, question: Question, schema: Schema) -> str:
 
 def _notes(selections: Mapping[str, Selection], of: str | None) -> tuple[str, ...]:
     notes = [note for selection in selections.values() for note in selection.notes]
-    if of and selections[of].values.max() > 1:
+    if of and (selections[of].values[selections[of].present > 0] > 1).any():
         notes.append(f"the mean takes values of {of} as uniform inside each bin, as synthetic rows have them")
     return tuple(notes)
 

@@ -173,9 +173,8 @@ class _Resolver:
         name = self._attribute.name
         if test.operator == "=" and domain.edges[0] <= _float(self.meaning(test)) <= domain.edges[-1]:
             self.fail(test.value, f"{name} holds whole numbers only")
-        self.fail(
-            test.value, f"no value of {name} is {test.operator} {test.value.text}: it is declared {_extent(domain)}"
-        )
+        asked, ends = f"{test.operator} {test.value.text}", "values beyond are counted at its ends"
+        self.fail(test.value, f"no value of {name} is {asked}: it is declared {_extent(domain)}, and {ends}")
 
     # -- words -----------------------------------------------------------------------------------------------
 

@@ -309,7 +309,9 @@ def test_a_mean_of_nothing_is_empty() -> None:
     found = ask("mean(age) where age is missing")
     assert found.value is None
     assert "a mean over no rows is left empty" in found.notes
-    assert ask("mean(age) where age = 20").value == pytest.approx(20)
+    point = ask("mean(age) where age = 20")
+    assert (point.value, point.notes) == (pytest.approx(20), ())
+    assert "uniform inside each bin" in ask("mean(age)").notes[0]
 
 
 def test_one_number_inside_a_bin_has_no_share() -> None:
