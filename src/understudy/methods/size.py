@@ -35,7 +35,7 @@ class SizeLimit:
             return True
         bases = frozenset(map(variable, parents))
         own = self._schema.cells(list(bases)) * self._schema.size(child)
-        if own > self._limit:
+        if own > self._limit // 8:  # no single table may take all the room
             return False
         if bases not in self._known:
             if any(bases <= clique for clique in self._cliques):

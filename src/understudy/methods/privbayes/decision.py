@@ -36,7 +36,7 @@ class Constants:
 
 
 PAPER = Constants(theta=4.0, beta=0.3, single=0.0, kappa=0.0)
-ML_BINARY = Constants(theta=3.0, beta=0.2, single=0.1, kappa=0.0)
+ML_BINARY = Constants(theta=4.0, beta=0.2, single=0.2, kappa=0.0)
 ML_GENERAL = Constants(theta=1.0, beta=0.2, single=0.2, kappa=0.3)
 
 
@@ -103,7 +103,7 @@ def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fr
 def _encoding(settings: Settings, schema: Schema) -> str:
     if settings.encoding != "auto":
         return settings.encoding
-    return "vanilla" if schema.binary or settings.ml else "hierarchical"
+    return "vanilla" if schema.binary else "hierarchical"
 
 
 def _variables(schema: Schema, encoding: str) -> Axes:

@@ -12,7 +12,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
 from understudy.methods.privbayes.decision import COUNT_SHARE, Decision, Settings, decide
-from understudy.methods.privbayes.structure import FixedDegree, MaximalSets, greedy_bayes
+from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -24,7 +24,6 @@ from understudy.privacy.scores import Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Schema
 
-LADDER = (1, 3, 9, 27)  # a fined search is offered tables up to the limit, a third of it, and so on
 MODEL_CELLS = 150_000  # the triangulated model; about five seconds of estimation
 
 
@@ -137,14 +136,16 @@ class PrivBayes:
             return greedy_bayes(table, decision.variables, FixedDegree(decision.degree), score, cost, size)
         generalised = decision.encoding == "hierarchical"
         if decision.rule == "maximal sets":
-            sets = MaximalSets(schema, [decision.cells], generalised, decision.degree)
+            sets = MaximalSets(schema, decision.cells, generalised, decision.degree)
             return greedy_bayes(table, decision.variables, sets, score, cost, size)
 
         # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
         fine = decision.constants.kappa * 0.5 * decision.noise * score_units(schema)
-        ladder = MaximalSets(schema, [decision.cells // step for step in LADDER], generalised, decision.degree)
+        offer: Candidates = PlainSets(schema, decision.cells, decision.degree)
+        if generalised:
+            offer = either(offer, MaximalSets(schema, decision.cells // 4, True, decision.degree))
         return greedy_bayes(
-            table, decision.variables, ladder, score, cost, size, lambda pair: int(fine * schema.cells(pair.axes))
+            table, decision.variables, offer, score, cost, size, lambda pair: int(fine * schema.cells(pair.axes))
         )
 
     def _estimate(self, table: PrivateTable, measurements: list[Measurement], rows: int) -> Model:

@@ -78,30 +78,62 @@ class FixedDegree:
         return [pair for child in left for pair in self._pairs[child]]
 
 
-class MaximalSets:
-    """Every maximal parent set that keeps the table under a size limit (Algorithm 4); none means no parents.
+class PlainSets:
+    """Every set of ungeneralised parents under a size limit, the empty one included: for a score that fines size."""
 
-    With several limits the sets of each are offered: for a score that fines size, a ladder of sizes to choose from.
-    """
-
-    def __init__(self, schema: Schema, limits: Sequence[int], generalised: bool, most: int | None) -> None:
+    def __init__(self, schema: Schema, cells: int, most: int | None) -> None:
         self._schema = schema
-        self._limits = limits
+        self._cells = cells
+        self._most = most
+        self._sets: list[tuple[int, Axes]] = [(1, ())]
+        self._seen = 0
+
+    def __call__(self, placed: Sequence[Axis], left: Sequence[Axis]) -> list[Pair]:
+        widest = self._cells // min(self._schema.size(child) for child in left)
+        for axis in placed[self._seen :]:
+            size = self._schema.size(axis)
+            self._sets += [
+                (cells * size, (*parents, axis))
+                for cells, parents in self._sets
+                if cells * size <= widest and (self._most is None or len(parents) < self._most)
+            ]
+        self._seen = len(placed)
+        options = []
+        for child in left:
+            room = self._cells // self._schema.size(child)
+            options += [Pair(child, parents) for cells, parents in self._sets if cells <= room or not parents]
+        return options
+
+
+class MaximalSets:
+    """Every maximal parent set that keeps the table under a size limit (Algorithm 4); none means no parents."""
+
+    def __init__(self, schema: Schema, cells: int, generalised: bool, most: int | None) -> None:
+        self._schema = schema
+        self._cells = cells
         self._generalised = generalised
         self._most = most
 
     def __call__(self, placed: Sequence[Axis], left: Sequence[Axis]) -> list[Pair]:
         names = [axis.attribute for axis in placed]
         sets: dict[int, tuple[Axes, ...]] = {}
-        options: dict[Pair, None] = {}
+        options = []
         for child in left:
-            for limit in self._limits:
-                tau = limit // self._schema.size(child)
-                if tau not in sets:
-                    found = maximal_parent_sets(names, tau, self._schema, self._generalised, self._most)
-                    sets[tau] = found or ((),)
-                options |= dict.fromkeys(Pair(child, parents) for parents in sets[tau])
-        return list(options)
+            tau = self._cells // self._schema.size(child)
+            if tau not in sets:
+                found = maximal_parent_sets(names, tau, self._schema, self._generalised, self._most)
+                sets[tau] = found or ((),)
+            options += [Pair(child, parents) for parents in sets[tau]]
+        return options
+
+
+def either(*rules: Candidates) -> Candidates:
+    """What any of the rules offers, each option once."""
+
+    def offer(placed: Sequence[Axis], left: Sequence[Axis]) -> list[Pair]:
+        return list(dict.fromkeys(pair for rule in rules for pair in rule(placed, left)))
+
+    return offer
 
 
 def any_parents(schema: Schema, variables: Sequence[Axis], cells: int, encoding: str) -> bool:
