@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from understudy.evaluate.evaluation import evaluate
     from understudy.privacy.budget import Budget
     from understudy.privacy.ledger import Ledger
     from understudy.publishing import plan, publish
@@ -27,11 +28,14 @@ _HOME = {
     "Release": "understudy.release.release",
     "Schema": "understudy.schema",
     "Taxonomy": "understudy.schema",
+    "evaluate": "understudy.evaluate",
     "plan": "understudy.publishing",
     "publish": "understudy.publishing",
 }
 
-__all__ = ["Attribute", "Budget", "Ledger", "Release", "Schema", "Taxonomy", "__version__", "plan", "publish"]
+__all__ = [
+    "Attribute", "Budget", "Ledger", "Release", "Schema", "Taxonomy", "__version__", "evaluate", "plan", "publish",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -39,7 +43,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'understudy' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    return home if home.__name__ == f"understudy.{name}" else getattr(home, name)  # `evaluate` is a callable package
 
 
 def __dir__() -> list[str]:

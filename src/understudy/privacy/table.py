@@ -1,4 +1,5 @@
-"""The private table: all that a method ever receives. Two verbs read rows, `choose` and `measure`; both pay first.
+"""The private table: all that a method ever receives. `choose` and `measure` read rows for methods, `appraise` for
+evaluation; all three pay first.
 
 Each call goes the same way: the charge is written to the ledger and synced; the engine counts; the ledger notes that
 noise is about to be drawn; noise is drawn; the outcome is journalled; only then is it returned.
@@ -24,6 +25,8 @@ from understudy.privacy.random_source import RandomSource
 from understudy.privacy.reservation import Charge, Reservation
 from understudy.privacy.scores import Pair, refusal, score_named
 from understudy.privacy.sensitivity import table_l1, table_l2_squared
+from understudy.privacy.statistics import Appraisal, Statistic
+from understudy.privacy.statistics import refusal as statistic_refusal
 from understudy.schema import Axes, Schema
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
@@ -117,6 +120,21 @@ class PrivateTable:
         noisy = self.__noisy_tables(asks, scales, charge)
         noise: Noise = noise_of(self.accounting)
         return [Measurement(axes, values, noise, scale) for axes, values, scale in zip(asks, noisy, scales)]
+
+    def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
+        """One evaluation statistic of the kernel's closed list, with noise on it."""
+        if (reason := statistic_refusal(statistic, self.schema)) is not None:
+            raise UsageError(reason)
+        sensitivity = self.schema.rows_per_person * statistic.sensitivity()
+        scale = noise_scale(self.accounting, sensitivity, sensitivity**2, cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("appraise", statistic.key, cost))
+        if charge.outcome is None:
+            exact = as_integers([statistic.value(self.__engine)])
+            charge.drawing()
+            noisy = add_noise(exact, self.accounting, scale, self.__source)
+            charge.journal(str(noisy[0]).encode())
+            return Appraisal(int(noisy[0]), noise_of(self.accounting), scale)
+        return Appraisal(int(charge.outcome), noise_of(self.accounting), scale)
 
     def pick(self, count: int, purpose: str) -> int:
         """A uniform public number below `count`: reads nothing and costs nothing, but is journalled like the rest."""

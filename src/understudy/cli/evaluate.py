@@ -1,0 +1,78 @@
+"""`understudy evaluate`: how good a synthetic table is, for the custodian's eyes, or public and bought with epsilon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli.options import Json, SchemaFile
+from understudy.cli.output import say, say_json
+from understudy.errors import UsageError
+
+
+def evaluate(
+    original: Annotated[str, typer.Argument(help="The private table: CSV, TSV or Parquet (gzip too).")],
+    synthetic: Annotated[str, typer.Argument(help="Its stand-in, ours or anyone's; any number of rows.")],
+    schema: SchemaFile,
+    alpha: Annotated[
+        list[int], typer.Option("--alpha", help="Attributes of a table; may be repeated. Default: 2 and 3.")
+    ] = [],  # noqa: B006 - typer copies it
+    classify: Annotated[
+        list[str], typer.Option("--classify", help="A target: attribute, or attribute=value|value; may be repeated.")
+    ] = [],  # noqa: B006
+    ignore: Annotated[
+        list[str], typer.Option("--ignore", help="An attribute that no classifier may use; may be repeated.")
+    ] = [],  # noqa: B006
+    measure: Annotated[
+        list[str], typer.Option("--measure", help="Only this measure; may be repeated. Default: all that apply.")
+    ] = [],  # noqa: B006
+    release: Annotated[
+        Path | None, typer.Option("--release", help="A release file whose network's information is measured.")
+    ] = None,
+    tables: Annotated[int, typer.Option("--tables", min=1, help="Compare at most so many tables, sampled.")] = 3000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of samples and splits: public.")] = 0,
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="Buy mean and maximum TVD and classifier errors instead.")
+    ] = None,
+    delta: Annotated[str | None, typer.Option("--delta", help="With --epsilon: allowed failure probability.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option("--ledger", help="With --epsilon; default: $UNDERSTUDY_LEDGER, else beside the schema."),
+    ] = None,
+    cap: Annotated[str | None, typer.Option("--cap", help="With --epsilon: cap of a new account, or none.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare SYNTHETIC with ORIGINAL. Exact figures are for the custodian only; --epsilon buys public ones."""
+    question: dict[str, Any] = {
+        "alpha": alpha or None, "classify": classify, "ignore": ignore, "measures": measure or None,
+        "network": _network(release), "tables": tables, "seed": seed,
+    }  # fmt: skip
+    if epsilon is not None:
+        from understudy.evaluate.buying import buy
+
+        buy(
+            original, synthetic, schema, epsilon=epsilon, delta=delta or 0, ledger=ledger, cap=cap,
+            save=lambda bought: _show(bought, json), **question,
+        )  # fmt: skip
+        return
+    for option, given in (("--delta", delta), ("--ledger", ledger), ("--cap", cap)):
+        if given is not None:
+            raise UsageError(f"{option} goes with --epsilon: exact figures are not charged")
+    from understudy.evaluate.evaluation import evaluate as run
+
+    _show(run(original, synthetic, schema, **question), json)
+
+
+def _show(figures: Any, json: bool) -> None:
+    if json:
+        say_json(figures.as_json())
+    else:
+        say(figures.text())
+
+
+def _network(release: Path | None) -> Any:
+    from understudy.release import Release
+
+    return None if release is None else Release.open(release).facts

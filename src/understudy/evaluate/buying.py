@@ -1,0 +1,247 @@
+"""Bought figures: mean and maximum TVD and classifier errors as private measurements, paid for through the ledger.
+
+They cost epsilon like any other look at the rows, carry their error bars, and may be published. Whatever has no
+sensitivity lemma (`privacy.statistics`) is refused. The synthetic table counts as public.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import UsageError
+from understudy.evaluate.classification import LINEAR, linear_classifier
+from understudy.evaluate.evaluation import open_both
+from understudy.evaluate.question import Question
+from understudy.evaluate.tables import TableSet, counted
+from understudy.privacy.budget import Amount, Budget, show
+from understudy.privacy.custodian import ExactTable
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.reservation import Reservation
+from understudy.privacy.statistics import (
+    Appraisal,
+    Errors,
+    LargestVariation,
+    Statistic,
+    SumOfVariations,
+    SyntheticTables,
+    noise_margin,
+    refusal,
+)
+from understudy.privacy.table import PrivateTable
+from understudy.publishing import as_schema, check_confirmed, default_ledger
+from understudy.schema import Schema
+
+FOR_SALE = ("tvd", "k-marginal", "classify")
+CONFIDENCE = 0.95
+NO_LEMMA = {
+    "l2": "it is the root of a sum of squares, no whole number of rows",
+    "ranges": "a relative error divides by exact counts",
+    "correlation": "it is a ratio of exact moments",
+    "numeric": "raw values are not clamped, so one row can move them without limit",
+    "matches": "one real row may be the twin of every synthetic row",
+    "information": "the information of a whole network is no whole number of rows",
+}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A figure before it is bought: a statistic, and what to divide it by besides the row count."""
+
+    name: str
+    place: tuple[str, str, str]  # where it goes in the document: ("tvd", "2", "mean")
+    statistic: Statistic
+    divisor: int
+
+
+@dataclass(frozen=True)
+class BoughtFigure:
+    """A public figure with its 95 % error bar, kept between 0 and 1."""
+
+    name: str
+    place: tuple[str, str, str]
+    value: float
+    low: float
+    high: float
+    cost: Fraction
+    noise: str
+    scale: float  # of the noise, on the figure's own scale
+
+    def as_json(self) -> dict[str, Any]:
+        bar = {"low": self.low, "high": self.high, "confidence": CONFIDENCE}
+        return {"name": self.name, "value": self.value, **bar, "cost": float(self.cost), "noise": self.noise,
+                "scale": self.scale}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BoughtFigures:
+    """All that one purchase brought. Public: reads no row any more."""
+
+    schema: Schema
+    question: Question
+    budget: Budget
+    unit: str  # of the costs: epsilon or rho
+    figures: tuple[BoughtFigure, ...]
+    private: bool
+
+    @property
+    def stamp(self) -> str:
+        promise = f"DIFFERENTIALLY PRIVATE — {self.budget}, {self.schema.neighbours} neighbours"
+        person = "" if self.schema.rows_per_person == 1 else f", {self.schema.rows_per_person} rows a person"
+        return promise + person if self.private else "NOT PRIVATE: drawn from a seed, for tests"
+
+    def as_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        for figure in self.figures:
+            kind, of, what = figure.place
+            document.setdefault(kind, {}).setdefault(of, {})[what] = figure.value
+        for s in self.question.sets if "tvd" in document else ():
+            document["tvd"][str(s.alpha)] |= {"tables": len(s.asks), "of": s.of, "seed": s.seed}
+            score = 1000 * (1 - document["tvd"][str(s.alpha)]["mean"])
+            document.setdefault("k_marginal", {})[str(s.alpha)] = score
+        cost = {"epsilon": float(self.budget.epsilon), "delta": float(self.budget.delta)}
+        bought = {"bought": [figure.as_json() for figure in self.figures], "unit": self.unit, **cost}
+        return {**document, **bought, "neighbours": self.schema.neighbours, "stamp": self.stamp}
+
+    def text(self) -> str:
+        width = max(len(figure.name) for figure in self.figures)
+        lines = [
+            f"  {f.name:<{width}}  {f.value:.4f}   {CONFIDENCE:.0%} between {f.low:.4f} and {f.high:.4f}   "
+            f"{self.unit} {show(f.cost)}"
+            for f in self.figures
+        ]
+        return "\n".join([self.stamp, *lines])
+
+
+def buy(
+    original: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    *,
+    epsilon: Amount,
+    delta: Amount = 0,
+    ledger: Ledger | str | Path | None = None,
+    cap: Amount | None = None,
+    source: RandomSource | None = None,
+    save: Callable[[BoughtFigures], None] | None = None,
+    measures: Iterable[str] | None = None,
+    models: Iterable[str] | None = None,
+    **question: Any,
+) -> BoughtFigures:
+    """The purchasable figures under one budget, shared evenly. Options as for `evaluate`."""
+    public, budget = as_schema(schema), Budget(epsilon, delta)
+    source = source or SystemSource()
+    check_confirmed(public)
+    asked = _question(public, measures, models, question)
+    real, stand_in = open_both(original, synthetic, public)
+    offers = _offers(stand_in, asked)
+    for offer in offers:
+        if (reason := refusal(offer.statistic, public)) is not None:
+            raise UsageError(f"{offer.name}: {reason}")
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
+    request = {"method": "evaluate", "figures": [[offer.name, offer.statistic.key] for offer in offers]}
+    reservation = book.reserve(
+        public, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
+    )
+    try:
+        bought = _purchase(PrivateTable(public, real, reservation, source), offers, asked, reservation, source.private)
+        if save is not None:
+            save(bought)
+        text = json.dumps(bought.as_json(), sort_keys=True)
+        reservation.finish(hashlib.sha256(text.encode()).hexdigest())
+    except BaseException as error:
+        reservation.abandon(type(error).__name__)
+        raise
+    return bought
+
+
+def _question(
+    schema: Schema, measures: Iterable[str] | None, models: Iterable[str] | None, question: dict[str, Any]
+) -> Question:
+    chosen = tuple(measures) if measures is not None else tuple(
+        m for m in FOR_SALE if m != "classify" or question.get("classify")
+    )  # fmt: skip
+    for measure in chosen:
+        if measure in NO_LEMMA:
+            raise UsageError(
+                f"{measure!r} cannot be bought: {NO_LEMMA[measure]}, and the kernel has no sensitivity lemma for it. "
+                f"For sale: {', '.join(FOR_SALE)}. Without --epsilon it is computed for the custodian's own eyes"
+            )
+    return Question.of(schema, measures=chosen, models=LINEAR if models is None else models, **question)
+
+
+# -- offers: public ----------------------------------------------------------------------------------------------
+
+
+def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
+    offers: list[Offer] = []
+    for tables in question.sets if question.compares_tables else ():
+        offers += _table_offers(synthetic, tables)
+    for target in question.targets if "classify" in question.measures else ():
+        for model in question.models:
+            errors = Errors(linear_classifier(synthetic, target, model, question.seed))
+            offers.append(Offer(f"error of {model} on {target}", ("errors", str(target), model), errors, 1))
+    return offers
+
+
+def _table_offers(synthetic: ExactTable, tables: TableSet) -> list[Offer]:
+    counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
+    side = SyntheticTables(tables.asks, counts, synthetic.rows())
+    way, unit = str(tables.alpha), 2 * synthetic.rows()
+    return [
+        Offer(f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks)),
+        Offer(f"maximum TVD of {way}-way tables", ("tvd", way, "max"), LargestVariation(side), unit),
+    ]
+
+
+# -- the purchase ------------------------------------------------------------------------------------------------
+
+
+def _purchase(
+    table: PrivateTable, offers: list[Offer], question: Question, reservation: Reservation, private: bool
+) -> BoughtFigures:
+    """Equal parts for every figure, and one for the row count where that is private too."""
+    secret = table.schema.rows is None
+    cost = table.purse / (len(offers) + secret)
+    count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
+    figures = tuple(
+        _figure(offer, table.appraise(offer.statistic, cost, f"evaluation: {offer.name}"), count, table.schema, cost)
+        for offer in offers
+    )
+    unit = "epsilon" if table.accounting == "pure" else "rho"
+    return BoughtFigures(table.schema, question, reservation.budget, unit, figures, private)
+
+
+def _figure(offer: Offer, bought: Appraisal, count: Measurement | None, schema: Schema, cost: Fraction) -> BoughtFigure:
+    """The statistic over its divisor and the row count; with a bought count, both bars hold together."""
+    few, rows, many = _row_counts(count, schema)
+    margin = bought.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
+    return BoughtFigure(
+        offer.name,
+        offer.place,
+        _rate(bought.value, offer.divisor * rows),
+        _rate(bought.value - margin, offer.divisor * many),
+        _rate(bought.value + margin, offer.divisor * few),
+        cost,
+        bought.noise,
+        bought.scale / (offer.divisor * rows),
+    )
+
+
+def _row_counts(count: Measurement | None, schema: Schema) -> tuple[int, int, int]:
+    if count is None:
+        assert schema.rows is not None
+        return schema.rows, schema.rows, schema.rows
+    noisy, margin = int(count.values), noise_margin(count.noise, count.scale, (1 + CONFIDENCE) / 2)
+    return max(1, noisy - margin), max(1, noisy), max(1, noisy + margin)
+
+
+def _rate(value: int, of: int) -> float:
+    return min(1.0, max(0.0, value / of))

@@ -1,0 +1,174 @@
+"""`evaluate`: every measure of a stand-in against its original, exact, for the custodian's own eyes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.evaluate.classification import ClassifierErrors, classify
+from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
+from understudy.evaluate.distances import TableErrors, compare_sets
+from understudy.evaluate.question import Question
+from understudy.evaluate.ranges import RangeErrors, random_queries, range_errors
+from understudy.evaluate.raw import (
+    Matches,
+    NumericColumn,
+    coded_columns,
+    matches,
+    numeric_column,
+    numeric_names,
+    raw_columns,
+)
+from understudy.evaluate.tables import counted
+from understudy.evaluate.text import evaluation_text
+from understudy.privacy.custodian import STAMP, CustodianFigures, ExactTable
+from understudy.publishing import as_schema
+from understudy.schema import Axis, Schema
+
+Numbers = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+
+@dataclass(frozen=True)
+class Shares(CustodianFigures):
+    """A one-way table: the share of the rows that each value has."""
+
+    labels: tuple[str, ...]
+    original: tuple[float, ...]
+    synthetic: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Evaluation(CustodianFigures):
+    """All exact figures of one comparison. CUSTODIAN ONLY — NOT FOR RELEASE."""
+
+    schema: Schema
+    question: Question
+    rows: tuple[int, int]  # of the original and of the stand-in
+    tables: dict[int, TableErrors]
+    ranges: RangeErrors | None
+    cramers_v: Dependence | None
+    pearson: Dependence | None
+    numeric: dict[str, NumericColumn]
+    matches_coded: Matches | None
+    matches_raw: Matches | None
+    information: Information | None
+    classification: tuple[ClassifierErrors, ...]
+    one_way: dict[str, Shares]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints: what was asked for, and the stamp."""
+        asked, found = self.question.measures, self.tables
+        document: dict[str, Any] = {}
+        if "tvd" in asked:
+            document["tvd"] = {str(a): t.as_json() for a, t in found.items()}
+        if "l2" in asked:
+            document["l2"] = {str(a): {"mean": t.l2} for a, t in found.items()}
+        if "k-marginal" in asked:
+            document["k_marginal"] = {str(a): t.k_marginal for a, t in found.items()}
+        if self.ranges:
+            document["ranges"] = self.ranges.as_json()
+        if "correlation" in asked:
+            both = {"cramers_v": self.cramers_v, "pearson": self.pearson}
+            document["correlation"] = {name: part and part.as_json() for name, part in both.items()}
+        if "numeric" in asked:
+            document["numeric"] = {name: column.as_json() for name, column in self.numeric.items()}
+        if self.matches_coded:
+            raw = self.matches_raw and self.matches_raw.as_json()
+            document["matches"] = {"coded": self.matches_coded.as_json(), "raw": raw}
+        if self.information:
+            document["information"] = self.information.as_json()
+        if self.classification:
+            document["classification"] = [task.as_json() for task in self.classification]
+        rows = {"original": self.rows[0], "synthetic": self.rows[1]}
+        return {**document, "rows": rows, "schema": self.schema.name, "stamp": STAMP}
+
+    def text(self) -> str:
+        """The same on a terminal page."""
+        return evaluation_text(self)
+
+
+def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **question: Any) -> Evaluation:
+    """How good `synthetic` is, measured on `original`: paths or frames that fit the schema.
+
+    Options (see `Question.of`): alpha, classify, ignore, measures, models, network, tables, queries, seed.
+    The figures are exact, so they are for the custodian only; `understudy.evaluate.buying.buy` makes public ones.
+    """
+    public = as_schema(schema)
+    asked = Question.of(public, **question)
+    return answer(*open_both(original, synthetic, public), asked)
+
+
+def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable, ExactTable]:
+    """Both tables in codes; a table that is open already is taken as it is."""
+    real = original if isinstance(original, ExactTable) else ExactTable.original(original, schema)
+    return real, synthetic if isinstance(synthetic, ExactTable) else ExactTable.stand_in(synthetic, schema)
+
+
+def answer(original: ExactTable, synthetic: ExactTable, question: Question) -> Evaluation:
+    """Every measure that was asked for; tables first, since later measures find them counted."""
+    asked = question.measures
+    tables = compare_sets(original, synthetic, question.sets) if question.compares_tables else {}
+    numbers = _numbers(original, synthetic) if {"numeric", "correlation", "matches"} & set(asked) else {}
+    correlation = "correlation" in asked
+    plain = _plain_numbers(original.schema, numbers)
+    return Evaluation(
+        schema=original.schema,
+        question=question,
+        rows=(original.rows(), synthetic.rows()),
+        tables=tables,
+        ranges=_ranges(original, synthetic, question) if "ranges" in asked else None,
+        cramers_v=cramers_v(original, synthetic) if correlation else None,
+        pearson=pearson(*({n: pair[i] for n, pair in plain.items()} for i in (0, 1))) if correlation else None,
+        numeric=_numeric(original.schema, numbers) if "numeric" in asked else {},
+        matches_coded=matches(coded_columns(original, synthetic), question.seed) if "matches" in asked else None,
+        matches_raw=_raw_matches(original, synthetic, numbers, question) if "matches" in asked else None,
+        information=information(original, synthetic, question.network) if "information" in asked else None,
+        classification=tuple(
+            classify(original, synthetic, target, question.models, question.seed)
+            for target in (question.targets if "classify" in asked else ())
+        ),
+        one_way=one_way(original, synthetic),
+    )
+
+
+def one_way(original: ExactTable, synthetic: ExactTable) -> dict[str, Shares]:
+    """Every attribute's own table, for a picture of both."""
+    names = original.schema.names
+    n, m = original.rows(), synthetic.rows()
+    pairs = counted([(Axis(name),) for name in names], original, synthetic)
+    return {
+        name: Shares(original.schema[name].labels, tuple((real / n).tolist()), tuple((other / m).tolist()))
+        for name, (real, other) in zip(names, pairs)
+    }
+
+
+def _ranges(original: ExactTable, synthetic: ExactTable, question: Question) -> RangeErrors:
+    queries = random_queries(original.schema, question.queries, question.seed)
+    return range_errors(original, synthetic, queries, question.seed)
+
+
+def _numbers(original: ExactTable, synthetic: ExactTable) -> Numbers:
+    """Raw numbers by column; none where a table came in codes."""
+    if not (original.raw and synthetic.raw):
+        return {}
+    names = numeric_names(original.schema)
+    real, other = original.numbers(names), synthetic.numbers(names)
+    return {name: (real[name], other[name]) for name in names}
+
+
+def _plain_numbers(schema: Schema, numbers: Numbers) -> Numbers:
+    return {n: pair for n, pair in numbers.items() if schema[n].kind in ("integer", "number")}
+
+
+def _numeric(schema: Schema, numbers: Numbers) -> dict[str, NumericColumn]:
+    return {name: numeric_column(real, other, schema[name].kind) for name, (real, other) in numbers.items()}
+
+
+def _raw_matches(original: ExactTable, synthetic: ExactTable, numbers: Numbers, question: Question) -> Matches | None:
+    if not (original.raw and synthetic.raw):
+        return None
+    return matches(raw_columns(original, synthetic, numbers), question.seed)

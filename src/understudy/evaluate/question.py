@@ -1,0 +1,97 @@
+"""A question: what is to be compared, and how. Public, and settled before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.errors import UsageError, did_you_mean
+from understudy.evaluate.classification import MODELS
+from understudy.evaluate.dependence import network_of
+from understudy.evaluate.ranges import QUERIES
+from understudy.evaluate.tables import MOST_TABLES, SEED, TableSet, table_set
+from understudy.evaluate.targets import Target
+from understudy.privacy.scores import Pair
+from understudy.schema import Schema
+
+MEASURES = {
+    "tvd": "mean and maximum total variation distance of α-way tables",
+    "l2": "mean L2 error of α-way tables",
+    "k-marginal": "1000·(1 − mean TVD), the NIST challenges' score",
+    "ranges": "random range-count queries",
+    "correlation": "differences between correlation matrices",
+    "numeric": "numeric columns at raw resolution",
+    "matches": "synthetic rows with an exact twin among real rows",
+    "information": "mutual information of a release's network",
+    "classify": "train on synthetic, test on real",
+}
+TABLE_MEASURES = ("tvd", "l2", "k-marginal")
+
+
+@dataclass(frozen=True)
+class Question:
+    """The tables, targets and measures asked for."""
+
+    measures: tuple[str, ...]
+    sets: tuple[TableSet, ...]
+    targets: tuple[Target, ...]
+    models: tuple[str, ...]
+    network: tuple[Pair, ...]
+    queries: int
+    seed: int
+
+    @staticmethod
+    def of(
+        schema: Schema,
+        *,
+        alpha: Iterable[int] | None = None,
+        classify: Sequence[str | Target] = (),
+        ignore: Sequence[str] = (),
+        measures: Iterable[str] | None = None,
+        models: Iterable[str] | None = None,
+        network: Any = None,
+        tables: int = MOST_TABLES,
+        queries: int = QUERIES,
+        seed: int = SEED,
+    ) -> Question:
+        """`network` is a release's `facts`; measures that need something that was not given are left out."""
+        widths = tuple(dict.fromkeys(alpha)) if alpha else _usual(schema)
+        targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignore) for t in classify)
+        for target in targets:
+            target.features(schema)
+        chosen = _known("measure", measures, list(MEASURES))
+        if measures is None:
+            lacking = {"information": network is None, "classify": not targets}
+            chosen = tuple(m for m in chosen if not lacking.get(m))
+        for measure, given, advice in (("information", network, "a release"), ("classify", targets, "a target")):
+            if measure in chosen and not given:
+                raise UsageError(f"the measure {measure!r} needs {advice}")
+        if queries < 1:
+            raise UsageError("at least one range query must be asked")
+        return Question(
+            chosen,
+            tuple(table_set(schema, width, tables, seed) for width in widths),
+            targets,
+            _known("model", models, list(MODELS)),
+            network_of(network, schema) if network is not None else (),
+            queries,
+            seed,
+        )
+
+    @property
+    def compares_tables(self) -> bool:
+        return any(measure in self.measures for measure in TABLE_MEASURES)
+
+
+def _usual(schema: Schema) -> tuple[int, ...]:
+    return tuple(width for width in (2, 3) if width <= len(schema.names)) or (1,)
+
+
+def _known(what: str, names: Iterable[str] | None, known: list[str]) -> tuple[str, ...]:
+    if names is None:
+        return tuple(known)
+    for name in (chosen := tuple(dict.fromkeys(names))):
+        if name not in known:
+            raise UsageError(f"there is no {what} {name!r}. {did_you_mean(name, known)}")
+    return chosen

@@ -1,0 +1,67 @@
+"""The tables that are compared: all α-way tables of a schema, or a sample of stated size drawn with a stated seed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.errors import UsageError
+from understudy.privacy.custodian import ExactTable
+from understudy.privacy.random_source import seeded_generator
+from understudy.schema import Axes, Axis, Schema
+
+MOST_TABLES = 3_000
+SEED = 0
+BATCH_CELLS = 8_000_000  # laid out at a time; a larger table comes alone
+
+
+@dataclass(frozen=True)
+class TableSet:
+    """`asks` out of `of` α-way tables; `seed` is None when they are all there."""
+
+    alpha: int
+    asks: tuple[Axes, ...]
+    of: int
+    seed: int | None
+
+
+def table_set(schema: Schema, alpha: int, most: int = MOST_TABLES, seed: int = SEED) -> TableSet:
+    """A public choice: it depends on the schema and the seed alone."""
+    names = schema.names
+    if not 1 <= alpha <= len(names):
+        raise UsageError(f"alpha is the number of attributes of a table, from 1 to {len(names)} here; not {alpha}")
+    if most < 1:
+        raise UsageError("at least one table must be compared")
+    of = math.comb(len(names), alpha)
+    if of <= most:
+        chosen = list(itertools.combinations(range(len(names)), alpha))
+        return TableSet(alpha, tuple(tuple(Axis(names[i]) for i in line) for line in chosen), of, None)
+    generator = seeded_generator(seed)
+    drawn: dict[tuple[int, ...], None] = {}
+    while len(drawn) < most:
+        drawn[tuple(sorted(generator.choice(len(names), alpha, replace=False).tolist()))] = None
+    return TableSet(alpha, tuple(tuple(Axis(names[i]) for i in line) for line in drawn), of, seed)
+
+
+def batches(schema: Schema, asks: Sequence[Axes]) -> Iterator[list[Axes]]:
+    """Runs of tables that fit in memory together; a table over the limit comes alone."""
+    batch: list[Axes] = []
+    held = 0
+    for axes in asks:
+        cells = schema.cells(axes)
+        if batch and held + cells > BATCH_CELLS:
+            yield batch
+            batch, held = [], 0
+        batch.append(axes)
+        held += cells
+    if batch:
+        yield batch
+
+
+def counted(asks: Sequence[Axes], *tables: ExactTable) -> Iterator[tuple[Any, ...]]:
+    """For each ask the counts in every table, in order."""
+    for batch in batches(tables[0].schema, asks):
+        yield from zip(*(table.marginals(batch) for table in tables))

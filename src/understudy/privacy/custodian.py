@@ -1,0 +1,187 @@
+"""The custodian's own eyes: exact figures about real rows. Outside every promise, and never part of a release.
+
+An `ExactTable` reads a table without paying. Whatever is computed from it is a `CustodianFigures` whose numbers are
+`Exact`: types that no Release and no public report accepts (`refuse_exact`), stamped in text and JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import DataError, TooLarge, UsageError
+from understudy.schema import Axes, Intervals, Schema
+
+if TYPE_CHECKING:
+    from understudy.engines.sources import Source
+    from understudy.privacy.statistics import LinearClassifier
+
+Floats = NDArray[np.float64]
+STAMP = "CUSTODIAN ONLY — NOT FOR RELEASE"
+_BLOCK = 1 << 16
+
+
+# -- types that stay in the building -----------------------------------------------------------------------------
+
+
+class Exact(float):
+    """A number computed from exact counts or rows."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class CustodianFigures:
+    """The base of every exact result; the numbers in its fields become `Exact`."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, _marked(getattr(self, field.name)))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"stamp": STAMP}
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isinstance(value, Exact) else Exact(value)
+    if isinstance(value, tuple):
+        return tuple(_marked(item) for item in value)
+    return {key: _marked(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def refuse_exact(*parts: Any) -> None:
+    """Raise if an exact figure, or a document that carries the custodian's stamp, is anywhere inside."""
+    for part in parts:
+        if isinstance(part, Exact | CustodianFigures) or (isinstance(part, str) and STAMP in part):
+            raise UsageError(
+                "an exact figure is for the custodian only and cannot go into a release or a public report. "
+                "Some figures can be bought: understudy evaluate … --epsilon E"
+            )
+        if isinstance(part, Mapping):
+            refuse_exact(*part.keys(), *part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            refuse_exact(*part)
+        elif is_dataclass(part) and not isinstance(part, type):
+            refuse_exact(*(getattr(part, field.name) for field in fields(part)))
+
+
+# -- a table read without paying ---------------------------------------------------------------------------------
+
+
+class ExactTable:
+    """Coded rows and their engine. It counts like any engine, so a `PrivateTable` over it counts nothing twice."""
+
+    name = "custodian"
+
+    def __init__(
+        self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema, source: Source | None = None
+    ) -> None:
+        from understudy.engines.memory import MemoryEngine
+
+        self.schema = schema
+        self._columns = columns
+        self._rows = rows
+        self._source = source
+        self._engine = MemoryEngine(columns, rows, schema)
+
+    @staticmethod
+    def original(data: Any, schema: Schema) -> ExactTable:
+        """The private table; it must fit the schema, row count included."""
+        return _read(data, schema, "original")
+
+    @staticmethod
+    def stand_in(data: Any, schema: Schema) -> ExactTable:
+        """A synthetic table: any number of rows but none, and without the columns that a publication leaves out."""
+        free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None)
+        return _read(data, free, "synthetic")
+
+    def rows(self) -> int:
+        return self._rows
+
+    def marginals(self, asks: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
+        return self._engine.marginals(asks)
+
+    @property
+    def raw(self) -> bool:
+        """Whether the rows can be read as they were written."""
+        return self._source is not None
+
+    def codes(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def cells(self, axes: Axes) -> NDArray[np.int64]:
+        """The cell of a table over these axes that each row falls in; for tables too large to lay out."""
+        if (cells := self.schema.cells(axes)) >= 2**63:
+            raise TooLarge(f"a table of {cells:,} cells cannot be numbered: take fewer attributes or coarser bins")
+        index = np.zeros(self._rows, dtype=np.int64)
+        for axis in axes:
+            index = index * self.schema.size(axis) + self.schema.view_map(axis)[self._columns[axis.attribute]]
+        return index
+
+    def errors(self, classifier: LinearClassifier) -> int:
+        """How many rows the classifier gets wrong."""
+        wrong = 0
+        for start in range(0, self._rows, _BLOCK):
+            block = {n: column[start : start + _BLOCK] for n, column in self._columns.items()}
+            wrong += int((classifier.predict(block) != classifier.label[block[classifier.target]]).sum())
+        return wrong
+
+    def numbers(self, names: Sequence[str]) -> dict[str, Floats]:
+        """Numeric columns as they were written, before binning and clamping; NaN where there is no number."""
+        pieces: dict[str, list[Floats]] = {name: [] for name in names}
+        for name, piece in self._source.pieces(names) if self._source is not None and names else ():
+            domain = self.schema[name].domain
+            assert isinstance(domain, Intervals)
+            pieces[name].append(_numbers(piece, domain, self.schema.csv.decimal, name))
+        return {name: self._present(name, np.concatenate(parts)) for name, parts in pieces.items() if parts}
+
+    def _present(self, name: str, values: Floats) -> Floats:
+        attribute = self.schema[name]
+        if attribute.has_missing:
+            values[self._columns[name] == attribute.missing_code] = np.nan
+        return values
+
+
+def _read(data: Any, schema: Schema, role: str) -> ExactTable:
+    from understudy.engines.coding import encode_table
+    from understudy.engines.sources import open_source
+
+    try:
+        source = open_source(data, schema.csv)
+        if role == "synthetic":
+            schema = _as_published(schema, source.columns)
+        coded = encode_table(source, schema)
+    except DataError as error:
+        if error.attribute is None and "no rows" in error.message:
+            raise DataError(
+                f"the {role} table has a header and no rows: attribute {schema.names[0]!r} and all others are empty",
+                attribute=schema.names[0],
+            ) from None
+        raise DataError(f"{role} table: {error.message}", attribute=error.attribute) from None
+    return ExactTable(coded.columns, coded.rows, schema, source)
+
+
+def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
+    """A publication has no dropped columns, and another tool's may have no ids."""
+    return replace(schema, attributes=tuple(a for a in schema.attributes if a.modelled or a.name in columns))
+
+
+def _numbers(piece: Any, domain: Intervals, decimal: str, name: str) -> Floats:
+    from understudy.engines.numerals import as_numbers, as_texts, parse_plain
+
+    typed = as_numbers(piece, domain.kind)
+    if typed is not None:
+        return np.where(typed[1], np.nan, typed[0])
+    texts, indices = as_texts(piece, name)
+    values = parse_plain(texts, domain, decimal)
+    for at in np.flatnonzero(np.isnan(values)):
+        values[at] = domain.parse(texts[int(at)].as_py() or "", decimal)
+    found: Floats = np.append(values, np.nan)[
+        indices.cast("int64").fill_null(len(values)).to_numpy(zero_copy_only=False)
+    ]
+    return found

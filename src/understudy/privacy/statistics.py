@@ -1,0 +1,224 @@
+"""Evaluation statistics: the closed list of figures about a stand-in that can be bought, each an integer with a lemma.
+
+Write c for the real counts of a table (n rows), s for those of the synthetic one (N rows, public), and
+V = Σ|N·c − n·s| = 2nN·TVD over its cells.
+
+    SumOfVariations    ΣV over q tables       2Nq    (the mean TVD is this over 2nNq)
+    LargestVariation   the largest V          2N     (the maximum TVD is this over 2nN)
+    Errors             rows that a public classifier gets wrong: 1
+
+Replacing a row moves c by one in two cells, so V by at most 2N; a maximum moves no further than what it is taken over.
+When a row comes or goes, c and n change together: V moves by at most Σ|N·e − s| = 2(N − s(x)) ≤ 2N, since s adds up
+to N. A row counts as one error or none whatever the other rows are, because the classifier was trained without them.
+What has no such lemma (L2, mutual information, a classifier trained on real rows) is not in the list and is refused.
+tests/unit/privacy/test_statistics.py checks every bound on all small tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.engine import CountingEngine
+from understudy.errors import UsageError
+from understudy.privacy.measurement import Noise
+from understudy.schema import Axes, Schema
+
+Counts = NDArray[np.int64]
+MOST_ROWS = 2**31 - 1
+_BATCH = 500
+
+
+def variation(real: Counts, rows: int, synthetic: Counts, synthetic_rows: int) -> int:
+    """V = Σ|N·c − n·s|, exactly: below 2^63 for every table of fewer than 2^31 rows."""
+    return int(np.abs(synthetic_rows * real - rows * synthetic).sum())
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTables:
+    """The public side of a comparison: which tables, and the synthetic counts of each."""
+
+    asks: tuple[Axes, ...]
+    counts: tuple[Counts, ...]
+    rows: int
+
+    def variations(self, engine: CountingEngine) -> Iterator[int]:
+        for begin in range(0, len(self.asks), _BATCH):
+            part = slice(begin, begin + _BATCH)
+            for real, synthetic in zip(engine.marginals(self.asks[part]), self.counts[part], strict=True):
+                yield variation(real, engine.rows(), synthetic, self.rows)
+
+    def refusal(self, schema: Schema) -> str | None:
+        if not self.asks or len(self.asks) != len(self.counts) or not 1 <= self.rows <= MOST_ROWS:
+            return "a comparison needs at least one table and a synthetic table with rows"
+        for axes, counts in zip(self.asks, self.counts):
+            fits = counts.dtype == np.int64 and counts.shape == schema.sizes(axes) and counts.min() >= 0
+            if not fits or int(counts.sum()) != self.rows:
+                return "the synthetic counts do not belong to the tables that were asked for"
+        if 2 * (schema.rows or schema.rows_max or MOST_ROWS) * self.rows * len(self.asks) >= 2**62:
+            return "so many tables of so many rows are too large for exact integer arithmetic: compare fewer tables"
+        return None
+
+    @property
+    def key(self) -> str:
+        digest = hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.asks]).encode())
+        for counts in self.counts:
+            digest.update(counts.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """Integer weights on a row's codes: the class with the largest sum wins, the first among equals. Public."""
+
+    target: str
+    label: NDArray[np.int64]  # the class of each code of the target
+    weights: Mapping[str, NDArray[np.int64]]  # attribute -> codes × classes
+    bias: NDArray[np.int64]
+
+    def predict(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        total = np.tile(self.bias, (len(codes[self.target]), 1))
+        for name, weights in self.weights.items():
+            total += weights[codes[name]]
+        winners: NDArray[np.int64] = total.argmax(axis=1)
+        return winners
+
+    def refusal(self, schema: Schema) -> str | None:
+        classes = len(self.bias)
+        shapes = all(w.shape == (schema[name].size, classes) for name, w in self.weights.items())
+        whole = all(w.dtype == np.int64 for w in (*self.weights.values(), self.bias, self.label))
+        if not shapes or not whole or self.target in self.weights or len(self.label) != schema[self.target].size:
+            return "the classifier does not fit the schema: integer weights, one line for each code"
+        return None
+
+    @property
+    def key(self) -> str:
+        arrays = [self.label, self.bias, *self.weights.values()]
+        text = repr([self.target, *self.weights, *(array.tolist() for array in arrays)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- the closed list ---------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class CountsErrors(Protocol):
+    """An engine that can run a public classifier over its rows and say how many it gets wrong."""
+
+    def errors(self, classifier: LinearClassifier) -> int: ...
+
+
+class Statistic(Protocol):
+    """An integer function of the rows and how far one row can move it."""
+
+    @property
+    def key(self) -> str: ...
+    def refusal(self, schema: Schema) -> str | None: ...
+    def sensitivity(self) -> int: ...
+    def value(self, engine: CountingEngine) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfVariations:
+    """ΣV over the tables: 2nNq times their mean total variation distance."""
+
+    tables: SyntheticTables
+
+    @property
+    def key(self) -> str:
+        return f"sum of variations {self.tables.key}"
+
+    def refusal(self, schema: Schema) -> str | None:
+        return self.tables.refusal(schema)
+
+    def sensitivity(self) -> int:
+        return 2 * self.tables.rows * len(self.tables.asks)
+
+    def value(self, engine: CountingEngine) -> int:
+        return sum(self.tables.variations(engine))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestVariation:
+    """The largest V: 2nN times the maximum total variation distance."""
+
+    tables: SyntheticTables
+
+    @property
+    def key(self) -> str:
+        return f"largest variation {self.tables.key}"
+
+    def refusal(self, schema: Schema) -> str | None:
+        return self.tables.refusal(schema)
+
+    def sensitivity(self) -> int:
+        return 2 * self.tables.rows
+
+    def value(self, engine: CountingEngine) -> int:
+        return max(self.tables.variations(engine))
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """How many rows a public classifier gets wrong."""
+
+    classifier: LinearClassifier
+
+    @property
+    def key(self) -> str:
+        return f"errors {self.classifier.key}"
+
+    def refusal(self, schema: Schema) -> str | None:
+        return self.classifier.refusal(schema)
+
+    def sensitivity(self) -> int:
+        return 1
+
+    def value(self, engine: CountingEngine) -> int:
+        if not isinstance(engine, CountsErrors):
+            raise UsageError(f"the engine {engine.name!r} cannot run a classifier over its rows")
+        return engine.errors(self.classifier)
+
+
+STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, Errors)
+
+
+def refusal(statistic: Any, schema: Schema) -> str | None:
+    """Why this cannot be bought, or None. A subclass may compute anything, so only the listed types themselves pass."""
+    if type(statistic) not in STATISTICS:
+        return f"{type(statistic).__name__} has no proved sensitivity, so it cannot be bought"
+    reason: str | None = statistic.refusal(schema)
+    return reason
+
+
+# -- what comes back ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Appraisal:
+    """A statistic with noise already on it. Public, once it exists."""
+
+    value: int
+    noise: Noise
+    scale: float
+
+    def margin(self, confidence: float) -> int:
+        """The noise is no larger than this with at least this probability."""
+        return noise_margin(self.noise, self.scale, confidence)
+
+
+def noise_margin(noise: Noise, scale: float, confidence: float) -> int:
+    """P(|X| > k) ≤ e^(−k/b) for the discrete Laplace; the normal quantile, one step up, for the discrete Gaussian."""
+    if noise == "laplace":
+        return math.ceil(scale * -math.log(1 - confidence))
+    return math.ceil(scale * NormalDist().inv_cdf((1 + confidence) / 2)) + 1
