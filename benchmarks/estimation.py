@@ -78,42 +78,43 @@ def _attribute(name: str, facts: int | dict[str, object]) -> Attribute:
 def count(rows: Rows, schema: Schema, names: Iterable[str]) -> NDArray[np.float64]:
     names = list(names)
     shape = [schema[name].size for name in names]
-    flat = np.ravel_multi_index([rows[name] for name in names], shape)
+    flat = np.zeros(len(rows[names[0]]), dtype=np.int64)
+    for name, size in zip(names, shape):
+        flat *= size
+        flat += rows[name]
     return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
 
 
 def structure(rows: Rows, schema: Schema, most_cells: int) -> list[tuple[str, ...]]:
-    """PrivBayes' greedy network on exact counts: maximal parent sets by mutual information, nested tables dropped."""
-    names = list(schema.names)
-    graph = Graph.of([], {name: schema[name].size for name in names})
+    """A PrivBayes-like network on exact counts: greedy parents by mutual information, nested tables dropped."""
+    left = list(schema.names)
+    graph = Graph.of([], {name: schema[name].size for name in left})
     tables: list[tuple[str, ...]] = []
-    chosen = [names.pop(0)]
-    while names:
-        best = max(
-            ((_information(rows, schema, x, parents), x, parents)
-             for x in names for parents in _parents(schema, x, chosen, most_cells, graph)),
-            key=lambda option: option[0],
-        )  # fmt: skip
-        _, x, parents = best
+    chosen = [left.pop(0)]
+    while left:
+        options = [(x, _parents(rows, schema, x, chosen, most_cells, graph)) for x in left]
+        x, parents = max(options, key=lambda option: _information(rows, schema, *option))
         tables.append((*parents, x))
         graph = graph.add(tables[-1])
-        names.remove(x)
+        left.remove(x)
         chosen.append(x)
     return [t for t in tables if not any(set(t) < set(u) for u in tables)]
 
 
 def _parents(
-    schema: Schema, x: str, chosen: Sequence[str], most_cells: int, graph: Graph[str]
-) -> list[tuple[str, ...]]:
-    """Parent sets that fit the table limit and to which nothing can be added, in a model that stays small."""
-    found: list[tuple[str, ...]] = []
-    for size in range(min(6, len(chosen)), -1, -1):
-        for parents in itertools.combinations(chosen, size):
-            small = schema.cells((*parents, x)) <= most_cells
-            if small and not any(set(parents) < set(f) for f in found):
-                found.append(parents)
-    fitting = [p for p in found if graph.add((*p, x)).triangulated_cells(MODEL_CELLS) <= MODEL_CELLS]
-    return fitting or [()]
+    rows: Rows, schema: Schema, x: str, chosen: Sequence[str], most_cells: int, graph: Graph[str]
+) -> tuple[str, ...]:
+    """The most informative parent first, as long as the table and the triangulated model stay within their limits."""
+    parents: tuple[str, ...] = ()
+    while True:
+        options = [
+            tuple(sorted((*parents, p))) for p in chosen
+            if p not in parents and schema.cells((*parents, p, x)) <= most_cells
+        ]  # fmt: skip
+        fitting = [o for o in options if graph.add((*o, x)).triangulated_cells(MODEL_CELLS) <= MODEL_CELLS]
+        if not fitting:
+            return parents
+        parents = max(fitting, key=lambda option: _information(rows, schema, x, option))
 
 
 _KNOWN: dict[tuple[str, tuple[str, ...]], float] = {}
@@ -188,7 +189,7 @@ def run(case: Case) -> None:
     print(f"{case.name}: {len(tables)} tables, {measured:,} measured cells, {len(model.cliques)} cliques, "
           f"{model.cells:,} cells; {case.noise} {case.scale}")  # fmt: skip
     print(f"  estimation {processor:.2f} s CPU ({clock:.2f} s), {trace[-1][1]} steps, "
-          f"misfit {trace[0][0]:,.0f} -> {trace[-1][0]:,.1f}")  # fmt: skip
+          f"objective {trace[0][0]:,.0f} -> {trace[-1][0]:,.1f}")  # fmt: skip
     for label, found in (("clip and normalise", clipped(measurements, schema)), ("least squares", model)):
         figures = " / ".join(f"{distance(found, rows, schema, k):.4f}" for k in case.ways)
         print(f"  {label:20s} TVD {'/'.join(map(str, case.ways))}-way  {figures}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
-from understudy.models.graph import triangulated_cells
+from understudy.models.graph import Graph
 from understudy.schema import Axes, Axis, Schema
 
 
@@ -17,37 +18,44 @@ class SizeLimit:
     def __init__(self, schema: Schema, variables: Sequence[Axis], limit: int) -> None:
         self._schema = schema
         self._limit = limit
-        self._sizes = {axis: schema.size(axis) for axis in variables}
-        self._cliques: list[frozenset[Axis]] = []
-        self._known: dict[frozenset[Axis], int] = {}
         self._always = schema.cells(list(variables)) <= limit
-        self._cliques += _bits_with_unused_codes(schema, variables)
-        self.fits = self._always or self._cells(self._cliques) + sum(self._sizes.values()) <= limit
+        self._graph = Graph.of(
+            _bits_with_unused_codes(schema, variables), {axis: schema.size(axis) for axis in variables}
+        )
+        self._look()
+        self.fits = self._always or self._now <= limit
 
     def add(self, axes: Axes) -> None:
         """A pair was chosen: its axes are a clique from now on."""
-        self._cliques.append(frozenset(map(variable, axes)))
-        self._known.clear()
+        if not self._always:
+            self._graph = self._graph.add(map(variable, axes))
+            self._look()
+
+    def _look(self) -> None:
+        """Triangulate once: parents that are joined in the result already cost nothing but their own table."""
+        self._known: dict[Axes, tuple[int, int]] = {}
+        self._now = 0 if self._always else self._graph.triangulated_cells(self._limit)
+        self._joined: set[frozenset[Axis]] = set()
+        if not self._always:
+            for clique in self._graph.triangulated_cliques():
+                self._joined.update(map(frozenset, combinations(clique, 2)))
 
     def allows(self, child: Axis, parents: Axes) -> bool:
-        """Adding a new attribute to a set of placed ones costs the triangulation of that set, and its own table."""
+        """A new attribute below a set of placed ones costs the triangulation of that set, and its own table."""
         if self._always:
             return True
-        bases = frozenset(map(variable, parents))
-        own = self._schema.cells(list(bases)) * self._schema.size(child)
-        if own > self._limit // 8:  # no single table may take all the room
-            return False
-        if bases not in self._known:
-            if any(bases <= clique for clique in self._cliques):
-                self._known[bases] = self._cells(self._cliques)
-            else:
-                self._known[bases] = self._cells([*self._cliques, bases])
-        return self._known[bases] + own <= self._limit
+        if parents not in self._known:
+            self._known[parents] = self._cost(frozenset(map(variable, parents)))
+        own, others = self._known[parents]
+        own *= self._graph.sizes[child]
+        return own <= self._limit // 8 and others + own <= self._limit  # no single table may take all the room
 
-    def _cells(self, cliques: Sequence[frozenset[Axis]]) -> int:
-        key = frozenset().union(*cliques) if cliques else frozenset()
-        sizes = {axis: self._sizes[axis] for axis in key}
-        return triangulated_cells(cliques, sizes, self._limit) if cliques else 0
+    def _cost(self, parents: frozenset[Axis]) -> tuple[int, int]:
+        """The cells of the parents' own table, and of the model once they are a clique."""
+        own = self._schema.cells(list(parents))
+        if own > self._limit or all(frozenset(pair) in self._joined for pair in combinations(parents, 2)):
+            return own, self._now
+        return own, self._graph.add(parents).triangulated_cells(self._limit)
 
 
 def _bits_with_unused_codes(schema: Schema, variables: Sequence[Axis]) -> list[frozenset[Axis]]:

@@ -55,8 +55,14 @@ class BayesianNetwork:
         wanted = [self._variables_of(axis) for axis in axes]
         needed = self._ancestors([v for group in wanted for v in group])
         factors = [self._base_factor(self.conditionals[i]) for i in sorted(needed)]
-        joint = eliminate(factors, [v for group in wanted for v in group], limit)
-        return Factor(axes, _from_bits(joint.table, axes, wanted, self.schema))
+        number = {v: i for i, v in enumerate(self.variables)}
+        parts = [(tuple(number[v] for v in f.axes), f.table) for f in factors] or [((), np.ones(()))]
+        joint = eliminate(
+            parts,
+            tuple(number[v] for group in wanted for v in group),
+            lambda cells, scope: check_cells(cells, [self.variables[i] for i in scope], limit),
+        )
+        return Factor(axes, _from_bits(joint, axes, wanted, self.schema))
 
     def condition(self, evidence: Evidence) -> Model:
         """The exact posterior, as a junction tree over the same variables."""

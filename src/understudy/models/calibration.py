@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,11 @@ class Layout:
         """How many cells of clique i share one configuration of its separator."""
         return int((self.start[i + 1] - self.start[i]) // (self.separator[i + 1] - self.separator[i]))
 
-    def separator_axes(self, i: int) -> Axes:
-        return tuple(a for a in self.axes[i] if self.parent[i] >= 0 and a in self.axes[self.parent[i]])
+    @cached_property
+    def separators(self) -> tuple[Axes, ...]:
+        """What each clique shares with its parent; the root's is empty."""
+        above = [set(self.axes[p]) if p >= 0 else set() for p in self.parent.tolist()]
+        return tuple(tuple(a for a in axes if a in shared) for axes, shared in zip(self.axes, above))
 
     def table(self, flat: Floats, i: int) -> Floats:
         """A view of one clique's cells with a dimension for each axis."""
@@ -54,8 +58,12 @@ class Layout:
     def holding(self, axes: Sequence[Axis]) -> int | None:
         """The smallest clique with all of these axes."""
         wanted = set(axes)
-        found = [i for i, clique in enumerate(self.axes) if wanted <= set(clique)]
+        found = [i for i, clique in enumerate(self._members) if wanted <= clique]
         return min(found, key=lambda i: self.start[i + 1] - self.start[i], default=None)
+
+    @cached_property
+    def _members(self) -> tuple[frozenset[Axis], ...]:
+        return tuple(frozenset(clique) for clique in self.axes)
 
     def calibrate(self, logs: Floats) -> float:
         """Turn log potentials into the cliques' marginals, in place; the logarithm of the normalising constant.

@@ -1,42 +1,74 @@
-"""Variable elimination: the exact table over a few axes of a product of factors, sizes checked before allocation."""
+"""Elimination: the product of several tables with all but some of their variables summed out.
+
+Variables are numbers here, not axes: a report asks for thousands of tables, and comparing names would cost the most.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from understudy.models.factor import MOST_CELLS, Factor, check_cells
-from understudy.schema import Axis
+import numpy as np
 
+from understudy.models.calibration import Floats
 
-def eliminate(factors: Sequence[Factor], keep: Sequence[Axis], limit: int = MOST_CELLS) -> Factor:
-    """Sum the product of the factors over every axis that is not kept; the cheapest axis goes first."""
-    sizes = {axis: size for factor in factors for axis, size in zip(factor.axes, factor.table.shape)}
-    scopes = [set(factor.axes) for factor in factors]
-    pool = list(factors)
-    gone = set(sizes) - set(keep)
-    while gone:
-        axis = min(gone, key=lambda a: (_joined_cells(a, scopes, sizes), a))
-        near = [i for i, scope in enumerate(scopes) if axis in scope]
-        joined = _product([pool[i] for i in near], limit)
-        left = joined.project([a for a in joined.axes if a != axis])
-        pool = [f for i, f in enumerate(pool) if i not in near] + [left]
-        scopes = [set(f.axes) for f in pool]
-        gone.remove(axis)
-    check_cells(math.prod(sizes[a] for a in keep), tuple(keep), limit)
-    return _product(pool, limit).project(list(keep))
+Part = tuple[tuple[int, ...], Floats]  # a table and the number of the variable along each dimension
+Check = Callable[[int, Sequence[int]], None]  # refuses a table of so many cells over these variables
 
 
-def _joined_cells(axis: Axis, scopes: Sequence[set[Axis]], sizes: dict[Axis, int]) -> int:
-    union: set[Axis] = set()
-    for scope in scopes:
-        if axis in scope:
-            union |= scope
-    return math.prod(sizes[a] for a in union)
+def eliminate(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> Floats:
+    """Sum out one variable after the other, the cheapest first; every size is checked before the first step."""
+    left = list(parts)
+    for variable in _order(parts, wanted, check):
+        touched = [part for part in left if variable in part[0]]
+        left = [part for part in left if variable not in part[0]]
+        scope = dict.fromkeys(v for labels, _ in touched for v in labels if v != variable)
+        left.append((tuple(scope), _contract(touched, tuple(scope))))
+    return _contract(left, wanted)
 
 
-def _product(factors: Sequence[Factor], limit: int) -> Factor:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = result.multiply(factor, limit)
-    return result
+def marginal(part: Part, kept: tuple[int, ...]) -> Part:
+    """The table summed down to these variables."""
+    return kept, _contract([part], kept)
+
+
+def _order(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> list[int]:
+    """Greedy by the number of cells that a step runs over."""
+    sizes = {v: size for labels, table in parts for v, size in zip(labels, table.shape)}
+    scopes = [frozenset(labels) for labels, _ in parts]
+    hidden = set(sizes).difference(wanted)
+    check(math.prod(sizes[v] for v in wanted), wanted)
+    merged = {v: _merge(scopes, v) for v in hidden}
+    cost = {v: math.prod([sizes[u] for u in merged[v]]) for v in hidden}
+    order = []
+    while hidden:
+        variable = min(hidden, key=lambda v: (cost[v], v))
+        check(cost[variable], sorted(merged[variable]))
+        scopes = [s for s in scopes if variable not in s] + [merged[variable] - {variable}]
+        hidden.remove(variable)
+        for v in merged[variable] & hidden:
+            merged[v] = _merge(scopes, v)
+            cost[v] = math.prod([sizes[u] for u in merged[v]])
+        order.append(variable)
+    return order
+
+
+def _merge(scopes: Sequence[frozenset[int]], variable: int) -> frozenset[int]:
+    return frozenset().union(*[s for s in scopes if variable in s])
+
+
+def _contract(parts: Sequence[Part], kept: tuple[int, ...]) -> Floats:
+    """The product of the parts, two at a time, each variable summed out as soon as no later part has it."""
+    labels, table = parts[0]
+    for i, (others, other) in enumerate(parts[1:], start=2):
+        later = set(kept).union(*[scope for scope, _ in parts[i:]])
+        scope = tuple(dict.fromkeys(v for v in labels + others if v in later))
+        table, labels = _sum_product([(labels, table), (others, other)], scope), scope
+    return table if labels == kept else _sum_product([(labels, table)], kept)
+
+
+def _sum_product(parts: Sequence[Part], kept: tuple[int, ...]) -> Floats:
+    short = {v: i for i, v in enumerate(dict.fromkeys(v for labels, _ in parts for v in labels))}
+    operands: list[Any] = [item for labels, table in parts for item in (table, [short[v] for v in labels])]
+    return np.asarray(np.einsum(*operands, [short[v] for v in kept]), dtype=np.float64)

@@ -41,7 +41,7 @@ Memory = deque[tuple[Floats, Floats, float]]  # step, change of gradient, their 
 
 MODEL_CELLS = 2_000_000  # a larger model would take minutes
 ENTROPY = 0.01  # T·σ/n: a cell e^10 times less likely than its like is moved by a tenth of its noise
-TOLERANCE = 1e-3  # the duality gap at which we stop, as a share of the squares
+TOLERANCE = 1e-3  # the duality gap at which we stop, as a share of the objective
 LEAST_GAP = 1e-2  # and in nats, for tables without noise
 MOST_STEPS = 2_000
 MEMORY = 12  # steps that L-BFGS remembers
@@ -148,7 +148,8 @@ def _problem(
         places += len(index)
     agreement = Agreement.of([m.axes for m in measurements], variances, schema)
     variance = np.repeat(np.array(variances), [len(t) for t in targets])
-    entropy = ENTROPY / math.sqrt(max(variances, default=1.0))
+    # The middle of the tables' noise, in shares; one that is noisier than the whole says nothing and must not decide.
+    entropy = ENTROPY / math.exp(0.5 * float(np.mean(np.log(np.minimum(variances, 1.0))))) if variances else 1.0
     return _Problem(
         layout, base, agreement.project(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
         np.array(tables, dtype=np.int64).reshape(-1, 4), np.concatenate([np.empty(0, np.int32), *indexes]),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.calibration import Floats, Layout, lay_out
+from understudy.models.elimination import Part, eliminate, marginal
 from understudy.models.factor import MOST_CELLS, Factor, check_cells, sum_groups
 from understudy.models.model import Evidence, Rows
 from understudy.models.rounding import Columns, Rounding, draw
@@ -49,6 +50,23 @@ class JunctionTree:
             cells += log.expand(layout.axes[home])
         if layout.calibrate(flat) == -np.inf:
             raise UsageError("no combination of values is left: the conditions exclude each other under this model")
+        return JunctionTree(schema, layout, flat)
+
+    @staticmethod
+    def of_beliefs(schema: Schema, beliefs: Sequence[Factor], limit: int = MOST_CELLS) -> JunctionTree:
+        """The tree with these calibrated clique tables, as `belief` gave them; they may come in any order.
+
+        Ties may join the cliques into another tree than before, which holds the same distribution.
+        """
+        sizes = variables(schema, (axis for belief in beliefs for axis in belief.axes))
+        layout = lay_out([belief.axes for belief in beliefs], sizes, limit)
+        homes = {frozenset(axes): i for i, axes in enumerate(layout.axes)}
+        if {frozenset(belief.axes) for belief in beliefs} != set(homes):
+            raise ValueError("these are not the maximal cliques of a triangulated graph over all attributes")
+        flat = np.zeros(layout.cells)
+        for belief in beliefs:
+            home = homes[frozenset(belief.axes)]
+            layout.table(flat, home)[...] = belief.expand(layout.axes[home])
         return JunctionTree(schema, layout, flat)
 
     @cached_property
@@ -109,41 +127,65 @@ class JunctionTree:
         home = self.layout.holding(wanted)
         if home is not None:
             return self.belief(home).project(wanted)
-        return eliminate(self._conditionals(wanted), wanted, limit)
+        names = tuple(self.variables)
+        numbers = tuple(self._numbers[axis] for axis in wanted)
 
-    def _conditionals(self, wanted: Axes) -> list[Factor]:
-        """Factors whose product has the wanted marginal: the cliques between the wanted variables, given their parents.
+        def check(cells: int, scope: Sequence[int]) -> None:
+            check_cells(cells, [names[v] for v in scope], limit)
+
+        return Factor(wanted, eliminate(self._conditionals(numbers), numbers, check))
+
+    def _conditionals(self, wanted: tuple[int, ...]) -> list[Part]:
+        """Tables whose product has the wanted marginal: the cliques between the wanted variables, given their parents.
 
         Each is reduced at once to what the wanted table and the neighbouring cliques need of it.
         """
         part = self._subtree(set(wanted))
-        factors = []
+        above = {i: self._scopes[i][: len(self.layout.separators[i])] if i != part[0] else () for i in part}
+        needed = {i: set(wanted).union(above[i]) for i in part}
+        for i in part[1:]:
+            needed[int(self.layout.parent[i])].update(above[i])
+        found = []
         for i in part:
-            separator = self.layout.separator_axes(i) if i != part[0] else ()
-            needed = set(wanted).union(separator, *(self.layout.separator_axes(c) for c in part if self._above(c) == i))
-            belief = self.belief(i).project([a for a in self.layout.axes[i] if a in needed])
-            factors.append(_given(belief, separator))
-        return factors
+            kept = tuple(v for v in self._scopes[i] if v in needed[i])
+            _, table = marginal((self._scopes[i], self.layout.table(self.beliefs, i)), kept)
+            found.append((kept, _given(table, len(above[i]))))  # the separator's variables come first
+        return found
 
-    def _above(self, i: int) -> int:
-        return int(self.layout.parent[i])
+    @cached_property
+    def _numbers(self) -> dict[Axis, int]:
+        return {axis: i for i, axis in enumerate(self.variables)}
 
-    def _subtree(self, wanted: set[Axis]) -> list[int]:
-        """The smallest connected set of cliques with all wanted variables; a parent comes before its children."""
-        part = set(range(len(self.layout.axes)))
-        while True:
-            ends = {i for i in part if self._spare(i, part, wanted)}
-            if not ends or len(part) == 1:
-                return sorted(part)
-            part.remove(max(ends))
+    @cached_property
+    def _scopes(self) -> list[tuple[int, ...]]:
+        return [tuple(self._numbers[axis] for axis in axes) for axes in self.layout.axes]
 
-    def _spare(self, i: int, part: set[int], wanted: set[Axis]) -> bool:
-        """Whether a clique is an end of the part, and its neighbour knows all that is wanted of it."""
-        beside = [c for c in part if self._above(c) == i] + ([self._above(i)] if self._above(i) in part else [])
-        if len(beside) > 1:
-            return False
-        known = set(self.layout.axes[beside[0]]) if beside else set()
-        return wanted.intersection(self.layout.axes[i]) <= known
+    @cached_property
+    def _neighbours(self) -> list[set[int]]:
+        near: list[set[int]] = [set() for _ in self.layout.axes]
+        for i, parent in enumerate(self.layout.parent.tolist()):
+            if parent >= 0:
+                near[i].add(parent)
+                near[parent].add(i)
+        return near
+
+    def _subtree(self, wanted: set[int]) -> list[int]:
+        """The smallest connected set of cliques with all wanted variables; a parent comes before its children.
+
+        An end of the tree goes as long as its neighbour knows all that is wanted of it.
+        """
+        near = [set(cliques) for cliques in self._neighbours]
+        part = set(range(len(near)))
+        ends = [i for i in part if len(near[i]) == 1]
+        while ends and len(part) > 1:
+            end = ends.pop()
+            beside = next(iter(near[end]))
+            if wanted.intersection(self._scopes[end]).issubset(self._scopes[beside]):
+                part.remove(end)
+                near[beside].remove(end)
+                if len(near[beside]) == 1:
+                    ends.append(beside)
+        return sorted(part)
 
     # -- condition -------------------------------------------------------------------------------------------
 
@@ -154,9 +196,11 @@ class JunctionTree:
 
     def potentials(self) -> list[Factor]:
         """Log tables whose sum is the log of the distribution: each clique given its separator."""
-        cliques = range(len(self.layout.axes))
-        factors = [_given(self.belief(i), self.layout.separator_axes(i)) for i in cliques]
-        return [Factor(factor.axes, _logarithm(factor.table)) for factor in factors]
+        logs = []
+        for i, axes in enumerate(self.layout.axes):
+            share = _given(self.layout.table(self.beliefs, i), len(self.layout.separators[i]))
+            logs.append(Factor(axes, _logarithm(share)))
+        return logs
 
     def _indicator(self, name: str, codes: Sequence[int]) -> Factor:
         size = self.schema[name].size
@@ -213,43 +257,11 @@ def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
     ]
 
 
-def eliminate(factors: Sequence[Factor], wanted: Axes, limit: int) -> Factor:
-    """Multiply the factors and sum out all but the wanted axes, the cheapest axis first."""
-    sizes = {axis: size for factor in factors for axis, size in zip(factor.axes, factor.table.shape)}
-    left = list(factors)
-    for axis in _elimination_order([set(factor.axes) for factor in factors], wanted, sizes, limit):
-        product = _product([factor for factor in left if axis in factor.axes], limit)
-        left = [factor for factor in left if axis not in factor.axes]
-        left.append(product.project([a for a in product.axes if a != axis]))
-    return _product(left, limit).project(wanted)
-
-
-def _elimination_order(scopes: list[set[Axis]], wanted: Axes, sizes: Mapping[Axis, int], limit: int) -> Axes:
-    """Greedy by the size of the table that each step makes; all sizes are checked here, before any table is."""
-    order: list[Axis] = []
-    hidden = set(sizes) - set(wanted)
-    while hidden:
-        merged = {axis: set().union(*(s for s in scopes if axis in s)) for axis in hidden}
-        axis = min(sorted(hidden), key=lambda a: math.prod(sizes[b] for b in merged[a]))
-        check_cells(math.prod(sizes[a] for a in merged[axis]), sorted(merged[axis]), limit)
-        scopes = [s for s in scopes if axis not in s] + [merged[axis] - {axis}]
-        hidden.remove(axis)
-        order.append(axis)
-    check_cells(math.prod(sizes[a] for a in wanted), wanted, limit)
-    return tuple(order)
-
-
-def _given(belief: Factor, axes: Sequence[Axis]) -> Factor:
-    """A probability table given some of its axes; what cannot happen stays zero."""
-    total = belief.project(axes).expand(belief.axes)
-    return Factor(belief.axes, np.divide(belief.table, total, out=np.zeros_like(belief.table), where=total > 0))
-
-
-def _product(factors: Sequence[Factor], limit: int) -> Factor:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = product.multiply(factor, limit)
-    return product
+def _given(table: Floats, separator: int) -> Floats:
+    """A probability table given its first few dimensions; what cannot happen stays zero."""
+    total = table.sum(axis=tuple(range(separator, table.ndim)), keepdims=True)
+    share: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    return share
 
 
 def _written(attribute: Attribute, part: Axes) -> NDArray[np.int64]:

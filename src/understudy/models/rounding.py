@@ -43,7 +43,7 @@ def _draw_clique(
     generator: np.random.Generator,
 ) -> None:  # fmt: skip
     """Fill in the columns that this clique adds to its separator's."""
-    known = len(layout.separator_axes(i))
+    known = len(layout.separators[i])
     axes, shape = layout.axes[i], layout.shapes[i]
     group = np.zeros(rows, dtype=np.int64)
     for axis, size in zip(axes[:known], shape[:known]):

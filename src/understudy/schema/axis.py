@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, order=True)
-class Axis:
+class Axis(NamedTuple):
     """`Axis("age")` is the attribute itself; `level` generalises it; `bit` is one binary digit of its code.
 
-    Bits count from the most significant, as in the paper's figures; `gray` says which code they belong to.
+    Bits count from the most significant, as in the paper's figures; `gray` says which code they belong to. A tuple,
+    because structure search hashes and compares axes millions of times.
     """
 
     attribute: str
     level: int = 0
     bit: int = -1
     gray: bool = False
-
-    def __hash__(self) -> int:
-        """Kept once computed: structure search looks axes up millions of times."""
-        known: int | None = self.__dict__.get("_hash")
-        if known is None:
-            known = hash((self.attribute, self.level, self.bit, self.gray))
-            object.__setattr__(self, "_hash", known)
-        return known
 
     @property
     def base(self) -> bool:

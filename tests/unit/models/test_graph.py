@@ -131,5 +131,5 @@ def test_a_broken_tree_is_recognised() -> None:
 
 
 def test_a_size_beyond_floating_point_is_still_a_number() -> None:
-    sizes = {i: 60_000 for i in range(80)}
+    sizes = dict.fromkeys(range(80), 60_000)
     assert triangulated_cells([tuple(range(80))], sizes) > 10**300

@@ -19,7 +19,7 @@ from understudy.privacy.scores import Pair, refusal
 from understudy.schema import Axes, Axis, Schema
 
 COUNT_SHARE = Fraction(1, 100)  # of the budget, for a noisy row count under add-remove neighbours
-MOST_OPTIONS = 350_000  # candidates scored in all rounds together, unless a degree is asked for
+MOST_OPTIONS = 150_000  # candidates scored in all rounds together, unless a degree is asked for
 F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this
 
 Rule = Literal["fixed degree", "maximal sets", "fined sets"]
@@ -36,8 +36,8 @@ class Constants:
 
 
 PAPER = Constants(theta=4.0, beta=0.3, single=0.0, kappa=0.0)
-ML_BINARY = Constants(theta=4.0, beta=0.2, single=0.2, kappa=0.0)
-ML_GENERAL = Constants(theta=1.0, beta=0.2, single=0.2, kappa=0.3)
+ML_BINARY = Constants(theta=4.0, beta=0.1, single=0.1, kappa=0.0)
+ML_GENERAL = Constants(theta=1.0, beta=0.1, single=0.2, kappa=0.3)
 
 
 @dataclass(frozen=True)
