@@ -57,7 +57,7 @@ def configured(kind: type[M], options: Mapping[str, Any]) -> M:
 
 
 def option(default: Any, **rule: Any) -> Any:
-    """A field that is an option: `choices=(…)` for words, `low=`/`high=` for numbers, `whole=True` for integers."""
+    """A field that is an option: `choices=(…)` for words, `low=`/`high=` for numbers, `whole=True`, `text=True`."""
     return dataclasses.field(default=default, metadata=rule)
 
 
@@ -68,6 +68,8 @@ def _typed(key: str, value: Any, rule: Mapping[str, Any]) -> Any:
                 f"{key} is one of {', '.join(rule['choices'])}. {did_you_mean(str(value), list(rule['choices']))}"
             )
         return value
+    if rule.get("text"):
+        return str(value)
     try:
         number = int(str(value)) if rule.get("whole") else float(value)
     except ValueError:

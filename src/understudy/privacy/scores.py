@@ -4,6 +4,7 @@ A score looks at one attribute–parent pair (X, Π) through the exact table of 
 
     R   Σ|n·c(x,π) − c(x)c(π)| = 2n²R        Zhang et al. 2017, Theorem 5.3, tightened for a binary side
     F   −min (n−2a)⁺ + (n−2b)⁺ = 2nF          the same, Theorem 4.5; X binary
+    D   Σ|c(x,π) − r(x,π)| against public integers r: moves no further than the table itself, 2 or (add-remove) 1
     I   Σ L[c(x,π)] − ΣL[c(x)] − ΣL[c(π)] + L[n], with L[c] = round(2^s·c·log2 c); 2^s·n·I up to rounding; Lemma 4.1
 
 Under add-remove neighbours n is private, so scores are on the scale of counts (nR, nF, nI), computed inside with the
@@ -13,7 +14,7 @@ exact n. PROOF.md of PrivBayes has the lemmas; tests/unit/privacy/test_scores.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
@@ -75,6 +76,20 @@ def refusal(score: str, pair: Pair, schema: Schema) -> str | None:
 def score_units(schema: Schema) -> int:
     """How many units of score R one row is worth: what a public penalty in rows is multiplied by."""
     return R_UNIT if schema.rows is None else 2 * schema.rows
+
+
+def reference_refusal(
+    score: str, options: Sequence[Pair], references: Sequence[NDArray[np.int64]] | None, schema: Schema
+) -> str | None:
+    """Why these public tables cannot be compared with, or None."""
+    if (score == "D") != (references is not None):
+        return "score D compares with public reference tables, and no other score does"
+    if references is not None and len(references) != len(options):
+        return "score D needs one reference table for each option"
+    for pair, table in zip(options, references or ()):
+        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or np.abs(table).max(initial=0) > 2**31:
+            return f"the reference table of {pair} must hold a whole number for each cell"
+    return None
 
 
 # -- R ---------------------------------------------------------------------------------------------------------
@@ -169,8 +184,25 @@ def _i_sensitivity(pair: Pair, schema: Schema) -> int:
     return int((exact * unit + Decimal(10) ** -40).to_integral_value(ROUND_CEILING)) + 6
 
 
+# -- D ---------------------------------------------------------------------------------------------------------
+
+
+def deviation(table: NDArray[np.int64], reference: NDArray[np.int64]) -> int:
+    """Σ|c − r|. By the triangle inequality it moves by at most ‖c − c'‖₁, whatever the public r is."""
+    return int(np.abs(table - reference).sum())
+
+
+def _d_value(table: Table, rows: int, schema: Schema) -> int:
+    raise UsageError("score D needs public reference tables")
+
+
+def _d_sensitivity(pair: Pair, schema: Schema) -> int:
+    return 2 if schema.neighbours == "replace-one" else 1
+
+
 SCORES = {
     "R": Score("R", _r_value, _r_sensitivity),
     "F": Score("F", _f_value, _f_sensitivity),
     "I": Score("I", _i_value, _i_sensitivity),
+    "D": Score("D", _d_value, _d_sensitivity),
 }

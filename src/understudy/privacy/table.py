@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
@@ -23,10 +24,11 @@ from understudy.privacy.measurement import Measurement, Noise
 from understudy.privacy.mechanisms import add_noise, as_integers, choice_scale, noise_of, noise_scale, noisy_choice
 from understudy.privacy.random_source import RandomSource
 from understudy.privacy.reservation import Charge, Reservation
-from understudy.privacy.scores import Pair, refusal, score_named
+from understudy.privacy.scores import Pair, deviation, reference_refusal, refusal, score_named
 from understudy.privacy.sensitivity import table_l1, table_l2_squared
 from understudy.privacy.statistics import Appraisal, Statistic
 from understudy.privacy.statistics import refusal as statistic_refusal
+from understudy.privacy.transforms import Coefficients, block, block_sensitivity, block_shape
 from understudy.schema import Axes, Schema
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
@@ -84,19 +86,27 @@ class PrivateTable:
         cost: Fraction,
         purpose: str,
         penalty: Sequence[int] | None = None,
+        references: Sequence[NDArray[np.int64]] | None = None,
     ) -> Pair:
-        """One of the options, more likely the higher its score less its public penalty (both on the score's scale)."""
+        """One of the options, more likely the higher its score less its public penalty (both on the score's scale).
+
+        Score D compares with public tables of counts: `references` has one for each option.
+        """
         if not options:
             raise UsageError("there is nothing to choose from")
+        if (reason := reference_refusal(score, options, references, self.schema)) is not None:
+            raise UsageError(reason)
         for pair in options:
             if (reason := refusal(score, pair, self.schema)) is not None:
                 raise UsageError(reason)
         rule = score_named(score)
         sensitivity = self.schema.rows_per_person * max(rule.sensitivity(pair, self.schema) for pair in options)
         scale = choice_scale(self.accounting, sensitivity, cost)
-        charge = self.__reservation.charge(purpose, cost, _digest("choose", options, score, cost, penalty))
+        charge = self.__reservation.charge(
+            purpose, cost, _digest("choose", options, score, cost, penalty, *(references or ()))
+        )
         if charge.outcome is None:
-            scores = self.__score(options, score)
+            scores = self.__score(options, score) if references is None else self.__deviations(options, references)
             if penalty is not None:
                 scores = [s - int(p) for s, p in zip(scores, penalty, strict=True)]
             charge.drawing()
@@ -120,6 +130,24 @@ class PrivateTable:
         noisy = self.__noisy_tables(asks, scales, charge)
         noise: Noise = noise_of(self.accounting)
         return [Measurement(axes, values, noise, scale) for axes, values, scale in zip(asks, noisy, scales)]
+
+    def measure_coefficients(self, asks: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
+        """Noisy Hadamard coefficients: the block of each ask, all with the same noise."""
+        shapes = [block_shape(axes, self.schema) for axes in asks]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        if not asks or not ends[-1] or max(map(self.schema.cells, asks)) > MOST_CELLS or ends[-1] > MOST_CELLS:
+            raise TooLarge(f"from 1 to {MOST_CELLS:,} coefficients can be measured, of tables of that size")
+        scale = noise_scale(self.accounting, *block_sensitivity(asks, self.schema), cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("coefficients", asks, cost))
+        if charge.outcome is None:
+            exact = [block(as_integers(counts)).ravel() for counts in self.__engine.marginals(asks)]
+            charge.drawing()
+            flat = add_noise(np.concatenate(exact), self.accounting, scale, self.__source)
+            charge.journal(flat.astype("<i8").tobytes())
+        else:
+            flat = np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64)
+        parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes)]
+        return [Coefficients(axes, part, noise_of(self.accounting), scale) for axes, part in zip(asks, parts)]
 
     def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
         """One evaluation statistic of the kernel's closed list, with noise on it."""
@@ -159,6 +187,15 @@ class PrivateTable:
                 table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
                 known[score, pair] = rule.value(table, rows, self.schema)
         return [known[score, pair] for pair in options]
+
+    def __deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
+        """Not kept: the references are others next time."""
+        found = []
+        for begin in range(0, len(options), _BATCH):
+            part = slice(begin, begin + _BATCH)
+            tables = self.__engine.marginals([pair.axes for pair in options[part]])
+            found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
+        return found
 
     def __noisy_tables(self, asks: Sequence[Axes], scales: Sequence[float], charge: Charge) -> list[NDArray[np.int64]]:
         shapes = [self.schema.sizes(axes) for axes in asks]

@@ -1,0 +1,106 @@
+"""What the rivals share: a public row count, a plan from public facts, and the papers' two consistency steps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import TooLarge, UsageError
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.rows import count_cost, row_count
+from understudy.models.factor import Factor
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement, expected_noise
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Axes, Axis, Schema
+
+MOST_TABLES = 200_000
+SECONDS_A_CELL = 1.2e-5
+
+
+@dataclass(frozen=True)
+class Purse:
+    """The budget of a run: what the row count costs, and what is left for the rival."""
+
+    accounting: Accounting
+    count: Fraction
+    rest: Fraction
+
+    @staticmethod
+    def of(schema: Schema, accounting: Accounting, whole: Fraction) -> Purse:
+        count = count_cost(schema, whole)
+        return Purse(accounting, count, whole - count)
+
+
+def bought_rows(table: PrivateTable) -> tuple[int, tuple[Measurement, ...], Fraction]:
+    """The row count, declared or bought; the measurement that bought it; and the budget that is left."""
+    rows, count = row_count(table)
+    return rows, tuple(count), table.purse - count_cost(table.schema, table.purse)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+def tables_of(schema: Schema, alpha: int) -> list[Axes]:
+    """All α-way tables; all attributes together where there are fewer than α."""
+    names = [attribute.name for attribute in schema.modelled]
+    width = min(alpha, len(names))
+    if (count := math.comb(len(names), width)) > MOST_TABLES:
+        raise TooLarge(f"there are {count:,} {width}-way tables, the limit is {MOST_TABLES:,}: lower alpha")
+    return [tuple(map(Axis, chosen)) for chosen in itertools.combinations(names, width)]
+
+
+def check_binary(schema: Schema, what: str) -> None:
+    for attribute in schema.modelled:
+        if attribute.size > 2:
+            raise UsageError(
+                f"{what} is for binary tables, and {attribute.name} has {attribute.size} values",
+                attribute=attribute.name,
+            )
+
+
+def consistent(axes: Axes, values: NDArray[Any]) -> Factor:
+    """Non-negativity, then normalisation (Zhang et al. 2017, Section 6.1): the boost given to every baseline."""
+    return Factor(axes, np.maximum(values, 0).astype(np.float64)).normalised()
+
+
+# -- plans -------------------------------------------------------------------------------------------------------
+
+
+def purse_of(schema: Schema, budget: Budget) -> Purse:
+    return Purse.of(schema, accounting_of(budget), purse(budget))
+
+
+def tables_phase(schema: Schema, own: Purse, asks: Sequence[Axes], rows: int, cost: Fraction | None = None) -> Phase:
+    """So many tables, measured at once with equal shares."""
+    cost = own.rest if cost is None else cost
+    cells = max(map(schema.cells, asks))
+    scale = table_scale(schema, own.accounting, cost / len(asks))
+    error = min(1.0, cells * expected_noise(noise_of(own.accounting), scale) / (2 * rows))
+    return Phase("tables", cost, len(asks), cells, scale, error, "noisy counts")
+
+
+def rival_plan(
+    name: str, schema: Schema, budget: Budget, rows: int, options: dict[str, Any], phases: Sequence[Phase]
+) -> Plan:
+    """The plan with these phases, after the row count where that is bought."""
+    own = purse_of(schema, budget)
+    first: tuple[Phase, ...] = ()
+    if own.count and phases:
+        scale = table_scale(schema, own.accounting, own.count)
+        first = (Phase("row count", own.count, 1, 1, scale, detail="how many rows there are"),)
+    cells = sum(phase.tables * phase.cells for phase in phases)
+    seconds = 0.5 + rows * len(schema.modelled) * 4e-8 + cells * SECONDS_A_CELL
+    memory = 150 + rows * len(schema.modelled) * 30 / 1e6 + cells * 32 / 1e6
+    return Plan(
+        name, budget, own.accounting, rows, options, None, (*first, *phases), noise_of(own.accounting), memory, seconds
+    )
