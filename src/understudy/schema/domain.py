@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -305,7 +306,9 @@ class Intervals:
                 return math.nan
             text = text.replace(decimal, ".")
         pattern = _INTEGER if self.kind == "integer" else _NUMBER
-        return float(text) if pattern.fullmatch(text) else math.nan
+        if not pattern.fullmatch(text):
+            return math.nan
+        return max(-sys.float_info.max, min(sys.float_info.max, float(text)))  # 1e999 is a number, and clamped later
 
     def show(self, value: float, decimal: str = ".") -> str:
         """A number of the domain's scale as the text a cell would hold."""
