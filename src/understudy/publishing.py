@@ -83,7 +83,7 @@ def run(
     check_confirmed(schema)
     chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
-    _refuse_early(book, schema, budget)
+    refuse_early(book, schema, budget)
     clock("read", 0, 1, Fraction(0))
     engine, columns = _engine(data, schema)
     request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
@@ -104,7 +104,7 @@ def run(
     return Publication(release, clock.stop(), reservation.resumed, charges)
 
 
-def _refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
+def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
     """What the cap cannot cover is refused before the data is opened.
 
     An unfinished run on the account might be this one, to be continued: then `reserve` decides.

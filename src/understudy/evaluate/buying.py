@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import UsageError
-from understudy.evaluate.classification import LINEAR, linear_classifier
+from understudy.evaluate.classification import LINEAR, MODELS, linear_classifier
 from understudy.evaluate.evaluation import open_both
 from understudy.evaluate.question import Question
 from understudy.evaluate.tables import TableSet, counted
@@ -36,7 +36,7 @@ from understudy.privacy.statistics import (
     refusal,
 )
 from understudy.privacy.table import PrivateTable
-from understudy.publishing import as_schema, check_confirmed, default_ledger
+from understudy.publishing import as_schema, check_confirmed, default_ledger, refuse_early
 from understudy.schema import Schema
 
 FOR_SALE = ("tvd", "k-marginal", "classify")
@@ -140,12 +140,13 @@ def buy(
     source = source or SystemSource()
     check_confirmed(public)
     asked = _question(public, measures, models, question)
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
+    refuse_early(book, public, budget)
     real, stand_in = open_both(original, synthetic, public)
     offers = _offers(stand_in, asked)
     for offer in offers:
         if (reason := refusal(offer.statistic, public)) is not None:
             raise UsageError(f"{offer.name}: {reason}")
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
     request = {"method": "evaluate", "figures": [[offer.name, offer.statistic.key] for offer in offers]}
     reservation = book.reserve(
         public, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
@@ -174,7 +175,12 @@ def _question(
                 f"{measure!r} cannot be bought: {NO_LEMMA[measure]}, and the kernel has no sensitivity lemma for it. "
                 f"For sale: {', '.join(FOR_SALE)}. Without --epsilon it is computed for the custodian's own eyes"
             )
-    return Question.of(schema, measures=chosen, models=LINEAR if models is None else models, **question)
+    for model in (linear := LINEAR if models is None else tuple(models)):
+        if model in MODELS and model not in LINEAR:
+            raise UsageError(
+                f"errors of {model!r} cannot be bought: the kernel runs linear classifiers only ({', '.join(LINEAR)})"
+            )
+    return Question.of(schema, measures=chosen, models=linear, **question)
 
 
 # -- offers: public ----------------------------------------------------------------------------------------------

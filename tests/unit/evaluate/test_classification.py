@@ -107,8 +107,8 @@ def test_integer_weights_predict_what_the_model_predicts(model: str, target: str
     assert real.errors(public) == int((predicted != examples.label).sum())
 
 
-def test_boosting_cannot_be_bought() -> None:
-    with pytest.raises(UsageError, match="cannot be bought"):
+def test_boosting_is_not_linear() -> None:
+    with pytest.raises(UsageError, match="no linear classifier"):
         linear_classifier(easy(300, 3), Target.parse("sex", people(300)), "boosting")
 
 
