@@ -1,0 +1,55 @@
+"""The guide is a transcript: its commands run in order, in one shell, and print the lines it shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guide" / "hospital.md"
+MARK = "@@@ step"
+
+
+def transcript(path: Path) -> list[tuple[str, list[str]]]:
+    """Commands and the lines shown under each."""
+    steps: list[tuple[str, list[str]]] = []
+    for block in re.findall(r"```console\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                steps.append((line[2:], []))
+            else:
+                steps[-1][1].append(line.strip())
+    return steps
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="the guide is written for a POSIX shell")
+def test_the_hospital_guide(tmp_path):
+    steps = transcript(GUIDE)
+    assert len(steps) > 15
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    script = "\n".join(f"{command}\necho '{MARK}' {i} $?" for i, (command, _) in enumerate(steps))
+    environment = {k: v for k, v in os.environ.items() if k != "UNDERSTUDY_LEDGER"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    environment["LC_ALL"] = "C"
+    environment["PYTHONUTF8"] = "1"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, timeout=400, text=True, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    parts = re.split(rf"{MARK} (\d+) (\d+)\n", done.stdout)
+    assert len(parts) == 3 * len(steps) + 1, done.stdout
+    for i, (command, shown) in enumerate(steps):
+        output, code = parts[3 * i], int(parts[3 * i + 2])
+        lines = [line.strip() for line in output.splitlines()]
+        assert code == 0, f"{command}\n{output}"
+        for line in shown:
+            assert line in lines, f"{command}\nshould print: {line}\n{output}"
+    assert not list((tmp_path / "hospital").glob("again*"))
+    assert "Traceback" not in done.stdout
