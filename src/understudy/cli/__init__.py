@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from understudy.cli import check, demo, doctor, evaluate, init, ledger, plan, publish, query, sample
+from understudy.cli import check, demo, doctor, evaluate, init, ledger, plan, publish, query, report, sample
 from understudy.cli.output import fail, wants_json
 from understudy.errors import UnderstudyError, UsageError
 
@@ -29,6 +29,7 @@ app.command("publish")(publish.publish)
 app.command("sample")(sample.sample)
 app.command("query")(query.query)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.add_typer(ledger.app, name="ledger")
 app.command("doctor")(doctor.doctor)
 

@@ -42,19 +42,26 @@ def evaluate(
         typer.Option("--ledger", help="With --epsilon; default: $UNDERSTUDY_LEDGER, else beside the schema."),
     ] = None,
     cap: Annotated[str | None, typer.Option("--cap", help="With --epsilon: cap of a new account, or none.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="Also a page: FILE.custodian.html; with --epsilon a public FILE.html."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare SYNTHETIC with ORIGINAL. Exact figures are for the custodian only; --epsilon buys public ones."""
+    published = _opened(release)
+    if report is not None:
+        _check_report(report, bought=epsilon is not None, published=published, schema=schema)
     question: dict[str, Any] = {
         "alpha": alpha or None, "classify": classify, "ignore": ignore, "measures": measure or None,
-        "network": _network(release), "tables": tables, "seed": seed,
+        "network": _network(published, measure), "tables": tables, "seed": seed,
     }  # fmt: skip
     if epsilon is not None:
         from understudy.evaluate.buying import buy
 
         buy(
             original, synthetic, schema, epsilon=epsilon, delta=delta or 0, ledger=ledger, cap=cap,
-            save=lambda bought: _show(bought, json), **question,
+            save=lambda bought: _give(bought, published, report, json), **question,
         )  # fmt: skip
         return
     for option, given in (("--delta", delta), ("--ledger", ledger), ("--cap", cap)):
@@ -62,17 +69,39 @@ def evaluate(
             raise UsageError(f"{option} goes with --epsilon: exact figures are not charged")
     from understudy.evaluate.evaluation import evaluate as run
 
-    _show(run(original, synthetic, schema, **question), json)
+    _give(run(original, synthetic, schema, **question), published, report, json)
 
 
-def _show(figures: Any, json: bool) -> None:
+def _give(figures: Any, published: Any, report: Path | None, json: bool) -> None:
+    """Write the page, where one is asked for, and print the figures."""
+    if report is not None:
+        from understudy.report import evaluation_report
+        from understudy.report.file import write_report
+
+        write_report(report, evaluation_report(figures, published))
     if json:
         say_json(figures.as_json())
     else:
         say(figures.text())
 
 
-def _network(release: Path | None) -> Any:
+def _check_report(report: Path, *, bought: bool, published: Any, schema: Path) -> None:
+    """Before anything is charged: the page's name fits what is on it, and the release fits the schema."""
+    from understudy.report.file import check_custodian_file, check_public_file, check_release
+
+    (check_public_file if bought else check_custodian_file)(report)
+    if published is not None:
+        check_release(published, schema)
+
+
+def _opened(release: Path | None) -> Any:
     from understudy.release import Release
 
-    return None if release is None else Release.open(release).facts
+    return None if release is None else Release.open(release)
+
+
+def _network(published: Any, measures: list[str]) -> Any:
+    """The release's facts; a release without a network is refused only where its information is asked for by name."""
+    if published is None or ("network" not in published.facts and "information" not in measures):
+        return None
+    return published.facts

@@ -30,6 +30,7 @@ class Published:
     output: Path
     release_path: Path
     ledger_path: Path
+    report_path: Path | None = None
 
     def as_json(self) -> dict[str, Any]:
         card = self.release.card
@@ -47,7 +48,7 @@ class Published:
             "output": str(self.output),
             "release": str(self.release_path),
             "ledger": str(self.ledger_path),
-        }
+        } | ({} if self.report_path is None else {"report": str(self.report_path)})
 
 
 def publish_to_files(
@@ -63,13 +64,14 @@ def publish_to_files(
     rows: int | None = None,
     ledger: Path | None = None,
     cap: str | None = None,
+    report: Path | None = None,
     progress: ProgressLine,
 ) -> Published:
     schema = Schema.open(schema_path)
     budget = Budget(epsilon, delta)
     check_output(output)
     target = release_path or _beside(output)
-    _check_targets(Path(data), schema_path, output, target)
+    _check_targets(Path(data), schema_path, output, target, report)
     book = Ledger(ledger or default_ledger(schema))
     count = [0]
 
@@ -77,6 +79,8 @@ def publish_to_files(
         count[0] = release.rows if rows is None else rows
         release.save(target)
         release.write(output, count[0])
+        if report is not None:
+            _write_report(report, target)
 
     try:
         publication = run(data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save)
@@ -85,17 +89,31 @@ def publish_to_files(
         book.close()
     return Published(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
-        book.path,
+        book.path, report,
     )  # fmt: skip
 
 
-def _check_targets(data: Path, schema: Path, output: Path, release: Path) -> None:
-    """Before anything is spent: the release has somewhere to go, and no output takes the place of an input."""
+def _write_report(report: Path, release: Path) -> None:
+    """From the file that leaves the building, so that `understudy report` would write the same bytes."""
+    from understudy.report import public_report
+    from understudy.report.file import write_report
+
+    write_report(report, public_report(Release.open(release)))
+
+
+def _check_targets(data: Path, schema: Path, output: Path, release: Path, report: Path | None) -> None:
+    """Before anything is spent: the outputs have somewhere to go, and none takes the place of another file."""
     folder = release.absolute().parent
     if release.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"the release file cannot be written to {str(release)!r}: choose another with --release")
-    files = {"the data": data, "the schema": schema, "the output": output}
-    for what, path in (("the output", output), ("the release file", release)):
+    outputs = {"the output": output, "the release file": release}
+    if report is not None:
+        from understudy.report.file import check_public_file
+
+        check_public_file(report)
+        outputs["the report"] = report
+    files = {"the data": data, "the schema": schema, **outputs}
+    for what, path in outputs.items():
         for other, taken in files.items():
             if what != other and path.resolve() == taken.resolve():
                 raise UsageError(f"{what} would take the place of {other}, {taken.name!r}: choose another name")

@@ -29,6 +29,7 @@ def publish(
     cap: Annotated[
         str | None, typer.Option("--cap", help="Cap of a new account, or none; default: this epsilon.")
     ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,10 +38,11 @@ def publish(
 
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
-        release_path=release, rows=rows, ledger=ledger, cap=cap, progress=ProgressLine(quiet or json),
+        release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:
         say_json(result.as_json())
         return
     say(result.release.summary())
-    say(f"\nWrote {result.output.name} and {result.release_path.name}; the spend is in {result.ledger_path.name}.")
+    files = [path.name for path in (result.output, result.release_path, report) if path is not None]
+    say(f"\nWrote {', '.join(files[:-1])} and {files[-1]}; the spend is in {result.ledger_path.name}.")

@@ -1,0 +1,70 @@
+"""The budget by phase, and the promise drawn: how far a suspicion can grow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from understudy.report.bars import drawing
+from understudy.report.markup import Markup, join, shape, tag
+from understudy.report.numerals import amount, percent
+
+_WIDTH = 1000
+_TONES = 6  # colours of the style sheet
+
+
+def budget_bar(card: dict[str, Any]) -> Markup:
+    """One bar cut by phase, and the same as a table."""
+    charges = card["charges"]
+    total = sum(charge["cost"] for charge in charges) or 1.0
+    cuts, at = [], 0.0
+    for i, charge in enumerate(charges):
+        width = _WIDTH * charge["cost"] / total
+        cuts.append(shape("rect", class_=f"tone{i % _TONES}", x=at, width=max(0.0, width - 2), height=20))
+        at += width
+    bar = drawing(_WIDTH, 20, *cuts, class_="stack", stretched=True)
+    return join([bar, _table(charges, total)])
+
+
+def _table(charges: list[dict[str, Any]], total: float) -> Markup:
+    unit = charges[0]["unit"] if charges else "epsilon"
+    heads = [
+        tag("th", "phase", scope="col"),
+        *(tag("th", h, scope="col", class_="figure") for h in (unit, "share", "times")),
+    ]
+    lines = [
+        tag("tr", tag("th", _swatch(i), charge["purpose"], scope="row"), *_figures(charge, total))
+        for i, charge in enumerate(charges)
+    ]
+    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="plain")
+
+
+def _figures(charge: dict[str, Any], total: float) -> list[Markup]:
+    figures = (amount(charge["cost"]), percent(charge["cost"] / total, 0), f"{charge['times']:,}")
+    return [tag("td", figure, class_="figure") for figure in figures]
+
+
+def _swatch(i: int) -> Markup:
+    return swatch(shape("rect", class_=f"tone{i % _TONES}", width=12, height=12, rx=3))
+
+
+def swatch(content: Markup) -> Markup:
+    return tag("svg", content, class_="swatch", viewBox="0 0 12 12", aria_hidden="true")
+
+
+def suspicion(epsilon: float) -> Markup:
+    """From an even guess to the most it can become, by Bayes' rule: 1 / (1 + e^−epsilon)."""
+    after = 1 / (1 + math.exp(-min(700.0, epsilon)))
+    end = _WIDTH * after
+    picture = drawing(
+        _WIDTH, 20, shape("rect", class_="track", width=_WIDTH, height=20),
+        shape("rect", class_="before", width=_WIDTH / 2, height=20),
+        shape("rect", class_="gain", x=_WIDTH / 2, width=end - _WIDTH / 2, height=20),
+        shape("path", class_="mark", d="M500 0V20"), class_="stack", stretched=True,
+    )  # fmt: skip
+    scale = tag("div", *(tag("span", text) for text in ("0 %", "50 %", "100 %")), class_="scale", aria_hidden="true")
+    grown = tag(
+        "p", "50 % → ", tag("b", f"{percent(math.floor(after * 1e5) / 1e5, 0 if after < 0.995 else 3)}"), class_="grown"
+    )
+    words = "A suspicion about one person: an even guess before, and the most it can become after."
+    return tag("figure", grown, picture, scale, tag("figcaption", words))

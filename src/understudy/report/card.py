@@ -1,0 +1,51 @@
+"""The privacy card on paper: every line of it, what is not promised, and a place to sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.release import Release
+from understudy.report.markup import Child, Markup, join, tag
+from understudy.report.numerals import amount, count
+
+SIGNATURES = ("Name", "Role", "Date", "Signature")
+
+
+def card_section(release: Release) -> Markup:
+    return tag("div", _lines(release), _signatures(), class_="signed")
+
+
+def _lines(release: Release) -> Markup:
+    card = release.card
+    total = card["account_total"]
+    lines: list[tuple[str, Child]] = [
+        ("Table", f"{release.schema.name}, {count(release.rows)} rows"),
+        ("Promise", f"{promise(card)} for {card['unit']}"),
+        ("In words", card["in_words"]),
+        ("Neighbours", card["neighbours_in_words"]),
+        ("Account", f"{card['account']}: {promise(total)} spent in all when this was made"),
+        ("Charges", "; ".join(f"{c['purpose']} {c['unit']} {c['cost']:.6g} ({c['times']}×)" for c in card["charges"])),
+        ("Method", " ".join([card["method"], *(f"{k}={v}" for k, v in card["options"].items())])),
+        ("Versions", ", ".join(f"{name} {v}" for name, v in card["versions"].items())),
+        ("Schema", tag("code", card["schema_hash"])),
+        ("Release", tag("code", release.hash)),
+        ("Ledger", join([f"entry {release.head.seq}, ", tag("code", release.head.hash)])),
+    ]
+    lines += [("Note", note) for note in card["notes"]]
+    return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in lines))
+
+
+def promise(amounts: dict[str, Any]) -> str:
+    """epsilon 1, delta 1e-06"""
+    delta = f", delta {amount(amounts['delta'])}" if amounts["delta"] else ""
+    return f"epsilon {amounts['epsilon']:.6g}{delta}"
+
+
+def _signatures() -> Markup:
+    lines = [tag("div", tag("span", name), class_="line") for name in SIGNATURES]
+    words = "I have read this card and approve the release under this promise."
+    return tag("div", tag("p", words), tag("div", *lines, class_="lines"), class_="signatures")
+
+
+def not_promised(card: dict[str, Any]) -> Markup:
+    return tag("ul", *(tag("li", text) for text in card["not_promised"]), class_="limits")

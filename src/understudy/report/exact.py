@@ -1,0 +1,101 @@
+"""Other exact figures on the custodian's page: numeric columns as they were written, ranges, dependence, twins."""
+
+from __future__ import annotations
+
+from understudy.evaluate.evaluation import Evaluation
+from understudy.evaluate.raw import QUANTILES, NumericColumn
+from understudy.report.markup import Markup, tag
+from understudy.report.numerals import amount, percent
+from understudy.report.page import Section, paragraphs
+from understudy.schema import Attribute, Intervals
+
+_NAMES = {0.0: "lowest", 0.5: "median", 1.0: "highest"}
+
+
+def numeric_section(found: Evaluation) -> Section | None:
+    if not found.numeric:
+        return None
+    words = (
+        "Columns as they were written, before binning. Wasserstein-1 is how far a value must move on average to turn "
+        "one column into the other."
+    )
+    cards = [_column(found.schema[name], column) for name, column in found.numeric.items()]
+    return Section.of("numbers", "Numbers", paragraphs(words), tag("div", *cards, class_="cards"))
+
+
+def _column(attribute: Attribute, column: NumericColumn) -> Markup:
+    real, other = column.original, column.synthetic
+    lines = [
+        ("mean", _value(attribute, real.mean), _value(attribute, other.mean)),
+        ("standard deviation", amount(real.sd), amount(other.sd)),
+        *(
+            (_NAMES.get(q, f"{100 * q:.0f} % below"), _value(attribute, a), _value(attribute, b))
+            for q, a, b in zip(QUANTILES, real.quantiles, other.quantiles)
+        ),
+    ]
+    if real.missing or other.missing:
+        lines.append(("missing", percent(real.missing), percent(other.missing)))
+    unit = "" if column.unit is None else f" {column.unit.split()[0]}"
+    note = f"Wasserstein-1: {amount(column.wasserstein)}{unit}"
+    head = tag("h3", attribute.name, tag("span", note, class_="kind"))
+    return tag("article", head, three_columns(lines, ("", "original", "synthetic")), class_="card")
+
+
+def _value(attribute: Attribute, value: float | None) -> str:
+    """Dates as dates; a mean of dates falls on its day."""
+    if value is not None and attribute.kind in ("date", "datetime") and isinstance(attribute.domain, Intervals):
+        return attribute.domain.show(round(value))
+    return amount(value)
+
+
+def three_columns(lines: list[tuple[str, str, str]], heads: tuple[str, str, str]) -> Markup:
+    top = tag("tr", tag("th", heads[0]), *(tag("th", head, scope="col", class_="figure") for head in heads[1:]))
+    body = [
+        tag("tr", tag("th", name, scope="row"), tag("td", a, class_="figure"), tag("td", b, class_="figure"))
+        for name, a, b in lines
+    ]
+    return tag("table", tag("thead", top), tag("tbody", *body), class_="plain")
+
+
+def figures_section(found: Evaluation) -> Section | None:
+    """Everything that is one line long."""
+    lines = [*_ranges(found), *_dependence(found), *_twins(found)]
+    if not lines:
+        return None
+    body = [tag("tr", tag("th", name, scope="row"), tag("td", figure, class_="figure")) for name, figure in lines]
+    return Section.of(
+        "more", "More figures", tag("div", tag("table", tag("tbody", *body), class_="plain"), class_="panel")
+    )
+
+
+def _ranges(found: Evaluation) -> list[tuple[str, str]]:
+    if (r := found.ranges) is None:
+        return []
+    return [
+        (f"Range queries ({r.queries:,}, seed {r.seed}): mean relative error", amount(r.mean_relative)),
+        (f"median, with counts below {r.sanity:.1%} of the rows taken as that", amount(r.median_relative)),
+        ("95 % of the relative errors are below", amount(r.p95_relative)),
+    ]
+
+
+def _dependence(found: Evaluation) -> list[tuple[str, str]]:
+    lines = []
+    for name, part in (("Cramér's V", found.cramers_v), ("Pearson's r", found.pearson)):
+        if part is not None:
+            worst = f", worst for {' and '.join(part.worst)}" if part.worst else ""
+            lines.append((f"{name} of {part.pairs:,} pairs: mean difference", amount(part.mean)))
+            lines.append((f"{name}: largest difference{worst}", amount(part.max)))
+    if found.information is not None:
+        lines.append(("Information of the network, original (bits)", amount(found.information.original)))
+        lines.append(("Information of the network, synthetic (bits)", amount(found.information.synthetic)))
+    return lines
+
+
+def _twins(found: Evaluation) -> list[tuple[str, str]]:
+    lines = []
+    for how, part in (("as coded", found.matches_coded), ("as written", found.matches_raw)):
+        if part is not None:
+            lines.append((f"Synthetic rows that equal a real row, {how}", percent(part.rate, 2)))
+            lines.append((f"… that equal a row in one half of the real rows, {how}", percent(part.rate_in_half, 2)))
+            lines.append((f"… and real rows of the other half that do, {how}", percent(part.expected, 2)))
+    return lines

@@ -1,0 +1,145 @@
+"""The PUBLIC report: what was published, under which promise. From a release and bought figures; reads no row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from understudy.evaluate.buying import BoughtFigures
+from understudy.privacy.custodian import refuse_exact
+from understudy.release import Release
+from understudy.report.bars import Bar, Whisker, strip
+from understudy.report.bought import bought_section
+from understudy.report.budget import budget_bar, suspicion
+from understudy.report.card import card_section, not_promised, promise
+from understudy.report.markup import Markup, join, tag
+from understudy.report.network import network_section
+from understudy.report.numerals import count, listed, plural
+from understudy.report.one_way import one_way_tables
+from understudy.report.page import Section, page, paragraphs, tiles
+
+
+def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str:
+    """One HTML file; the same release gives the same bytes. Exact figures are refused."""
+    refuse_exact(release.facts, release.card, *bought)
+    if not isinstance(release, Release) or not all(isinstance(figures, BoughtFigures) for figures in bought):
+        raise TypeError("a public report takes a release and bought figures, nothing else")
+    sections = [
+        promise_section(release),
+        budget_section(release),
+        *(bought_section(figures) for figures in bought),
+        structure_section(release),
+        _one_way(release),
+        *closing_sections(release),
+    ]
+    return page(f"{release.schema.name} · public report", _header(release), sections, "public")
+
+
+def bought_report(bought: BoughtFigures) -> str:
+    """The page of bought figures alone, for a stand-in that came without a release."""
+    refuse_exact(bought)
+    if not isinstance(bought, BoughtFigures):
+        raise TypeError("a public report takes bought figures, nothing else")
+    header = join([
+        tag("p", "understudy · public report", class_="eyebrow"),
+        tag("h1", f"How good is the stand-in for {bought.schema.name}?"),
+        tag("p", "Figures bought under differential privacy; no exact figure is on this page.", class_="lead"),
+    ])  # fmt: skip
+    return page(f"{bought.schema.name} · public report", header, [bought_section(bought)], "public")
+
+
+# -- parts that the custodian's report shares --------------------------------------------------------------------
+
+
+def promise_section(release: Release, page_too: bool = True) -> Section | None:
+    """`page_too`: whether the promise holds for the page itself."""
+    card = release.card
+    own = "They include this page." if page_too else "This page is not among them."
+    words = card["in_words"]
+    warnings = [tag("p", warning, class_="warning") for warning in card["warnings"]]
+    plain = paragraphs(
+        f"Whatever anyone does with this release, and whatever they know already: {words}.",
+        f"The promise is {promise(card)} for {card['unit']}. It holds for the synthetic rows, the model behind "
+        f"them, and all that is made from these. {own}",
+        tag("span", f"What may differ — {card['neighbours_in_words']}.", class_="muted"),
+    )
+    columns = tag("div", tag("div", plain), tag("div", suspicion(card["epsilon"]), class_="panel"), class_="two")
+    return Section.of("promise", "The promise", *warnings, columns)
+
+
+def budget_section(release: Release) -> Section | None:
+    card = release.card
+    if not card["charges"]:
+        return None
+    words = "Every look at the private rows was paid for. This is what the budget bought."
+    if card["charges"][0]["unit"] == "rho":
+        words += " Costs are in rho (zero-concentrated privacy), which adds up to the epsilon and delta above."
+    return Section.of("budget", "The budget, by phase", paragraphs(words), tag("div", budget_bar(card), class_="panel"))
+
+
+def structure_section(release: Release) -> Section | None:
+    words = None
+    if release.facts.get("network"):
+        words = (
+            "Each attribute was modelled given its parents: an arrow runs from a parent to its child. The arrows say "
+            "which tables were measured together; they are not causes, and noise took part in choosing them."
+        )
+    title = "The network" if words else "The cliques"
+    return Section.of("network", title, paragraphs(words), network_section(release))
+
+
+def closing_sections(release: Release) -> list[Section | None]:
+    return [
+        Section.of("limits", "What is not promised", not_promised(release.card)),
+        Section.of("card", "The privacy card", card_section(release)),
+    ]
+
+
+def columns_in_words(release: Release) -> str:
+    """What became of the columns that are no part of the model."""
+    by_kind = {kind: [a.name for a in release.schema.attributes if a.kind == kind] for kind in ("id", "drop")}
+    words = ""
+    if by_kind["id"]:
+        words += f" {listed(by_kind['id'])}: never read, fresh numbers on output."
+    return words + (f" {listed(by_kind['drop'])}: left out." if by_kind["drop"] else "")
+
+
+# -- the public page's own ---------------------------------------------------------------------------------------
+
+
+def _header(release: Release) -> Markup:
+    card = release.card
+    rows, columns = count(release.rows), plural(len(release.schema.modelled), "attribute")
+    lead = (
+        f"A model of {columns}, fitted to a private table under differential privacy, and synthetic rows drawn from "
+        f"it. Not one row of the original is shown, here or there.{columns_in_words(release)}"
+    )
+    figures = [(f"ε = {card['epsilon']:.6g}", card["unit"]), (rows, "rows" if release.schema.rows else "rows, noisy")]
+    if card["delta"]:
+        figures.insert(1, (f"δ = {card['delta']:.6g}", "failure probability"))
+    return join([
+        tag("p", "understudy · public report", class_="eyebrow"), tag("h1", f"A stand-in for {release.schema.name}"),
+        tag("p", lead, class_="lead"), tiles(*figures, _split(columns), (card["method"], "method")),
+    ])  # fmt: skip
+
+
+def _split(words: str) -> tuple[str, str]:
+    many, _, of = words.partition(" ")
+    return many, of
+
+
+def _one_way(release: Release) -> Section | None:
+    rows = "the rows" if release.schema.rows else "the noisy row count"
+    words = (
+        "The bar is the published share, which synthetic rows follow. The error bar is a noisy count that was "
+        f"measured, as a share of {rows}, with its noise: the true count lies inside 19 times in 20, for one value "
+        "at a time. It covers the noise added for privacy and nothing else: not the chance in drawing synthetic rows, "
+        "and not how attributes depend on each other. The model weighs all measured tables together and allows no "
+        "negative counts, so a bar may lie beside the middle of its error bar."
+    )
+    return Section.of("tables", "One attribute at a time", paragraphs(words), _legend(), one_way_tables(release))
+
+
+def _legend() -> Markup:
+    bar, noise = Bar("", 0.6, ()), Bar("", 0.0, (), Whisker(0.25, 0.5, 0.75))
+    lines = [(bar, "published share"), (noise, "measured, ± 95 % of the noise")]
+    return tag("ul", *(tag("li", strip(b, 1.0), words) for b, words in lines), class_="legend")
