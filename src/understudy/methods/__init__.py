@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
+from understudy.methods.jtree import JTree
 from understudy.methods.method import Fit, Method, configured
 from understudy.methods.plan import Plan
 from understudy.methods.privbayes import PrivBayes
 
-METHODS: dict[str, type[Any]] = {"privbayes": PrivBayes}
+METHODS: dict[str, type[Any]] = {"privbayes": PrivBayes, "jtree": JTree}
 
 
 def method_named(name: str, options: Mapping[str, Any]) -> Method:

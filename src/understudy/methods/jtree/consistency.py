@@ -1,0 +1,65 @@
+"""The paper's own end (Chen et al. 2015, sections 4.3 and 4.4): tables agree, are thresholded, and form a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.consistency import Agreement
+from understudy.models.factor import Factor
+from understudy.models.graph import clique_tree
+from understudy.models.junction_tree import JunctionTree
+from understudy.privacy.measurement import Measurement
+from understudy.schema import Axes, Axis, Schema
+
+Floats = NDArray[np.float64]
+
+
+def consistent(measurements: Sequence[Measurement], schema: Schema) -> list[Factor]:
+    """Mutual consistency: inverse-variance weighting over the intersections, smaller ones first."""
+    agreement = Agreement.of([m.axes for m in measurements], [max(m.variance, 1e-9) for m in measurements], schema)
+    flat = agreement.project(np.concatenate([m.values.ravel().astype(np.float64) for m in measurements]))
+    ends = np.cumsum([m.values.size for m in measurements])
+    parts = np.split(flat, ends[:-1])
+    return [Factor(m.axes, part.reshape(m.values.shape)) for m, part in zip(measurements, parts)]
+
+
+def thresholded(counts: Floats, total: float) -> Floats:
+    """Keep the counts above the positive integer threshold for which they add up nearest to the total, and scale them.
+
+    Of thresholds that do equally well the smallest; a table without a count above 1 keeps its largest.
+    """
+    flat = np.sort(counts.ravel())
+    levels = np.unique(np.ceil(flat[flat > 1.0]) - 1)  # what is kept changes at these only
+    if not len(levels):
+        top = counts == counts.max()
+        return np.where(top, total / top.sum(), 0.0)
+    sums = np.append(np.cumsum(flat[::-1])[::-1], 0.0)  # of each count and all above it
+    kept = sums[np.searchsorted(flat, levels, side="right")]
+    above = np.where(counts > levels[int(np.abs(kept - total).argmin())], counts, 0.0)
+    scaled: Floats = above * (total / above.sum())
+    return scaled
+
+
+def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Schema, limit: int) -> JunctionTree:
+    """Each clique's table from the smallest cluster with it; the product of cliques over separators (Equation 1)."""
+    sizes = {Axis(a.name): a.size for a in schema.modelled}
+    tree = clique_tree(cliques, sizes)
+    potentials = []
+    for i, clique in enumerate(tree.cliques):
+        home = min((c for c in clusters if set(clique) <= set(c.axes)), key=lambda c: c.table.size)
+        above = tree.separator(i)
+        axes = (*above, *(axis for axis in clique if axis not in above))
+        share = _given(home.project(axes).normalised().table, len(above))
+        potentials.append(Factor(axes, np.log(share, out=np.full(share.shape, -np.inf), where=share > 0)))
+    return JunctionTree.of(schema, potentials, limit)
+
+
+def _given(table: Floats, separator: int) -> Floats:
+    """The table given its first few dimensions; where these have no mass, the rest keeps its own distribution."""
+    rest = tuple(range(separator, table.ndim))
+    total = table.sum(axis=rest, keepdims=True)
+    own = table.sum(axis=tuple(range(separator)), keepdims=True)
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), own / own.sum())
