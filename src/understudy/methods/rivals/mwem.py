@@ -116,11 +116,12 @@ def replayed(joint: Joint, domain: Axes, taught: Sequence[Measurement], rows: in
 def update(joint: Joint, places: tuple[int, ...], measured: Joint) -> None:
     """p(x) ∝ p(x)·e^((measured − own)/2) along the cells of a table over these increasing places, in frequencies."""
     view, gone = _spread(joint, places)
-    own = view.sum(axis=gone)
+    own = view
+    for axis in sorted(gone, key=lambda i: -view.shape[i]):  # one at a time, the longest first: a sum over all is slow
+        own = own.sum(axis=axis, keepdims=True)
     # A frequency is between 0 and 1 whatever the noise says; without this one wild cell would swallow all weight.
-    step = np.exp((np.clip(measured, 0, 1) - own) / 2)
-    view *= np.expand_dims(step, gone)
-    view /= (own * step).sum()
+    step = np.exp((np.expand_dims(np.clip(measured, 0, 1), gone) - own) / 2)
+    view *= step / (own * step).sum()
 
 
 def _spread(joint: Joint, places: tuple[int, ...]) -> tuple[Joint, tuple[int, ...]]:

@@ -1,0 +1,63 @@
+"""BestNetwork and BestMarginal (Zhang et al. 2017, Figure 11): PrivBayes with an unlimited budget in one of its phases.
+
+NOT PRIVATE: they read exact counts. A stand-in for the private table, for this figure only; every other verb and the
+split of the budget stay as they are, so the gap to PrivBayes is the error of that one phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from understudy.engines.engine import CountingEngine
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.scores import Pair, score_named
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Axes
+
+STAMP = "NOT PRIVATE: reads exact counts"
+
+
+class _PartlyExact:
+    """The private table itself, except for the verb that a subclass answers exactly."""
+
+    def __init__(self, table: PrivateTable, engine: CountingEngine) -> None:
+        self._table = table
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+
+class BestNetwork(_PartlyExact):
+    """Choices are the best ones; tables are noisy."""
+
+    def choose(
+        self,
+        options: Sequence[Pair],
+        score: str,
+        cost: Fraction,
+        purpose: str,
+        penalty: Sequence[int] | None = None,
+        **_: Any,
+    ) -> Pair:
+        rule, schema, rows = score_named(score), self._table.schema, self._engine.rows()
+        tables = self._engine.marginals([pair.axes for pair in options])
+        shaped = [np.ascontiguousarray(t.reshape(-1, schema.size(p.child))) for p, t in zip(options, tables)]
+        fines = penalty or [0] * len(options)
+        values = [rule.value(table, rows, schema) - int(fine) for table, fine in zip(shaped, fines)]
+        return options[int(np.argmax(np.array(values, dtype=object)))]
+
+
+class BestMarginal(_PartlyExact):
+    """Tables are exact; choices are noisy."""
+
+    def measure(
+        self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
+    ) -> list[Measurement]:
+        noise = noise_of(self._table.accounting)
+        return [Measurement(axes, table, noise, 0.0) for axes, table in zip(asks, self._engine.marginals(asks))]
