@@ -19,7 +19,7 @@ from understudy.privacy.scores import Pair, refusal
 from understudy.schema import Axes, Axis, Schema
 
 COUNT_SHARE = Fraction(1, 100)  # of the budget, for a noisy row count under add-remove neighbours
-MOST_OPTIONS = 150_000  # candidates scored in all rounds together, unless a degree is asked for
+MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
 F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this
 
 Rule = Literal["fixed degree", "maximal sets", "fined sets"]
@@ -30,14 +30,16 @@ class Constants:
     """Shares and thresholds where the user names none."""
 
     theta: float
-    beta: float
-    single: float
+    beta: float  # of the budget, for the structure
+    single: float  # of the rest, for one-way tables
+    pairs: float  # of what is left then, for two-way tables inside the larger ones
     kappa: float
 
 
-PAPER = Constants(theta=4.0, beta=0.3, single=0.0, kappa=0.0)
-ML_BINARY = Constants(theta=4.0, beta=0.1, single=0.1, kappa=0.0)
-ML_GENERAL = Constants(theta=1.0, beta=0.1, single=0.2, kappa=0.3)
+PAPER = Constants(theta=4.0, beta=0.3, single=0.0, pairs=0.0, kappa=0.0)
+ML_BINARY = Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.35, kappa=0.0)
+ML_PURE = Constants(theta=1.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.2)
+ML_ZCDP = Constants(theta=1.0, beta=0.15, single=0.25, pairs=0.0, kappa=0.2)  # one more table costs less in rho
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Settings:
     theta: float | None
     beta: float | None
     single: float | None
+    pairs: float | None
     kappa: float | None
     degree: int | None
     ml: bool
@@ -87,7 +90,7 @@ def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fr
     encoding = _encoding(settings, schema)
     variables = _variables(schema, encoding)
     binary = all(schema.size(axis) <= 2 for axis in variables)
-    constants = _constants(settings, binary)
+    constants = _constants(settings, binary, accounting)
     count = whole * COUNT_SHARE if schema.neighbours == "add-remove" else Fraction(0)
     structure = (whole - count) * exact(constants.beta)
     single = (whole - count - structure) * exact(constants.single)
@@ -114,15 +117,16 @@ def _variables(schema: Schema, encoding: str) -> Axes:
     return tuple(Axis(a.name, bit=i, gray=gray) for a in schema.modelled for i in range(a.bits))
 
 
-def _constants(settings: Settings, binary: bool) -> Constants:
+def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Constants:
     """What the user names wins; a θ without a κ means the paper's rule of maximal sets, as generalised parents do."""
-    base = PAPER if not settings.ml else ML_BINARY if binary else ML_GENERAL
+    base = PAPER if not settings.ml else ML_BINARY if binary else ML_PURE if accounting == "pure" else ML_ZCDP
     if settings.kappa is None and base.kappa and settings.theta is not None:
         base = replace(base, kappa=0.0, theta=PAPER.theta)
     return Constants(
         base.theta if settings.theta is None else settings.theta,
         base.beta if settings.beta is None else settings.beta,
         base.single if settings.single is None else settings.single,
+        base.pairs if settings.pairs is None else settings.pairs,
         base.kappa if settings.kappa is None else settings.kappa,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, ClassVar
 
 from understudy.errors import UsageError
@@ -17,12 +18,12 @@ from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
 from understudy.privacy.accountant import accounting_of, purse
-from understudy.privacy.budget import Budget
+from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
 from understudy.privacy.scores import Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
-from understudy.schema import Schema
+from understudy.schema import Axes, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; about five seconds of estimation
 
@@ -39,15 +40,15 @@ class PrivBayes:
     theta: float | None = option(None, low=0.01, high=1e6)
     beta: float | None = option(None, low=0.01, high=0.99)
     single: float | None = option(None, low=0.0, high=0.9)
+    pairs: float | None = option(None, low=0.0, high=0.9)
     kappa: float | None = option(None, low=0.0, high=10.0)
     degree: int | None = option(None, whole=True, low=0, high=64)
     cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
 
     def decide(self, schema: Schema, accounting: Any, whole: Fraction, rows: int) -> Decision:
         ml = self.estimate == "ml"
-        single = self.single if ml else 0.0
-        kappa = self.kappa if ml else 0.0
-        settings = Settings(self.score, self.encoding, self.theta, self.beta, single, kappa, self.degree, ml)
+        single, pairs, kappa = (self.single, self.pairs, self.kappa) if ml else (0.0, 0.0, 0.0)
+        settings = Settings(self.score, self.encoding, self.theta, self.beta, single, pairs, kappa, self.degree, ml)
         return decide(settings, schema, accounting, whole, rows)
 
     # -- plan ------------------------------------------------------------------------------------------------
@@ -77,8 +78,8 @@ class PrivBayes:
             "degree": decision.degree,
         }
         if self.estimate == "ml":
-            said |= {"single": constants.single if decision.single_cost else 0, "kappa": constants.kappa}
-            said |= {"cells": self.cells}
+            single = constants.single if decision.single_cost else 0
+            said |= {"single": single, "pairs": constants.pairs, "kappa": constants.kappa, "cells": self.cells}
         return said
 
     def _notes(self, schema: Schema, decision: Decision) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class PrivBayes:
         table.progress("tables", 0, 1)
         if ml:
             asks = _outer(pairs, bool(singles))
-            measurements = [*singles, *table.measure(asks, decision.table_cost, "tables")]
+            measurements = [*singles, *self._tables(table, decision, asks)]
             model = self._estimate(table, measurements, rows)
         else:
             measured = measured_pairs(pairs, decision.degree or 0) if decision.rule == "fixed degree" else pairs
@@ -125,6 +126,14 @@ class PrivBayes:
         if not decision.single_cost:
             return []
         return table.measure([(axis,) for axis in decision.variables], decision.single_cost, "one-way tables")
+
+    def _tables(self, table: PrivateTable, decision: Decision, asks: list[Axes]) -> list[Measurement]:
+        """The chosen tables, and the two-way tables inside them: a sum over many noisy cells is known badly."""
+        inside = {tuple(sorted(two)) for axes in asks if len(axes) > 2 for two in combinations(axes, 2)}
+        twos = sorted(inside - {tuple(sorted(axes)) for axes in asks})
+        share = exact(decision.constants.pairs) if twos else Fraction(0)
+        small = table.measure(twos, decision.table_cost * share, "two-way tables") if share else []
+        return [*small, *table.measure(asks, decision.table_cost * (1 - share), "tables")]
 
     def _structure(self, table: PrivateTable, decision: Decision, size: SizeLimit | None) -> tuple[Pair, ...]:
         if decision.independent:
@@ -163,7 +172,7 @@ def bought_rows(table: PrivateTable) -> tuple[int, list[Measurement]]:
     return max(1, int(count[0].values)), count
 
 
-def _outer(pairs: tuple[Pair, ...], have_singles: bool) -> list[Any]:
+def _outer(pairs: tuple[Pair, ...], have_singles: bool) -> list[Axes]:
     """The tables inside no other; a one-way table that is already measured is not measured again."""
     asks = nested_dropped([pair.axes for pair in pairs])
     return [axes for axes in asks if len(axes) > 1] or asks if have_singles else asks
@@ -192,7 +201,14 @@ def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> li
     if decision.structure_cost:
         phases.append(Phase("structure", decision.structure_cost, d - 1, detail=f"choices by score {decision.score}"))
     largest = _largest(schema, decision)
-    phases.append(measured("tables", decision.table_cost, decision.tables, largest, "each attribute with its parents"))
+    twos = (
+        exact(decision.constants.pairs) * decision.table_cost if decision.degree != 1 and decision.structure_cost else 0
+    )
+    if twos:
+        detail = "inside the larger tables; how many there are, the structure decides"
+        phases.append(Phase("two-way", twos, detail=detail))
+    cost = decision.table_cost - twos
+    phases.append(measured("tables", cost, decision.tables, largest, "each attribute with its parents"))
     return phases
 
 
