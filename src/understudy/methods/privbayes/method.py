@@ -125,14 +125,14 @@ class PrivBayes:
     def _singles(self, table: PrivateTable, decision: Decision) -> list[Measurement]:
         if not decision.single_cost:
             return []
-        return table.measure([(axis,) for axis in decision.variables], decision.single_cost, "one-way tables")
+        return table.measure([(axis,) for axis in decision.variables], decision.single_cost, "one-way")
 
     def _tables(self, table: PrivateTable, decision: Decision, asks: list[Axes]) -> list[Measurement]:
         """The chosen tables, and the two-way tables inside them: a sum over many noisy cells is known badly."""
         inside = {tuple(sorted(two)) for axes in asks if len(axes) > 2 for two in combinations(axes, 2)}
         twos = sorted(inside - {tuple(sorted(axes)) for axes in asks})
         share = exact(decision.constants.pairs) if twos else Fraction(0)
-        small = table.measure(twos, decision.table_cost * share, "two-way tables") if share else []
+        small = table.measure(twos, decision.table_cost * share, "two-way") if share else []
         return [*small, *table.measure(asks, decision.table_cost * (1 - share), "tables")]
 
     def _structure(self, table: PrivateTable, decision: Decision, size: SizeLimit | None) -> tuple[Pair, ...]:
