@@ -201,9 +201,9 @@ def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> li
     if decision.structure_cost:
         phases.append(Phase("structure", decision.structure_cost, d - 1, detail=f"choices by score {decision.score}"))
     largest = _largest(schema, decision)
-    twos = (
-        exact(decision.constants.pairs) * decision.table_cost if decision.degree != 1 and decision.structure_cost else 0
-    )
+    twos = Fraction(0)
+    if decision.degree != 1 and decision.structure_cost:
+        twos = exact(decision.constants.pairs) * decision.table_cost
     if twos:
         detail = "inside the larger tables; how many there are, the structure decides"
         phases.append(Phase("two-way", twos, detail=detail))
