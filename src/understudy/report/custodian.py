@@ -23,7 +23,9 @@ _COLUMNS = ("figure", "figure", "figure wide", "figure wide", "figure")
 
 def custodian_report(found: Evaluation, release: Release | None = None) -> str:
     """One HTML file for the custodian's own eyes; with the release, the promise and the network stand beside."""
-    published = [] if release is None else [promise_section(release, page_too=False), budget_section(release)]
+    published = (
+        [] if release is None else [promise_section(release, "This page is not among them."), budget_section(release)]
+    )
     sections = [
         *published,
         _tables(found),

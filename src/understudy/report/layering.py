@@ -166,6 +166,7 @@ def _stack(rows: list[list[Box]], margin: float) -> float:
     for row in rows:
         tall = max(b.height for b in row)
         for box in row:
+            box.height = box.height if box.name is not None else tall  # a line goes straight past the boxes of a row
             box.y = at + (tall - box.height) / 2
         at += tall + BETWEEN
     return max(at - BETWEEN, 0.0) + margin

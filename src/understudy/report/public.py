@@ -24,7 +24,7 @@ def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str
     if not isinstance(release, Release) or not all(isinstance(figures, BoughtFigures) for figures in bought):
         raise TypeError("a public report takes a release and bought figures, nothing else")
     sections = [
-        promise_section(release),
+        promise_section(release, _own_promise(bought)),
         budget_section(release),
         *(bought_section(figures) for figures in bought),
         structure_section(release),
@@ -50,10 +50,9 @@ def bought_report(bought: BoughtFigures) -> str:
 # -- parts that the custodian's report shares --------------------------------------------------------------------
 
 
-def promise_section(release: Release, page_too: bool = True) -> Section | None:
-    """`page_too`: whether the promise holds for the page itself."""
+def promise_section(release: Release, own: str) -> Section | None:
+    """`own` says whether the promise holds for the page itself."""
     card = release.card
-    own = "They include this page." if page_too else "This page is not among them."
     words = card["in_words"]
     warnings = [tag("p", warning, class_="warning") for warning in card["warnings"]]
     plain = paragraphs(
@@ -120,6 +119,13 @@ def _header(release: Release) -> Markup:
         tag("p", "understudy · public report", class_="eyebrow"), tag("h1", f"A stand-in for {release.schema.name}"),
         tag("p", lead, class_="lead"), tiles(*figures, _split(columns), (card["method"], "method")),
     ])  # fmt: skip
+
+
+def _own_promise(bought: Sequence[BoughtFigures]) -> str:
+    if not bought:
+        return "They include this page."
+    more = " and ".join(str(figures.budget) for figures in bought)
+    return f"This page also shows figures that were bought for {more} more: for the whole page, the costs add up."
 
 
 def _split(words: str) -> tuple[str, str]:

@@ -83,6 +83,7 @@ def test_figures_decide_the_kind_of_page(found: Evaluation, release: Release, bo
     for page in (alone, beside):
         assert "mean TVD of 2-way tables" in page and f"{bought.figures[0].value:.4f}" in page and "epsilon 1" in page
     assert 'id="card"' in beside and 'id="card"' not in alone
+    assert "costs add up" in beside and "costs add up" not in public_report(release)
 
 
 def test_same_figures_same_bytes(found: Evaluation, release: Release) -> None:
