@@ -125,7 +125,8 @@ html{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 body{font-size:11pt}body.custodian{box-shadow:none}
 nav,details{display:none}header,main,footer{max-width:none;padding-left:0;padding-right:0}
 h2{break-after:avoid}.card,.panel,.graph,.heat,tr,.signatures{break-inside:avoid}.cards{columns:2}
-#card{break-before:page}p,li{break-inside:avoid}section>p,.legend{break-after:avoid}.bars .wide{display:none}.scroll{overflow:visible}
+#card{break-before:page}p,li{break-inside:avoid}section>p,.legend{break-after:avoid}.bars .wide{display:none}
+.scroll{overflow:visible}
 .graph>div{width:auto!important;max-width:100%}header{padding-top:14px}section{padding-top:28px}
 body.custodian{display:table;table-layout:fixed;width:100%}
 .stamp{display:table-header-group;position:static;break-inside:avoid}
