@@ -17,7 +17,7 @@ import numpy as np
 
 from rivals.rows import Floats, UnitRows
 
-WEIGHT = 30.0  # C where none is given: nearly no effect of the loss below 1, too much noise above 1000
+WEIGHT = 100.0  # C where none is given; the best of 30, 100, 300, … on Adult at epsilon 0.4, which is in its favour
 
 
 def private_svm(rows: UnitRows, epsilon: float, generator: np.random.Generator, weight: float = WEIGHT) -> Floats:
