@@ -9,7 +9,8 @@
     ├── ReleaseError           exit 1   a release file is damaged, tampered with or too new
     └── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
 
-A message says what was asked, what is true and what to do next. It never holds a private value or an exact private count.
+A message says what was asked, what is true and what to do next. It never holds a private value or an exact private
+count.
 """
 
 from __future__ import annotations

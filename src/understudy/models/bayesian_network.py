@@ -145,7 +145,7 @@ def _from_bits(table: Floats, axes: Axes, groups: Sequence[Axes], schema: Schema
     for i, (axis, group) in enumerate(zip(axes, groups)):
         if group == (axis,):
             continue
-        shape = table.shape[:i] + (2 ** len(group),) + table.shape[i + len(group) :]
+        shape = (*table.shape[:i], 2 ** len(group), *table.shape[i + len(group) :])
         code = np.zeros(schema.size(axis), dtype=np.int64)
         for bit in group:
             code = code * 2 + schema.view_map(bit)

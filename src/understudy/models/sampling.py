@@ -35,7 +35,7 @@ def sample_network(network: BayesianNetwork, rows: int, generator: np.random.Gen
 
 
 def _steps(network: BayesianNetwork) -> list[tuple[Any, ...]]:
-    """Per variable: where its parents are, what each parent's code adds to the row of the table, and cumulative rows."""
+    """Per variable: where its parents are, what each parent's code adds to the table's row, and cumulative rows."""
     place = {v: i for i, v in enumerate(network.variables)}
     steps = []
     for c in network.conditionals:
