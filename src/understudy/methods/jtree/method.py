@@ -115,8 +115,9 @@ class JTree:
             scale = table_scale(schema, accounting, decision.count_cost)
             phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
         if decision.rounds:
+            tree = min(decision.tree, decision.rounds)
             detail = (
-                f"{decision.rounds} choices of an edge by score R: {decision.tree} for a spanning tree, "
+                f"{decision.rounds} choices of an edge by score R: {tree} for a spanning tree, "
                 "the rest (as many again, or as many as are not too noisy) for edges that keep every clique useful"
             )
             phases.append(Phase("structure", decision.structure_cost, decision.rounds, detail=detail))
@@ -201,11 +202,13 @@ class JTree:
 
 
 def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, tree: int) -> int:
-    """As many rounds again as the tree has, or as many as leave every choice sharp."""
-    sharp = (
-        extra for extra in range(tree, 0, -1) if choice_noise(schema, accounting, cost / (tree + extra), rows) <= SHARP
-    )
-    return next(sharp, 0)
+    """As many rounds again as the tree has, or as many as leave every choice sharp.
+
+    The noise of a choice grows with the number of rounds, or with its root under zCDP.
+    """
+    ratio = SHARP / choice_noise(schema, accounting, cost / tree, rows)
+    sharp = tree * min(2.0, ratio if accounting == "pure" else ratio**2)
+    return max(0, int(sharp) - tree)
 
 
 def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> float:
