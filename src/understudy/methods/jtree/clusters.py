@@ -143,27 +143,30 @@ def improved(problem: Problem, groups: Sequence[Sequence[int]]) -> Clusters:
     home = np.empty(len(problem.cliques), dtype=np.int64)
     for k, group in enumerate(groups):
         home[list(group)] = k
-    moved, turns = True, 0
-    while moved and turns < 20:
-        moved, turns = False, turns + 1
-        for i in range(len(home)):
-            moved |= _move(problem, home, i, len(groups))
+    occurs = np.array([problem.members[list(group)].sum(axis=0) for group in groups])
+    counts = np.array([len(group) for group in groups])
+    for _ in range(20):
+        if not sum(_move(problem, home, occurs, counts, i) for i in range(len(home))):
+            break
     return tuple(tuple(int(i) for i in np.flatnonzero(home == k)) for k in range(len(groups)))
 
 
-def _move(problem: Problem, home: NDArray[np.int64], i: int, clusters: int) -> bool:
+def _move(problem: Problem, home: Any, occurs: Any, counts: Any, i: int) -> bool:
+    """Whether clique i went elsewhere; `occurs` counts each cluster's cliques with each attribute."""
     own = int(home[i])
-    if (home == own).sum() == 1:
+    if counts[own] == 1:
         return False
-    home[i] = -1
-    joined = np.array([problem.members[home == k].any(axis=0) for k in range(clusters)])
-    counts = np.bincount(home[home >= 0], minlength=clusters)
-    before = problem.cells(joined)
-    after = problem.cells(joined | problem.members[i])
-    rise = np.where(np.isfinite(before), after * (counts + 1) - np.nan_to_num(before, posinf=0.0) * counts, np.inf)
+    occurs[own] -= problem.members[i]
+    counts[own] -= 1
+    before = problem.cells(occurs > 0)
+    after = problem.cells((occurs > 0) | problem.members[i])
+    known = np.isfinite(before)
+    rise = np.where(known, after * (counts + 1) - np.where(known, before, 0.0) * counts, np.inf)
     best = int(rise.argmin())
-    home[i] = best if rise[best] < rise[own] * (1 - 1e-9) else own
-    return int(home[i]) != own
+    home[i] = best = best if rise[best] < rise[own] * (1 - 1e-9) else own
+    occurs[best] += problem.members[i]
+    counts[best] += 1
+    return best != own
 
 
 def leaning(problem: Problem, m: int) -> Floats:
