@@ -287,6 +287,7 @@ def test_files_that_are_not_there(table, tmp_path):
 # -- as a process ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_as_a_process(table, tmp_path):
     arguments = ("publish", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "-o", "out.csv", "--json")
     done = process(*arguments, cwd=tmp_path)
@@ -295,6 +296,7 @@ def test_as_a_process(table, tmp_path):
     assert (done.code, done.err) == (3, "") and done.error["kind"] == "budget"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are a POSIX thing")
 @pytest.mark.parametrize(("flag", "shown"), [("--quiet", False), ("--json", False), (None, True)])
 def test_the_progress_line_is_for_terminals(table, flag, shown):

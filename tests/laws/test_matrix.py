@@ -95,6 +95,7 @@ def test_what_holds_for_every_method(method: str, neighbours: str, promise: str,
     assert again.equals(release.sample(20, seed=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_shapes_at_the_edge(method: str, tmp_path: Path) -> None:
     """One row, one column, constant columns, two thousand columns."""

@@ -86,6 +86,7 @@ def test_the_law_test_catches_half_the_noise() -> None:
     assert worst_loss("F", "replace-one", Fraction(1), 3, shrink=2) > 1
 
 
+@pytest.mark.slow
 def test_the_sampler_has_the_law() -> None:
     """opendp's selection against both laws: chi-squared, three degrees of freedom, and each must fail the other's."""
     scores, scale, draws = [0, 3, 5, 9], 4.0, 20_000
