@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.engines import kernels
 from understudy.engines.engine import Counts
+from understudy.engines.pairs import PairCounts, pair_counts
 from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
 
@@ -53,6 +54,16 @@ class MemoryEngine:
             table = self._cache[key]
             yield table if axes == key else np.transpose(table, [key.index(axis) for axis in axes])
         self._shrink()
+
+    def pairs(self, axes: Axes) -> PairCounts:
+        """All pairwise tables of these axes at once; kept nowhere, since whoever asks wants scores of them."""
+        lines = []
+        for axis in axes:
+            wide, at = self._place[axis.attribute]
+            codes = self._schema.view_map(axis)[(self._wide if wide else self._narrow)[at]]
+            lines += [kernels.pack((codes == value).astype(np.uint8)) for value in range(1, self._schema.size(axis))]
+        bits = np.stack(lines) if lines else np.zeros((0, -(-self._rows // 64)), dtype=np.uint64)
+        return pair_counts(bits, self._schema.sizes(axes), self._rows, _threads())
 
     # -- planning a batch ------------------------------------------------------------------------------------
 

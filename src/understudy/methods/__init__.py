@@ -9,9 +9,10 @@ from understudy.errors import UsageError, did_you_mean
 from understudy.methods.jtree import JTree
 from understudy.methods.method import Fit, Method, configured
 from understudy.methods.plan import Plan
+from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
 
-METHODS: dict[str, type[Any]] = {"privbayes": PrivBayes, "jtree": JTree}
+METHODS: dict[str, type[Any]] = {"privbayes": PrivBayes, "jtree": JTree, "privabn": PrivABN}
 
 
 def method_named(name: str, options: Mapping[str, Any]) -> Method:

@@ -28,6 +28,32 @@ def r_deviation(table: Any, rows: int) -> int:  # pragma: no cover - compiled
 
 
 @compiled
+def r_deviations(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """`r_deviation` of every pair of axes, from the Gram matrix of their bit columns (engines.pairs)."""
+    axes = len(first) - 1
+    out = np.zeros((axes, axes), dtype=np.int64)
+    for i in range(axes):
+        for j in range(i):
+            table = np.zeros((first[i + 1] - first[i] + 1, first[j + 1] - first[j] + 1), dtype=np.int64)
+            table[0, 0] = rows
+            for u in range(first[i], first[i + 1]):
+                table[u - first[i] + 1, 0] = gram[u, u]
+                table[0, 0] -= gram[u, u]
+            for v in range(first[j], first[j + 1]):
+                table[0, v - first[j] + 1] = gram[v, v]
+                table[0, 0] -= gram[v, v]
+            for u in range(first[i], first[i + 1]):
+                for v in range(first[j], first[j + 1]):
+                    both = gram[u, v]
+                    table[u - first[i] + 1, v - first[j] + 1] = both
+                    table[u - first[i] + 1, 0] -= both
+                    table[0, v - first[j] + 1] -= both
+                    table[0, 0] += both
+            out[i, j] = out[j, i] = r_deviation(table, rows)
+    return out
+
+
+@compiled
 def f_distance(table: Any, rows: int) -> int:  # pragma: no cover - compiled
     """min over assignments of (n − 2a)⁺ + (n − 2b)⁺: −2n times the score F (Zhang et al. 2017, Section 4.4).
 

@@ -18,16 +18,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError, did_you_mean
 from understudy.schema import Axes, Axis, Schema
 
+if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does without
+    from understudy.engines.pairs import PairCounts
+
 Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
 R_UNIT = 2**20  # add-remove: nR is rounded down to a multiple of 2^-20, which leaves the sensitivity 2 as it is
+SMALL_DOMAIN = 8  # up to here a pair is faster by bit columns than by a scan
 _DIGITS = Context(prec=60)
 
 
@@ -93,6 +98,41 @@ def reference_refusal(
 
 
 # -- R ---------------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class CountsPairs(Protocol):
+    """An engine that counts all pairwise tables at once."""
+
+    def pairs(self, axes: Axes) -> PairCounts: ...
+
+
+def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+    """Score R of every pair of axes, a symmetric matrix: small domains in one go, the others table by table."""
+    from understudy.privacy.score_kernels import r_deviations
+
+    rows = engine.rows()
+    small = [i for i, axis in enumerate(axes) if isinstance(engine, CountsPairs) and schema.size(axis) <= SMALL_DOMAIN]
+    out = np.zeros((len(axes), len(axes)), dtype=np.int64)
+    if small:
+        assert isinstance(engine, CountsPairs)
+        counts = engine.pairs(tuple(axes[i] for i in small))
+        out[np.ix_(small, small)] = r_deviations(counts.gram, counts.first, rows)
+        if schema.neighbours == "add-remove" and rows:
+            _halved(out, rows)
+    few = set(small)
+    rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
+    for begin in range(0, len(rest), 500):
+        part = rest[begin : begin + 500]
+        for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
+            out[i, j] = out[j, i] = _r_value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
+    return out
+
+
+def _halved(deviations: NDArray[np.int64], rows: int) -> None:
+    """⌊2^20·T/2n⌋ in place, in two steps so that nothing passes 2^63: exact for quotient and remainder."""
+    whole, rest = np.divmod(deviations, 2 * rows)
+    np.add(whole * R_UNIT, rest * R_UNIT // (2 * rows), out=deviations)
 
 
 def _r_value(table: Table, rows: int, schema: Schema) -> int:

@@ -24,12 +24,19 @@ from understudy.privacy.measurement import Measurement, Noise
 from understudy.privacy.mechanisms import add_noise, as_integers, choice_scale, noise_of, noise_scale, noisy_choice
 from understudy.privacy.random_source import RandomSource
 from understudy.privacy.reservation import Charge, Reservation
-from understudy.privacy.scores import Pair, deviation, reference_refusal, refusal, score_named
+from understudy.privacy.scores import Pair, deviation, pair_scores, reference_refusal, refusal, score_named
 from understudy.privacy.sensitivity import table_l1, table_l2_squared
 from understudy.privacy.statistics import Appraisal, Statistic
 from understudy.privacy.statistics import refusal as statistic_refusal
-from understudy.privacy.transforms import Coefficients, block, block_sensitivity, block_shape
-from understudy.schema import Axes, Schema
+from understudy.privacy.transforms import (
+    Coefficients,
+    PairScores,
+    block,
+    block_sensitivity,
+    block_shape,
+    pair_scores_sensitivity,
+)
+from understudy.schema import Axes, Axis, Schema
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
 _BATCH = 2_000  # tables counted at a time while scoring
@@ -63,6 +70,7 @@ class PrivateTable:
         self.__source = source
         self.__progress = progress
         self.__scores: dict[tuple[str, Pair], int] = {}
+        self.__links: tuple[dict[Axis, int], NDArray[np.int64]] | None = None  # score R of all pairs, once asked for
 
     @property
     def accounting(self) -> Accounting:
@@ -115,6 +123,28 @@ class PrivateTable:
             return options[index]
         return options[int(charge.outcome)]
 
+    def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0) -> Axis:
+        """One of `left`, more likely the higher its best link to a placed attribute, by score R on pairs counted once.
+
+        A link is worth R less a public `fine` for each cell of its table, no link −fine for each value. The largest of
+        functions that each move by at most Δ moves by at most Δ, so this costs what a choice among the links would.
+        """
+        if not left or not placed or fine < 0:
+            raise UsageError("a link needs attributes on both sides, and a fine is not negative")
+        if not {Axis(a.name) for a in self.schema.modelled}.issuperset((*left, *placed)):
+            raise UsageError("links are counted between whole attributes of the model")
+        ends = [max(side, key=self.schema.size) for side in (left, placed)]
+        worst = score_named("R").sensitivity(Pair(ends[0], (ends[1],)), self.schema)
+        scale = choice_scale(self.accounting, self.schema.rows_per_person * worst, cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("next", map(str, left), map(str, placed), cost, fine))
+        if charge.outcome is None:
+            scores = self.__best_links(left, placed, fine)
+            charge.drawing()
+            index = noisy_choice(scores, self.accounting, scale, self.__source)
+            charge.journal(str(index).encode())
+            return left[index]
+        return left[int(charge.outcome)]
+
     def measure(
         self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
@@ -149,6 +179,24 @@ class PrivateTable:
         parts = [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes)]
         return [Coefficients(axes, part, noise_of(self.accounting), scale) for axes, part in zip(asks, parts)]
 
+    def measure_scores(self, axes: Axes, cost: Fraction, purpose: str) -> PairScores:
+        """Score R of every pair of these axes, all with the same noise."""
+        if len(axes) < 2 or len(set(axes)) < len(axes) or (self.schema.rows or 0) >= 2**30:
+            raise UsageError("pairwise scores need two or more different axes and fewer than 2^30 rows")
+        scale = noise_scale(self.accounting, *pair_scores_sensitivity(axes, self.schema), cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("scores", map(str, axes), cost))
+        lower = np.tril_indices(len(axes), -1)
+        if charge.outcome is None:
+            exact = pair_scores(self.__engine, axes, self.schema)[lower]
+            charge.drawing()
+            flat = add_noise(exact, self.accounting, scale, self.__source)
+            charge.journal(flat.astype("<i8").tobytes())
+        else:
+            flat = np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64)
+        values = np.zeros((len(axes), len(axes)), dtype=np.int64)
+        values[lower] = values.T[lower] = flat
+        return PairScores(axes, values, noise_of(self.accounting), scale)
+
     def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
         """One evaluation statistic of the kernel's closed list, with noise on it."""
         if (reason := statistic_refusal(statistic, self.schema)) is not None:
@@ -175,9 +223,30 @@ class PrivateTable:
 
     # -- inside: exact counts from here on -------------------------------------------------------------------
 
+    def __best_links(self, left: Axes, placed: Axes, fine: int) -> list[int]:
+        """All pairs are counted the first time; from then on `choose` finds single parents here too."""
+        if self.__links is None:
+            axes = tuple(Axis(a.name) for a in self.schema.modelled)
+            self.__links = {axis: i for i, axis in enumerate(axes)}, pair_scores(self.__engine, axes, self.schema)
+        at, links = self.__links
+        widths, sizes = (np.array(self.schema.sizes(side), dtype=np.int64) for side in (left, placed))
+        scores = links[np.ix_([at[axis] for axis in left], [at[axis] for axis in placed])]
+        most = 2**60 // max(1, fine)  # cells beyond which a fine stops growing, so that it stays an exact integer
+        best = (scores - fine * np.minimum(widths[:, None] * sizes, most)).max(axis=1)
+        return [int(score) for score in np.maximum(best, -fine * np.minimum(widths, most))]
+
+    def __link(self, pair: Pair) -> int | None:
+        if self.__links is None or len(pair.parents) != 1:
+            return None
+        at, links = self.__links
+        i, j = at.get(pair.child), at.get(pair.parents[0])
+        return int(links[i, j]) if i is not None and j is not None else None
+
     def __score(self, options: Sequence[Pair], score: str) -> list[int]:
         rule = score_named(score)
         known = self.__scores
+        if score == "R" and self.__links is not None:
+            known.update({("R", pair): link for pair in options if (link := self.__link(pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self.__engine.rows()
         for begin in range(0, len(fresh), _BATCH):

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.privacy.measurement import Noise
+from understudy.privacy.scores import Pair, score_named
 from understudy.schema import Axes, Schema
 
 Integers = NDArray[np.int64]
@@ -79,3 +80,35 @@ def hadamard(values: NDArray[Any]) -> NDArray[Any]:
 
 def _padded(size: int) -> int:
     return 1 << (size - 1).bit_length()
+
+
+# -- all pairwise scores -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Score R of every pair of axes with noise on it, a symmetric matrix with zeros on its diagonal. Public."""
+
+    axes: Axes
+    values: Integers
+    noise: Noise
+    scale: float
+
+
+def pair_scores_sensitivity(axes: Axes, schema: Schema) -> tuple[int, int]:
+    """How far one person can move the vector of all pairwise scores R, in L1 and in squared L2.
+
+    Each of the w scores moves by at most its own Δ, all of them at once: ΣΔ, and ΣΔ² (w·Δ and w·Δ² for equal ones).
+    """
+    rule = score_named("R")
+    wide = [axis for axis in axes if schema.size(axis) > 2]
+    loose, w = math.comb(len(wide), 2), math.comb(len(axes), 2)
+    parts = []
+    if loose:
+        parts.append((loose, rule.sensitivity(Pair(wide[0], (wide[1],)), schema)))
+    if w > loose:
+        narrow = next(axis for axis in axes if axis not in set(wide))
+        other = next(axis for axis in axes if axis != narrow)
+        parts.append((w - loose, rule.sensitivity(Pair(narrow, (other,)), schema)))
+    k = schema.rows_per_person
+    return k * sum(m * step for m, step in parts), k * k * sum(m * step**2 for m, step in parts)

@@ -1,0 +1,85 @@
+"""All pairwise tables at once: columns of bits, and how often two bits are both set.
+
+An attribute of m values is m − 1 columns of bits, one for each code but 0. The Gram matrix of all those columns holds
+every pairwise table: the cells with a code 0 follow from the totals. With numba the products are AND and popcount on 64
+rows at a time; without it they are float32 matrix products over blocks of rows, exact since a block is below 2^24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.compiled import HAVE_NUMBA, compiled
+from understudy.engines.kernels import Integers, _popcount
+
+WORDS = 256  # of each column at a time: a thousand columns stay in the second-level cache
+BLOCK_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """The Gram matrix of the bit columns; those of axis i are first[i] … first[i+1]. Exact: for the kernel alone."""
+
+    rows: int
+    first: Integers
+    gram: Integers
+
+    def table(self, i: int, j: int) -> Integers:
+        """The counts over axes i and j, code 0 included."""
+        inner = self.gram[self.first[i] : self.first[i + 1], self.first[j] : self.first[j + 1]]
+        out = np.empty((inner.shape[0] + 1, inner.shape[1] + 1), dtype=np.int64)
+        out[1:, 1:] = inner
+        out[1:, 0] = self._own(i) - inner.sum(axis=1)
+        out[0, 1:] = self._own(j) - inner.sum(axis=0)
+        out[0, 0] = self.rows - out[1:, 0].sum() - self._own(j).sum()
+        return out
+
+    def _own(self, i: int) -> Integers:
+        return np.diagonal(self.gram)[self.first[i] : self.first[i + 1]]
+
+
+def pair_counts(bits: NDArray[np.uint64], sizes: Sequence[int], rows: int, threads: int) -> PairCounts:
+    """From packed bit columns (64 rows a word, zeros at the end), m − 1 of them for each axis of m values."""
+    first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
+    gram = _popcounts(bits, threads) if HAVE_NUMBA else products(bits, rows)
+    return PairCounts(rows, first, gram)
+
+
+def _popcounts(bits: NDArray[np.uint64], threads: int) -> Integers:
+    gram = np.zeros((len(bits), len(bits)), dtype=np.int64)
+    # every thread takes lines i, i + threads, …: later lines have more pairs
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda start: _both_set(bits, start, threads, gram), range(threads)))
+    gram += np.tril(gram, -1).T
+    return gram
+
+
+@compiled
+def _both_set(bits: Any, start: int, step: int, gram: Any) -> None:  # pragma: no cover - compiled
+    columns, words = bits.shape
+    for begin in range(0, words, WORDS):
+        end = min(words, begin + WORDS)
+        for i in range(start, columns, step):
+            a = bits[i, begin:end]
+            for j in range(i + 1):
+                b = bits[j, begin:end]
+                total = np.uint64(0)
+                for w in range(end - begin):
+                    total += _popcount(a[w] & b[w])
+                gram[i, j] += np.int64(total)
+
+
+def products(bits: NDArray[np.uint64], rows: int) -> Integers:
+    """The same by matrix products: sums of ones below 2^24 are exact in float32, and blocks are added as integers."""
+    gram = np.zeros((len(bits), len(bits)), dtype=np.int64)
+    for begin in range(0, rows, BLOCK_ROWS):
+        words = bits[:, begin // 64 : (begin + BLOCK_ROWS) // 64]
+        ones = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little").astype(np.float32)
+        gram += (ones @ ones.T).astype(np.int64)
+    return gram

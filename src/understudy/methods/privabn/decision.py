@@ -1,0 +1,175 @@
+"""What PrivABN decides before it reads a row: which search, which degree, and what a larger parent set must earn.
+
+The budget's split and the noise of a cell are PrivBayes' own (`methods.privbayes.decision`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from understudy.errors import TooLarge
+from understudy.methods.privbayes import decision as privbayes
+from understudy.methods.privbayes.decision import Settings
+from understudy.privacy.accountant import Accounting, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import choice_scale
+from understudy.privacy.scores import Pair, score_named, score_units
+from understudy.schema import Axis, Schema
+
+FULL = 100_000  # candidates in all rounds together, up to which every parent set is offered
+BLURRED = 0.1  # of R, which is ½ for two equal fair coins: a choice with a larger error is not worth much
+HOPELESS = 0.5  # and with this one nothing is found: columns are published independently
+SHARP = 0.05  # second parents are bought while a choice stays this sharp
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options as given."""
+
+    search: str
+    ml: bool
+    theta: float
+    beta: float | None
+    single: float | None
+    kappa: float
+    degree: int | None
+    cells: int
+    links: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """All that follows from public facts."""
+
+    search: str  # full, growth, released or none
+    base: privbayes.Decision
+    degree: int
+    calls: int  # private choices, at most
+    error: float  # of a choice, in units of R
+    fine: int  # for each cell of a pair's table, on the score's scale
+
+
+def full_degree(attributes: int) -> int:
+    """The largest degree at which all candidates of all rounds are at most FULL, Σ_j≤k C(d+1, j+2); 0 if none is."""
+    total = 0
+    for k in range(attributes):
+        total += math.comb(attributes + 1, k + 2)
+        if total > FULL:
+            return max(0, k - 1)
+    return max(0, attributes - 1)
+
+
+def search_of(wishes: Wishes, attributes: int) -> str:
+    """Every parent set while there are few; the degree that a full search must reach is 2, or the one asked for."""
+    if wishes.search != "auto":
+        return wishes.search
+    wanted = min(attributes - 1, 2 if wishes.degree is None else wishes.degree)
+    return "full" if full_degree(attributes) >= wanted else "growth"
+
+
+def settings(wishes: Wishes, search: str, degree: int) -> Settings:
+    """PrivBayes' settings for a fined search of this degree."""
+    full = search == "full"
+    beta = wishes.beta if wishes.beta is not None or full else 0.3
+    single = wishes.single if wishes.single is not None or full else 0.15
+    encoding = "auto" if full else "vanilla"
+    if not wishes.ml:
+        return Settings(
+            "R", encoding, wishes.theta, 0.3 if beta is None else beta, 0.0, 0.0, wishes.kappa, degree, False
+        )
+    pairs = None if full else 0.0
+    return Settings("R", encoding, wishes.theta, beta, single, pairs, wishes.kappa, degree, True)
+
+
+def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+    """The purse is `whole`, the row count declared or bought."""
+    variables = [Axis(a.name) for a in schema.modelled]
+    search = search_of(wishes, len(variables))
+    check_size(wishes, schema, variables, search)
+    degrees = [wishes.degree] if wishes.degree is not None else [2, 1]
+    if search == "full":
+        degrees = [full_degree(len(variables)) if wishes.degree is None else wishes.degree]
+    for degree in degrees:
+        found = _decide(wishes, search, schema, accounting, whole, rows, min(degree, len(variables) - 1))
+        if search != "growth" or found.error <= SHARP:
+            break
+    return found
+
+
+def _decide(
+    wishes: Wishes, search: str, schema: Schema, accounting: Accounting, whole: Fraction, rows: int, degree: int
+) -> Decision:
+    base = privbayes.decide(settings(wishes, search, degree), schema, accounting, whole, rows)
+    d = len(base.variables)
+    if base.independent:
+        return Decision("none", base, 0, 0, 0.0, 0)
+    calls = {"full": d - 1, "growth": (d - 1) * (degree + 1), "released": 1}[search]
+    if search == "released":
+        error = released_error(schema, accounting, base.structure_cost, rows, d)
+    else:
+        options = d if search == "growth" else math.comb(d, min(d // 2, degree)) * d
+        error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
+    fine = int(wishes.kappa * 0.5 * base.noise * score_units(schema))
+    if error > HOPELESS and search != "full":
+        alone = privbayes.decide(settings(wishes, search, 0), schema, accounting, whole, rows)
+        return Decision("none", alone, 0, 0, error, 0)
+    return Decision(search, base, degree, calls, error, fine)
+
+
+def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:
+    """How far below the best a choice among so many typically falls, in units of R: the scale times ln(options)."""
+    scale = choice_scale(accounting, _sensitivity(schema), cost)
+    return scale * math.log(max(2, options)) / (score_units(schema) * rows)
+
+
+def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, attributes: int) -> float:
+    """How far the largest of the noises in all pairwise scores goes, in units of R."""
+    w, step = math.comb(attributes, 2), _sensitivity(schema)
+    if accounting == "pure":
+        noise = w * step / float(cost) * math.log(max(2, w))
+    else:
+        noise = step * math.sqrt(w / (2 * float(cost)) * 2 * math.log(max(2, w)))
+    return noise / (score_units(schema) * rows)
+
+
+def _sensitivity(schema: Schema) -> int:
+    widest = sorted(schema.modelled, key=lambda a: -a.size)[:2]
+    pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
+    return schema.rows_per_person * score_named("R").sensitivity(pair, schema)
+
+
+def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
+    """For a pure promise: that no structure can be found, and what a delta would change."""
+    if decision.error <= BLURRED:
+        return None
+    search = search_of(wishes, len(schema.modelled))
+    rho = purse(Budget(epsilon, "1e-9"))
+    other = _decide(wishes, search, schema, "zcdp", rho, rows, max(1, decision.degree))
+    return (
+        f"pure epsilon cannot find structure here: a choice would be off by about {decision.error:.2f} in the "
+        f"dependence R, which is 0.5 for two equal fair coins; with --delta 1e-9 by about {other.error:.3f}"
+    )
+
+
+def check_size(wishes: Wishes, schema: Schema, variables: Sequence[Axis], search: str) -> None:
+    """Refused before anything is allocated."""
+    sizes = schema.sizes(tuple(variables))
+    largest = max(schema.modelled, key=lambda a: a.size)
+    if largest.size > wishes.cells:
+        raise TooLarge(
+            f"table {schema.name!r}: {largest.name} alone has {largest.size:,} cells, the limit is {wishes.cells:,}. "
+            "Give it a coarser list of values (a level of a taxonomy, fewer bins), leave it out with "
+            f'kind = "drop", or raise the limit (--set cells={largest.size}).',
+            attribute=largest.name,
+        )
+    total = sum(sizes)
+    together = (total * total - sum(size * size for size in sizes)) // 2
+    if search != "full" and wishes.degree != 0 and together > wishes.links:
+        raise TooLarge(
+            f"table {schema.name!r}: the pairwise tables of its {len(sizes):,} attributes have {together:,} cells "
+            f"together, the limit is {wishes.links:,}. Group values by a taxonomy or leave attributes out, lower the "
+            f"degree (--set degree=0 publishes columns independently), or raise the limit (--set links={together})."
+        )

@@ -1,0 +1,208 @@
+"""PrivABN as a method: an adaptive network found by private choices, noisy joint counts, and a model from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.privabn.decision import Decision, Wishes, blurred_note, decide, search_of
+from understudy.methods.privabn.joining import room_for
+from understudy.methods.privabn.memory import Worth, remembered
+from understudy.methods.privabn.search import Network, grow
+from understudy.methods.privbayes import PrivBayes
+from understudy.methods.privbayes import decision as privbayes
+from understudy.methods.privbayes.conditionals import paper_conditionals
+from understudy.methods.privbayes.method import MODEL_CELLS, _pair_json, _phases
+from understudy.methods.privbayes.method import _effort as privbayes_effort
+from understudy.methods.privbayes.method import _outer as outer_tables
+from understudy.methods.rows import planned_rows, row_count
+from understudy.models.bayesian_network import BayesianNetwork
+from understudy.models.model import Model
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.scores import SMALL_DOMAIN, Pair
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Schema
+
+LINKS = 200_000_000  # cells of all pairwise tables: ten thousand binary attributes, about two gigabytes
+
+
+@dataclass(frozen=True)
+class PrivABN:
+    """The options of PrivABN."""
+
+    name: ClassVar[str] = "privabn"
+
+    search: str = option("auto", choices=("auto", "full", "growth", "released"))
+    estimate: str = option("ml", choices=("ml", "paper"))
+    theta: float = option(1.0, low=0.01, high=1e6)
+    kappa: float = option(0.25, low=0.0, high=10.0)
+    beta: float | None = option(None, low=0.01, high=0.99)
+    single: float | None = option(None, low=0.0, high=0.9)
+    degree: int | None = option(None, whole=True, low=0, high=64)
+    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
+    links: int = option(LINKS, whole=True, low=1, high=10**12)
+
+    def _wishes(self, schema: Schema) -> Wishes:
+        ml = self.estimate == "ml" and sum(a.size for a in schema.modelled) <= self.cells
+        return Wishes(
+            self.search,
+            ml,
+            self.theta,
+            self.beta,
+            self.single,
+            max(self.kappa, 1e-9),
+            self.degree,
+            self.cells,
+            self.links,
+        )
+
+    # -- plan ------------------------------------------------------------------------------------------------
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        n = planned_rows(schema, rows)
+        accounting, whole = accounting_of(budget), purse(budget)
+        decision = decide(self._wishes(schema), schema, accounting, whole, n)
+        seconds, memory = _effort(schema, decision, n)
+        return Plan(
+            self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
+            tuple(_plan_phases(schema, decision, budget, n)), noise_of(accounting), memory, seconds,
+            self._notes(schema, decision, accounting, whole, n),
+        )  # fmt: skip
+
+    def _settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
+        """The options with every open one replaced by what it came to."""
+        constants, wishes = decision.base.constants, self._wishes(schema)
+        return {
+            "search": decision.search,
+            "estimate": "ml" if wishes.ml else "paper",
+            "degree": decision.degree,
+            "theta": self.theta,
+            "kappa": self.kappa,
+            "beta": constants.beta if decision.base.structure_cost else 0,
+            "single": constants.single if decision.base.single_cost else 0,
+            "cells": self.cells,
+            "links": self.links,
+        }
+
+    def _notes(
+        self, schema: Schema, decision: Decision, accounting: Accounting, whole: Fraction, rows: int
+    ) -> tuple[str, ...]:
+        notes = [SEARCHES[decision.search]]
+        wishes = self._wishes(schema)
+        if accounting == "pure" and (note := blurred_note(decision, wishes, schema, whole, rows)) is not None:
+            notes.append(note)
+        if self.estimate == "ml" and not wishes.ml:
+            notes.append(f"the attributes alone have more than {self.cells:,} cells: estimate=paper is used instead")
+        return tuple(notes)
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    def fit(self, table: PrivateTable) -> Fit:
+        schema, wishes = table.schema, self._wishes(table.schema)
+        if search_of(wishes, len(schema.modelled)) == "full":
+            return self._fit_full(table, wishes)
+        rows, count = row_count(table)
+        decision = decide(wishes, schema, table.accounting, table.purse, rows)
+        base = decision.base
+        singles: list[Measurement] = []
+        if base.single_cost:
+            singles = table.measure([(axis,) for axis in base.variables], base.single_cost, "one-way")
+        network = self._network(table, decision, wishes)
+        table.progress("tables", 0, 1)
+        measurements = [
+            *singles,
+            *self._tables(table, network, base.table_cost + network.left, wishes.ml, bool(singles)),
+        ]
+        model = self._model(table, network, measurements, wishes.ml, rows)
+        notes = self._notes(schema, decision, table.accounting, table.purse, rows)
+        facts = {"options": self._settled(schema, decision), "network": [_pair_json(pair) for pair in network.pairs]}
+        return Fit(model, (*count, *measurements), rows, facts, notes)
+
+    def _fit_full(self, table: PrivateTable, wishes: Wishes) -> Fit:
+        """The full public candidate set with a fine for noise is PrivBayes' own search."""
+        fit = FullSearch(estimate="ml" if wishes.ml else "paper", cells=self.cells, wishes=wishes).fit(table)
+        decision = decide(wishes, table.schema, table.accounting, table.purse, fit.rows)
+        notes = self._notes(table.schema, decision, table.accounting, table.purse, fit.rows)
+        facts = {**fit.facts, "options": self._settled(table.schema, decision)}
+        return replace(fit, facts=facts, notes=tuple(dict.fromkeys((*notes, *fit.notes))))
+
+    def _network(self, table: PrivateTable, decision: Decision, wishes: Wishes) -> Network:
+        base, schema = decision.base, table.schema
+        if decision.search == "none":
+            return Network(tuple(Pair(axis) for axis in base.variables))
+        room = room_for(schema, base.variables, self.cells, base.cells, wishes.ml)
+        if decision.search == "growth":
+            return grow(table, base.variables, room, decision.degree, base.structure_cost, decision.fine)
+        table.progress("structure", 0, 1)
+        scores = table.measure_scores(base.variables, base.structure_cost, "structure")
+        first = base.variables[table.pick(len(base.variables), "first attribute")]
+        return remembered(base.variables, first, Worth(scores, schema, decision.fine), room, decision.degree)
+
+    def _tables(
+        self, table: PrivateTable, network: Network, cost: Fraction, ml: bool, have_singles: bool
+    ) -> list[Measurement]:
+        """Joint counts of every attribute with its parents; with maximum likelihood only those inside no other."""
+        asks = [pair.axes for pair in network.pairs]
+        if ml:
+            asks = outer_tables(network.pairs, have_singles)
+        return table.measure(asks, cost, "tables")
+
+    def _model(
+        self, table: PrivateTable, network: Network, measurements: list[Measurement], ml: bool, rows: int
+    ) -> Model:
+        if not ml:
+            return BayesianNetwork(table.schema, paper_conditionals(network.pairs, measurements))
+        from understudy.models.estimation import estimate
+
+        table.progress("estimation", 0, 1)
+        return estimate(measurements, table.schema, rows, limit=2 * self.cells)
+
+
+@dataclass(frozen=True)
+class FullSearch(PrivBayes):
+    """PrivBayes with PrivABN's decision."""
+
+    wishes: Wishes | None = None
+
+    def decide(self, schema: Schema, accounting: Any, whole: Fraction, rows: int) -> privbayes.Decision:
+        assert self.wishes is not None
+        return decide(self.wishes, schema, accounting, whole, rows).base
+
+
+SEARCHES = {
+    "full": "full search: every parent set of up to the degree is a candidate in every round",
+    "growth": "growth: too many parent sets to try all, so each attribute and each parent is one private choice",
+    "released": "released: all pairwise scores are released once with noise, and the search reads those",
+    "none": "no structure is worth its noise at this budget: columns are published independently",
+}
+
+
+def _plan_phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> list[Phase]:
+    """PrivBayes' phases, with what this search does for the structure."""
+    words = {
+        "full": "choices by score R less the noise of the table",
+        "growth": "choices: an attribute by its best link, then its parents one by one or none",
+        "released": "release of all pairwise scores R",
+    }
+    phases = _phases(schema, decision.base, budget, rows)
+    return [
+        replace(p, tables=decision.calls, detail=words[decision.search]) if p.name == "structure" else p for p in phases
+    ]
+
+
+def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float]:
+    """Seconds and megabytes, roughly, from public sizes."""
+    if decision.search in ("full", "none"):
+        return privbayes_effort(schema, decision.base, rows)
+    d, columns = len(schema.modelled), sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
+    read = rows * d * 1.2e-7
+    pairs = columns**2 / 2 * rows / 64 * 1.2e-9
+    choices = decision.calls * (6e-3 + d * 1.5e-5)
+    memory = 250 + rows * d * 30 / 1e6 + (columns**2 + d**2) * 20 / 1e6
+    return 2.0 + read + pairs + choices + d * 0.02, memory

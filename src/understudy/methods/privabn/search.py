@@ -1,0 +1,68 @@
+"""Growth: a network for wide tables, attribute by attribute and parent by parent, every step a private choice.
+
+Replaces Algorithms 2 and 3 of the paper, whose candidates depend on the rows (PROOF.md). What is offered in a step
+depends on the schema, the budget and earlier choices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from understudy.methods.privabn.joining import Room
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Axes, Axis
+
+
+@dataclass(frozen=True)
+class Network:
+    """Attribute–parent pairs, parents first, and what an early stop has left of the cost."""
+
+    pairs: tuple[Pair, ...]
+    left: Fraction = Fraction(0)
+
+
+def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, fine: int) -> Network:
+    """At most (d − 1)(degree + 1) choices of equal cost: each attribute by its best link, then its parents."""
+    left = list(variables)
+    placed = [left.pop(table.pick(len(left), "first attribute"))]
+    pairs = [Pair(placed[0])]
+    each = cost / max(1, len(left) * (degree + 1))
+    while left:
+        table.progress("structure", len(pairs), len(variables))
+        room.add(pairs[-1].axes)
+        child = left[0]
+        if len(left) > 1:
+            child = table.choose_next(tuple(left), tuple(placed), each, "structure", fine)
+            cost -= each
+        pair, steps = _with_parents(table, child, placed, room, degree, each, fine)
+        cost -= steps * each
+        pairs.append(pair)
+        left.remove(child)
+        placed.append(child)
+    return Network(tuple(pairs), cost)
+
+
+def _with_parents(
+    table: PrivateTable, child: Axis, placed: Sequence[Axis], room: Room, degree: int, each: Fraction, fine: int
+) -> tuple[Pair, int]:
+    """One parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
+    pair = Pair(child)
+    for step in range(degree):
+        options = extensions(pair, placed, room)
+        if len(options) == 1:
+            return pair, step
+        fines = [fine * table.schema.cells(option.axes) for option in options]
+        chosen = table.choose(options, "R", each, "structure", fines)
+        if chosen == pair:
+            return pair, step + 1
+        pair = chosen
+    return pair, degree
+
+
+def extensions(pair: Pair, placed: Sequence[Axis], room: Room) -> list[Pair]:
+    """The pair as it is, which means "stop", and with one more parent each."""
+    wider: list[Axes] = [(*pair.parents, axis) for axis in placed if axis not in pair.parents]
+    return [pair, *(Pair(pair.child, parents) for parents in wider if room.allows(pair.child, parents))]

@@ -1,0 +1,260 @@
+"""Pairwise scores counted at once, the choice by best link, and the release of all scores: against brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import columns_of, private_table, schema_of
+from understudy.engines.memory import MemoryEngine
+from understudy.errors import UsageError
+from understudy.privacy.budget import Budget
+from understudy.privacy.scores import SMALL_DOMAIN, Pair, pair_scores, score_named
+from understudy.privacy.transforms import pair_scores_sensitivity
+from understudy.schema import Axes, Axis, Schema
+from understudy.testing import SeededSource
+
+NEIGHBOURS = ("replace-one", "add-remove")
+
+
+def axes_of(sizes: dict[str, int]) -> Axes:
+    return tuple(Axis(name) for name in sizes)
+
+
+def one_by_one(columns: dict[str, np.ndarray], rows: int, schema: Schema) -> np.ndarray:
+    rule = score_named("R")
+    names = list(columns)
+    out = np.zeros((len(names), len(names)), dtype=np.int64)
+    for (i, a), (j, b) in itertools.permutations(enumerate(names), 2):
+        table = np.zeros((schema[b].size, schema[a].size), dtype=np.int64)
+        np.add.at(table, (columns[b], columns[a]), 1)
+        out[i, j] = rule.value(table, rows, schema)
+    return out
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("rows", [1, 2, 65, 3000])
+def test_scores_of_all_pairs_are_those_of_each(neighbours: str, rows: int) -> None:
+    """Small domains in one go, large ones by themselves, one value included; integers, so equal and not just close."""
+    sizes = {"a": 2, "b": 3, "c": 1, "d": 2, "e": SMALL_DOMAIN, "f": SMALL_DOMAIN + 1, "g": 40}
+    schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
+    columns = columns_of(sizes, rows)
+    found = pair_scores(MemoryEngine(columns, rows, schema), axes_of(sizes), schema)
+    assert (found == one_by_one(columns, rows, schema)).all()
+
+
+class CountsOnly:
+    """An engine that can only count tables."""
+
+    name = "plain"
+
+    def __init__(self, engine: MemoryEngine) -> None:
+        self.rows = engine.rows
+        self.marginals = engine.marginals
+
+
+def test_an_engine_without_pairs_gives_the_same() -> None:
+    sizes = {"a": 2, "b": 3, "c": 12}
+    schema, columns = schema_of(sizes, 200), columns_of(sizes, 200)
+    engine = MemoryEngine(columns, 200, schema)
+    both = [pair_scores(e, axes_of(sizes), schema) for e in (engine, CountsOnly(engine))]
+    assert (both[0] == both[1]).all()
+
+
+# -- sensitivity, by all neighbours ------------------------------------------------------------------------------
+
+
+def tables_of(sizes: dict[str, int], rows: int) -> Iterator[tuple[tuple[int, ...], ...]]:
+    domain = list(itertools.product(*map(range, sizes.values())))
+    return itertools.combinations_with_replacement(domain, rows)
+
+
+def neighbours_of(rows: tuple[Any, ...], sizes: dict[str, int], neighbours: str) -> Iterator[tuple[Any, ...]]:
+    domain = itertools.product(*map(range, sizes.values()))
+    if neighbours == "add-remove":
+        yield from ((*rows, new) for new in domain)
+    else:
+        yield from ((*rows[:i], new, *rows[i + 1 :]) for new in domain for i in range(len(rows)))
+
+
+def exact(rows: tuple[Any, ...], sizes: dict[str, int], schema: Schema) -> np.ndarray:
+    columns = dict(zip(sizes, np.array(rows, dtype=np.int64).reshape(-1, len(sizes)).T))
+    return one_by_one(columns, len(rows), schema)
+
+
+def worst_moves(sizes: dict[str, int], rows: int, neighbours: str, fine: int) -> tuple[int, int, int]:
+    """Over all neighbours: how far the best link of an attribute moves, and the vector of all scores in L1 and L2²."""
+    schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
+    shape = list(sizes.values())
+    fines = fine * np.outer(shape, shape)
+    link = l1 = l2 = 0
+    known: dict[Any, np.ndarray] = {}
+
+    def scores(table: tuple[Any, ...]) -> np.ndarray:
+        key = tuple(sorted(table))
+        if key not in known:
+            known[key] = exact(key, sizes, schema)
+        return known[key]
+
+    def best(matrix: np.ndarray) -> np.ndarray:
+        return np.maximum((matrix - fines)[:1, 1:].max(axis=1), -fine * shape[0])
+
+    for table in tables_of(sizes, rows):
+        for other in neighbours_of(table, sizes, neighbours):
+            before, after = scores(table), scores(other)
+            link = max(link, int(np.abs(best(after) - best(before)).max()))
+            change = np.abs(after - before)[np.tril_indices(len(sizes), -1)]
+            l1, l2 = max(l1, int(change.sum())), max(l2, int((change**2).sum()))
+    return link, l1, l2
+
+
+CASES = [
+    ({"a": 2, "b": 2, "c": 2}, 3),
+    ({"a": 2, "b": 2, "c": 2}, 4),
+    ({"a": 3, "b": 3, "c": 2}, 2),
+    ({"a": 2, "b": 3, "c": 3}, 2),
+]
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("fine", [0, 1])
+@pytest.mark.parametrize(("sizes", "rows"), CASES)
+def test_nothing_moves_further_than_claimed(sizes: dict[str, int], rows: int, neighbours: str, fine: int) -> None:
+    schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
+    axes = axes_of(sizes)
+    claimed = max(score_named("R").sensitivity(Pair(axes[0], (axis,)), schema) for axis in axes[1:])
+    link, l1, l2 = worst_moves(sizes, rows, neighbours, fine)
+    assert link <= claimed
+    assert link > 0 or fine  # not by being blind to the row
+    most_l1, most_l2 = pair_scores_sensitivity(axes, schema)
+    assert l1 <= most_l1
+    assert l2 <= most_l2
+
+
+def test_a_wrong_claim_is_caught() -> None:
+    """The broken twins: the vector of scores with the sensitivity of one score, or of one less."""
+    sizes = {"a": 2, "b": 2, "c": 2}
+    link, l1, _ = worst_moves(sizes, 4, "replace-one", 0)
+    one = score_named("R").sensitivity(Pair(Axis("a"), (Axis("b"),)), schema_of(sizes, 4))
+    assert link == one  # tight
+    assert l1 > one
+
+
+@pytest.mark.parametrize("person", [1, 3])
+def test_sensitivity_adds_up_over_the_pairs(person: int) -> None:
+    schema = schema_of({"a": 2, "b": 2, "c": 5, "d": 6}, 100, rows_per_person=person)
+    narrow, wide = 4 * 99, 6 * 100 + 4
+    assert pair_scores_sensitivity(axes_of({"a": 2, "b": 2, "c": 5, "d": 6}), schema) == (
+        person * (5 * narrow + wide),
+        person**2 * (5 * narrow**2 + wide**2),
+    )
+
+
+# -- the verbs ---------------------------------------------------------------------------------------------------
+
+
+class Listening(SeededSource):
+    """Keeps what the mechanism was given."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.heard: list[tuple[list[int], float]] = []
+
+    def permute_and_flip(self, scores: Any, scale: float) -> int:
+        self.heard.append((list(scores), scale))
+        return int(np.argmax(scores))
+
+    def laplace(self, values: Any, scale: float) -> Any:
+        self.heard.append((list(values), scale))
+        return values
+
+
+SIZES = {"a": 2, "b": 2, "c": 3, "d": 4}
+
+
+@pytest.mark.parametrize("fine", [0, 5000])
+def test_the_mechanism_hears_best_links_and_the_right_scale(ledger_path: Path, fine: int) -> None:
+    rows, source = 500, Listening()
+    schema, columns = schema_of(SIZES, rows), columns_of(SIZES, rows)
+    table = private_table(schema, columns, Budget(1), ledger_path, source)
+    scores = one_by_one(columns, rows, schema)
+    a, b, c, d = axes_of(SIZES)
+    table.choose_next((c, d), (a, b), Fraction(1, 4), "structure", fine)
+    table.choose_next((a, d), (c,), Fraction(1, 4), "structure", fine)
+    first = [max(*(int(scores[x, p]) - fine * (x + 1) * 2 for p in (0, 1)), -fine * (x + 1)) for x in (2, 3)]
+    assert source.heard[0][0] == first
+    assert source.heard[0][1] == pytest.approx(2 * 4 * (rows - 1) * 4)  # every link has a binary side
+    assert source.heard[1][1] == pytest.approx(2 * (6 * rows + 4) * 4)  # d–c has none
+
+
+def test_choose_uses_the_pairs_that_are_counted_already(ledger_path: Path) -> None:
+    rows, source = 500, Listening()
+    schema, columns = schema_of(SIZES, rows), columns_of(SIZES, rows)
+    a, b, c, d = axes_of(SIZES)
+    seen = []
+    for name, counted in (("one", False), ("two", True)):
+        table = private_table(schema, columns, Budget(1), ledger_path.parent / name, source)
+        if counted:
+            table.choose_next((c, d), (a, b), Fraction(1, 4), "structure")
+        table.choose([Pair(d, (a,)), Pair(d, (b,)), Pair(d), Pair(d, (a, b))], "R", Fraction(1, 4), "structure")
+        seen.append(source.heard[-1])
+    assert seen[0] == seen[1]
+
+
+def test_all_scores_come_back_with_noise_of_the_claimed_scale(ledger_path: Path) -> None:
+    rows, source = 500, Listening()
+    schema, columns = schema_of(SIZES, rows), columns_of(SIZES, rows)
+    table = private_table(schema, columns, Budget(1), ledger_path, source)
+    found = table.measure_scores(axes_of(SIZES), Fraction(1, 2), "structure")
+    assert (found.values == one_by_one(columns, rows, schema)).all()
+    assert found.scale == source.heard[0][1] == pytest.approx(2 * (5 * 4 * (rows - 1) + 6 * rows + 4))
+    assert [float(Fraction(c["cost"])) for c in table.reservation.charges()] == [0.5]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("delta", [0, 1e-9])
+def test_noise_is_drawn(ledger_path: Path, delta: float) -> None:
+    sizes = {f"a{i:02}": 2 for i in range(40)}
+    schema = schema_of(sizes, 300)
+    columns = {name: np.zeros(300, dtype=np.uint8) for name in sizes}  # every score is 0
+    table = private_table(schema, columns, Budget(1, delta), ledger_path)
+    found = table.measure_scores(axes_of(sizes), table.purse, "structure")
+    noise = found.values[np.tril_indices(40, -1)].astype(float)
+    deviation = found.scale * (math.sqrt(2) if delta == 0 else 1)
+    assert noise.std() == pytest.approx(deviation, rel=0.2)
+    assert (found.values == found.values.T).all()
+
+
+def test_a_resumed_run_repeats_both(ledger_path: Path) -> None:
+    schema, columns = schema_of(SIZES, 500), columns_of(SIZES, 500)
+    a, b, c, d = axes_of(SIZES)
+    seen = []
+    for _ in range(2):
+        table = private_table(schema, columns, Budget(1), ledger_path)
+        chosen = table.choose_next((c, d), (a, b), Fraction(1, 100), "structure", 3)
+        scores = table.measure_scores((a, b, c), Fraction(1, 2), "structure")
+        seen.append((chosen, scores.values.tolist()))
+        table.reservation._lock.release()  # type: ignore[attr-defined]
+    assert seen[0] == seen[1]
+
+
+def test_refusals(ledger_path: Path) -> None:
+    table = private_table(schema_of(SIZES, 500), columns_of(SIZES, 500), Budget(1), ledger_path)
+    a = Axis("a")
+    for call in (
+        lambda: table.choose_next((), (a,), Fraction(1, 2), "s"),
+        lambda: table.choose_next((a,), (), Fraction(1, 2), "s"),
+        lambda: table.choose_next((a,), (Axis("b"),), Fraction(1, 2), "s", -1),
+        lambda: table.choose_next((a,), (Axis("c", bit=0),), Fraction(1, 2), "s"),
+        lambda: table.measure_scores((a,), Fraction(1, 2), "s"),
+        lambda: table.measure_scores((a, a), Fraction(1, 2), "s"),
+    ):
+        with pytest.raises(UsageError):
+            call()
+    assert table.reservation.charges() == []  # type: ignore[attr-defined]
