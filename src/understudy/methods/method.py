@@ -69,7 +69,7 @@ def _typed(key: str, value: Any, rule: Mapping[str, Any]) -> Any:
             )
         return value
     if rule.get("text"):
-        return str(value)
+        return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     try:
         number = int(str(value)) if rule.get("whole") else float(value)
     except ValueError:

@@ -42,8 +42,8 @@ class Plan:
 
     @property
     def cell_scale(self) -> float:
-        """The noise scale of the tables the published rows come from."""
-        return max((p.scale for p in self.phases if p.name == "tables"), default=0.0)
+        """The noise scale of the tables, or the range counts, that the published rows come from."""
+        return max((p.scale for p in self.phases if p.name in ("tables", "coefficients")), default=0.0)
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""

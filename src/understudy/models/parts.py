@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import ReleaseError
+from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
 from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
@@ -18,7 +18,10 @@ Arrays = dict[str, NDArray[Any]]
 
 def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
     from understudy.models.junction_tree import JunctionTree
+    from understudy.models.wavelet import WaveletModel
 
+    if isinstance(model, WaveletModel):
+        return _wavelet_parts(model)
     if isinstance(model, BayesianNetwork):
         arrays = {f"conditional-{i}": c.table for i, c in enumerate(model.conditionals)}
         pairs = [{"child": c.child.as_json(), "parents": [p.as_json() for p in c.parents]} for c in model.conditionals]
@@ -37,7 +40,9 @@ def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -
             return _network(document["pairs"], arrays, schema)
         if document["kind"] == "junction-tree":
             return _tree(document["cliques"], arrays, schema)
-    except (KeyError, TypeError, ValueError, IndexError, AssertionError):
+        if document["kind"] == "wavelet":
+            return _wavelet(document, arrays, schema)
+    except (KeyError, TypeError, ValueError, IndexError, AssertionError, UsageError):
         raise ReleaseError("the model in the release is damaged") from None
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
 
@@ -68,6 +73,27 @@ def _tree(cliques: list[Any], arrays: Arrays, schema: Schema) -> Model:
         raise ValueError
     tables = [Factor(clique, _table(arrays[f"clique-{i}"], clique, schema)) for i, clique in enumerate(axes)]
     return JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
+
+
+def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
+    own = model.wavelets
+    document = {"kind": "wavelet", "axes": [a.as_json() for a in own.axes], "kinds": list(own.kinds), "form": own.form}
+    return document | {"noise": own.noise, "scale": own.scale, "total": model.total}, {"coefficients": own.values}
+
+
+def _wavelet(document: dict[str, Any], arrays: Arrays, schema: Schema) -> Model:
+    from understudy.models.wavelet import WaveletModel
+    from understudy.privacy.wavelets import Wavelets, wavelet_dimensions
+
+    axes = tuple(_axis(a, schema) for a in document["axes"])
+    values, total, scale = arrays["coefficients"], document["total"], float(document["scale"])
+    wavelet_dimensions(schema, axes, document["kinds"], MOST_CELLS)  # refuses what is too large or does not fit
+    if values.dtype != np.int64 or not 0 <= scale < float("inf") or document["noise"] not in ("laplace", "gaussian"):
+        raise ValueError
+    if document["form"] not in ("tight", "published") or not (total is None or (type(total) is int and total >= 0)):
+        raise ValueError
+    noisy = Wavelets(axes, tuple(document["kinds"]), document["form"], values, document["noise"], scale)
+    return WaveletModel(schema, noisy, total)
 
 
 def _axis(item: Any, schema: Schema) -> Axis:

@@ -36,6 +36,7 @@ from understudy.privacy.transforms import (
     block_shape,
     pair_scores_sensitivity,
 )
+from understudy.privacy.wavelets import Form, Kind, Wavelets, transformed, wavelet_dimensions, wavelet_sensitivity
 from understudy.schema import Axes, Axis, Schema
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
@@ -196,6 +197,24 @@ class PrivateTable:
         values = np.zeros((len(axes), len(axes)), dtype=np.int64)
         values[lower] = values.T[lower] = flat
         return PairScores(axes, values, noise_of(self.accounting), scale)
+
+    def measure_wavelet(
+        self, axes: Axes, kinds: Sequence[Kind], cost: Fraction, purpose: str, form: Form = "tight"
+    ) -> Wavelets:
+        """Noisy wavelet coefficients of one table, a kind of transform for each axis, all with the same noise."""
+        dimensions = wavelet_dimensions(self.schema, axes, kinds, MOST_CELLS)
+        scale = noise_scale(self.accounting, *wavelet_sensitivity(dimensions, self.schema, form), cost)
+        charge = self.__reservation.charge(purpose, cost, _digest("wavelet", axes, kinds, cost, form))
+        if charge.outcome is None:
+            (counts,) = self.__engine.marginals([axes])
+            exact = transformed(as_integers(counts), dimensions)
+            charge.drawing()
+            noisy = add_noise(exact, self.accounting, scale, self.__source)
+            charge.journal(noisy.astype("<i8").tobytes())
+        else:
+            shape = [d.coefficients for d in dimensions]
+            noisy = np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64).reshape(shape)
+        return Wavelets(axes, tuple(kinds), form, noisy, noise_of(self.accounting), scale)
 
     def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
         """One evaluation statistic of the kernel's closed list, with noise on it."""

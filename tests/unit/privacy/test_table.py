@@ -138,8 +138,8 @@ def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     public = {name for name in vars(PrivateTable) if not name.startswith("_")}
     assert public == {
-        "accounting", "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_scores", "pick",
-        "progress", "purse",
+        "accounting", "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_scores",
+        "measure_wavelet", "pick", "progress", "purse",
     }  # fmt: skip
 
 

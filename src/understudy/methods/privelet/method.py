@@ -1,0 +1,104 @@
+"""Privelet as a method: one table over one to four attributes, published by its noisy wavelet coefficients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from understudy.errors import UsageError
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.privelet.rule import Choice, decide, total_known
+from understudy.methods.rows import planned_rows
+from understudy.models.wavelet import WaveletModel
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import noise_variance
+from understudy.privacy.mechanisms import noise_of, noise_scale
+from understudy.privacy.table import MOST_CELLS, PrivateTable
+from understudy.privacy.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
+from understudy.schema import Axes, Axis, Schema
+
+SECONDS_A_CELL = 1.2e-5
+
+
+@dataclass(frozen=True)
+class Privelet:
+    """`attributes` names what the release covers, with commas; all of them where there are four or fewer."""
+
+    name: ClassVar[str] = "privelet"
+
+    attributes: str = option("", text=True)
+    form: str = option("tight", choices=("tight", "published"))
+    transform: str = option("auto", choices=("auto", "wavelet", "plain"))
+
+    # -- public decisions ------------------------------------------------------------------------------------
+
+    def covered(self, schema: Schema) -> tuple[str, ...]:
+        """The names in the schema's order; anything odd about them is refused."""
+        asked = [name.strip() for name in self.attributes.split(",") if name.strip()] or list(schema.names)
+        for name in asked:
+            if not schema[name].modelled:
+                raise UsageError(f"{name} cannot be covered (kind {schema[name].kind})", attribute=name)
+        if len(set(asked)) < len(asked):
+            raise UsageError("`attributes` names one of them twice")
+        if len(asked) > MOST_DIMENSIONS:
+            said = f"{len(asked)} were asked for" if self.attributes else f"this schema has {len(asked)}"
+            raise UsageError(
+                f"privelet covers one to {MOST_DIMENSIONS} attributes, and {said}: "
+                f"choose with --set attributes={','.join(asked[:2])}"
+            )
+        return tuple(name for name in schema.names if name in asked)
+
+    def decide(self, schema: Schema, accounting: Accounting) -> tuple[Axes, Choice]:
+        axes = tuple(Axis(name) for name in self.covered(schema))
+        wavelet_dimensions(schema, axes, ["plain"] * len(axes), MOST_CELLS)  # refuses what is too large
+        choice = decide(schema, axes, accounting, self._form, self.transform)
+        wavelet_dimensions(schema, axes, choice.kinds, MOST_CELLS)
+        return axes, choice
+
+    @property
+    def _form(self) -> Form:
+        return cast(Form, self.form)
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), purse(budget)
+        axes, choice = self.decide(schema, accounting)
+        scale = noise_scale(accounting, *wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
+        deviation = math.sqrt(choice.spread * noise_variance(noise_of(accounting), scale))
+        typical = deviation if accounting == "zcdp" else deviation / math.sqrt(2)  # as a scale of one draw
+        cells = math.prod(d.coefficients for d in choice.dimensions)
+        detail = f"noise {scale:,.4g} in each; shown is an average range count's"
+        phase = Phase("coefficients", whole, 1, cells, typical, None, detail)
+        seconds = 0.5 + n * len(schema.modelled) * 8e-8 + cells * SECONDS_A_CELL
+        memory = 200 + n * len(schema.modelled) * 30 / 1e6 + cells * 48 / 1e6
+        return Plan(
+            self.name, budget, accounting, n, self._settled(axes), None, (phase,), noise_of(accounting), memory,
+            seconds, self._notes(schema, axes, choice),
+        )  # fmt: skip
+
+    def _settled(self, axes: Axes) -> dict[str, Any]:
+        return {"attributes": ",".join(map(str, axes)), "form": self.form, "transform": self.transform}
+
+    def _notes(self, schema: Schema, axes: Axes, choice: Choice) -> tuple[str, ...]:
+        words = {"haar": "Haar wavelets", "nominal": "wavelets of its taxonomy", "plain": "plain counts"}
+        said = [f"{a} by {words[d.kind]} ({d.size:,} values)" for a, d in zip(axes, choice.dimensions)]
+        notes = [f"{', '.join(said)}: chosen from lengths and the kind of budget alone"]
+        if left := len(schema.modelled) - len(axes):
+            names = ", ".join(map(str, axes))
+            notes.append(f"only {names} published; the other {left} attributes were not looked at and have no column")
+        return tuple(notes)
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    def fit(self, table: PrivateTable) -> Fit:
+        schema = table.schema
+        axes, choice = self.decide(schema, table.accounting)
+        table.progress("coefficients", 0, 1)
+        noisy = table.measure_wavelet(axes, choice.kinds, table.purse, "coefficients", self._form)
+        own = schema if len(axes) == len(schema.modelled) else schema.project([axis.attribute for axis in axes])
+        model = WaveletModel(own, noisy, schema.rows if total_known(schema, self._form) else None)
+        rows = schema.rows if schema.rows is not None else model.count
+        facts = {"options": self._settled(axes), "transforms": dict(zip(map(str, axes), choice.kinds))}
+        return Fit(model, (), rows, facts, self._notes(schema, axes, choice))
