@@ -1,4 +1,4 @@
-"""The papers' data sets as schemas and files, read from $UNDERSTUDY_DATA (default ../shared/data beside the checkout)."""
+"""The papers' data sets as schemas and files, from $UNDERSTUDY_DATA (default: ../shared/data beside the checkout)."""
 
 from __future__ import annotations
 

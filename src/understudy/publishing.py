@@ -13,8 +13,7 @@ from typing import Any
 from understudy.errors import SchemaError
 from understudy.methods import Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
-from understudy.privacy.ledger import Ledger
-from understudy.privacy.ledger import _refuse_over_cap as refuse_over_cap
+from understudy.privacy.ledger import Ledger, refuse_over_cap
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable, Progress
@@ -44,7 +43,8 @@ def plan(
     **options: Any,
 ) -> Plan:
     """What would be spent and what error to expect. Reads no row."""
-    return method_named(method, options).plan(as_schema(schema), Budget(epsilon, delta), rows)
+    public = as_schema(schema)
+    return method_named(method, options, public).plan(public, Budget(epsilon, delta), rows)
 
 
 def publish(
@@ -79,7 +79,7 @@ def run(
     """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
     source = source or SystemSource()
     clock = _Clock(progress)
-    chosen = method_named(method, options)
+    chosen = method_named(method, options, schema)
     check_confirmed(schema)
     chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
@@ -134,8 +134,10 @@ def _fit(
     )  # fmt: skip
     like = None if isinstance(data, str | os.PathLike) else FrameType.of(data)  # types only: no row stays behind
     facts = {k: v for k, v in fit.facts.items() if k != "options"}
+    covered = fit.model.schema  # of some methods, a part of the table's
+    columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        schema, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like
     )
 
 

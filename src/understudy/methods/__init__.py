@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,18 +12,33 @@ from understudy.methods.method import Fit, Method, configured
 from understudy.methods.plan import Plan
 from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
+from understudy.methods.privelet import Privelet
+from understudy.methods.priview import PriView, covers
+from understudy.schema import Schema
 
-METHODS: dict[str, type[Any]] = {"privbayes": PrivBayes, "jtree": JTree, "privabn": PrivABN}
+METHODS: dict[str, type[Any]] = {
+    "privbayes": PrivBayes,
+    "priview": PriView,
+    "jtree": JTree,
+    "privelet": Privelet,
+    "privabn": PrivABN,
+}
 
 
-def method_named(name: str, options: Mapping[str, Any]) -> Method:
-    """The configured method; `auto` is the best one for public facts, which for now is PrivBayes."""
+def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = None) -> Method:
+    """The configured method; `auto` is the best one for this schema, from public facts alone."""
     if name == "auto":
-        name = "privbayes"
+        name = best_for(schema, options)
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     method: Method = configured(METHODS[name], options)
     return method
 
 
-__all__ = ["METHODS", "Fit", "Method", "Plan", "method_named"]
+def best_for(schema: Schema | None, options: Mapping[str, Any]) -> str:
+    """PriView where it takes the table and the options; else PrivBayes (docs/decisions/0007-views.md)."""
+    known = {field.name for field in dataclasses.fields(PriView)}
+    return "priview" if schema is not None and covers(schema) and known.issuperset(options) else "privbayes"
+
+
+__all__ = ["METHODS", "Fit", "Method", "Plan", "best_for", "method_named"]

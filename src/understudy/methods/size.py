@@ -19,6 +19,7 @@ class SizeLimit:
         self._schema = schema
         self._limit = limit
         self._always = schema.cells(list(variables)) <= limit
+        self._placed = 0
         self._graph = Graph.of(
             _bits_with_unused_codes(schema, variables), {axis: schema.size(axis) for axis in variables}
         )
@@ -27,6 +28,7 @@ class SizeLimit:
 
     def add(self, axes: Axes) -> None:
         """A pair was chosen: its axes are a clique from now on."""
+        self._placed += 1
         if not self._always:
             self._graph = self._graph.add(map(variable, axes))
             self._look()
@@ -48,7 +50,12 @@ class SizeLimit:
             self._known[parents] = self._cost(frozenset(map(variable, parents)))
         own, others = self._known[parents]
         own *= self._graph.sizes[child]
-        return own <= self._limit // 8 and others + own <= self._limit  # no single table may take all the room
+        return own <= self._limit // 8 and others + own <= self._room
+
+    @property
+    def _room(self) -> int:
+        """Grows as attributes are placed, so that the first ones cannot take it all."""
+        return self._limit * max(self._placed + 1, len(self._graph.sizes) // 3) // len(self._graph.sizes)
 
     def _cost(self, parents: frozenset[Axis]) -> tuple[int, int]:
         """The cells of the parents' own table, and of the model once they are a clique."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from understudy.privacy.budget import Budget
@@ -53,6 +54,7 @@ def _log_delta(rho: float, epsilon: float, log_above_one: float) -> float:
     return above * (alpha * rho - epsilon) - math.log(alpha) + above * math.log1p(-1 / alpha)
 
 
+@lru_cache(maxsize=256)
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho we can prove to be within (epsilon, delta), rounded down."""
     target = float(delta) * (1 - 1e-9)  # covers the floating-point error of zcdp_delta

@@ -57,8 +57,12 @@ class Ledger:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def entries(self, account: str | None = None) -> list[Entry]:
-        rows = self.connection.execute("SELECT seq, at, kind, account, body, previous, hash FROM entries ORDER BY seq")
-        every = [Entry(seq, at, kind, who, json.loads(body), prev, h) for seq, at, kind, who, body, prev, h in rows]
+        query = "SELECT seq, at, kind, account, body, previous, hash FROM entries ORDER BY seq"
+        try:
+            rows = self.connection.execute(query).fetchall()
+            every = [Entry(seq, at, kind, who, json.loads(body), prev, h) for seq, at, kind, who, body, prev, h in rows]
+        except (sqlite3.Error, ValueError, TypeError):
+            raise LedgerError(f"the ledger {self.path.name!r} is damaged: an entry cannot be read") from None
         return [e for e in every if account is None or e.account == account]
 
     def head(self) -> Head:
@@ -167,7 +171,7 @@ class Ledger:
                 )
             if (resumed := self._interrupted(account, body, budget)) is not None:
                 return resumed
-            _refuse_over_cap(state, budget)
+            refuse_over_cap(state, budget)
             reservation = secrets.token_hex(16)
             lock = ProcessLock(self._lock_path(reservation))
             lock.acquire()
@@ -258,7 +262,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_over_cap(state: Account, budget: Budget) -> None:
+def refuse_over_cap(state: Account, budget: Budget) -> None:
     for what, asked, spent, cap in (
         ("epsilon", budget.epsilon, state.spent_epsilon, state.cap_epsilon),
         ("delta", budget.delta, state.spent_delta, state.cap_delta),

@@ -68,9 +68,8 @@ class Reservation:
         """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay."""
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
-            raise BudgetError(
-                f"{purpose} asks for {show(cost)}; only {show(self._left)} of {show(self.purse)} is left in the reservation"
-            )
+            left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
+            raise BudgetError(f"{purpose} asks for {show(cost)}; {left}")
         self._left -= cost
         unit = "epsilon" if self.accounting == "pure" else "rho"
         with self._ledger.transaction():

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import columns_of, private_table, schema_of
 from understudy.errors import UsageError
-from understudy.methods.rivals.covering import covering_design, fewest_blocks
+from understudy.methods.priview.covering import covering_design, fewest_blocks
 from understudy.methods.rivals.mwem import MWEM, all_tables, replayed, update
 from understudy.methods.rivals.priview import PriView, Views, consistent_views, maximum_entropy, ripple
 from understudy.methods.rivals.rival import Purse

@@ -37,9 +37,15 @@ class Constants:
 
 
 PAPER = Constants(theta=4.0, beta=0.3, single=0.0, pairs=0.0, kappa=0.0)
-ML_BINARY = Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.35, kappa=0.0)
-ML_PURE = Constants(theta=1.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.2)
-ML_ZCDP = Constants(theta=1.0, beta=0.15, single=0.25, pairs=0.0, kappa=0.2)  # one more table costs less in rho
+# one more table costs little in rho and much in pure epsilon: the small tables are for zCDP
+ML_BINARY: dict[Accounting, Constants] = {
+    "pure": Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.0),
+    "zcdp": Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.35, kappa=0.0),
+}
+ML_GENERAL: dict[Accounting, Constants] = {
+    "pure": Constants(theta=1.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.3),
+    "zcdp": Constants(theta=1.0, beta=0.2, single=0.2, pairs=0.0, kappa=0.3),
+}
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ def _variables(schema: Schema, encoding: str) -> Axes:
 
 def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Constants:
     """What the user names wins; a θ without a κ means the paper's rule of maximal sets, as generalised parents do."""
-    base = PAPER if not settings.ml else ML_BINARY if binary else ML_PURE if accounting == "pure" else ML_ZCDP
+    base = PAPER if not settings.ml else (ML_BINARY if binary else ML_GENERAL)[accounting]
     if settings.kappa is None and base.kappa and settings.theta is not None:
         base = replace(base, kappa=0.0, theta=PAPER.theta)
     return Constants(

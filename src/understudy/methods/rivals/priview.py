@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.rivals.covering import covering_design, fewest_blocks
+from understudy.methods.priview.covering import covering_design, fewest_blocks
 from understudy.methods.rivals.released_tables import no_distribution
 from understudy.methods.rivals.rival import (
     Purse,

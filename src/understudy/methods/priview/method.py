@@ -1,0 +1,108 @@
+"""PriView as a method: noisy tables over a fixed covering design, and the model of maximum likelihood over all of them.
+
+Nothing is chosen by the rows, so the whole budget goes to the tables. The views overlap in every way, so the model is
+the full joint table: the method is for binary tables whose joint domain is small. There it is hard to beat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from understudy.errors import TooLarge, UsageError
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
+from understudy.methods.priview.covering import covering_design
+from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import expected_noise
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Axes, Axis, Schema
+
+MODEL_CELLS = 150_000  # the full joint table
+BLOCKS = (6, 4)  # attributes in a view: the larger where it is useful (docs/decisions/0007-views.md)
+THETA = 20.0
+
+
+def covers(schema: Schema) -> bool:
+    """Whether this method takes the table: binary, at least three attributes, a small joint domain."""
+    return schema.binary and len(schema.modelled) >= 3 and schema.cells(schema.names) <= MODEL_CELLS
+
+
+@dataclass(frozen=True)
+class PriView:
+    """The options of PriView: how many attributes a view has, and how many of them are covered together."""
+
+    name: ClassVar[str] = "priview"
+
+    block: int | None = option(None, whole=True, low=2, high=12)
+    strength: int = option(2, whole=True, low=2, high=3)
+    cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        n = planned_rows(schema, rows)
+        self._check(schema)
+        accounting, whole = accounting_of(budget), purse(budget)
+        count, tables = self._costs(schema, whole)
+        views = self._views(schema, accounting, tables, n)
+        cells = max(schema.cells(view) for view in views)
+        scale = table_scale(schema, accounting, tables / len(views))
+        noise = noise_of(accounting)
+        error = min(1.0, cells * expected_noise(noise, scale) / (2 * n))
+        phases = [Phase("tables", tables, len(views), cells, scale, error, "fixed views that cover every pair")]
+        if count:
+            count_scale = table_scale(schema, accounting, count)
+            phases.insert(0, Phase("row count", count, 1, 1, count_scale, None, "how many rows there are"))
+        joint = schema.cells(schema.names)
+        seconds = 1.0 + n * len(schema.modelled) * 8e-8 + joint * 2e-5 + cells * len(views) * 1.2e-5
+        memory = 200 + n * len(schema.modelled) * 30 / 1e6 + joint * 400 / 1e6
+        return Plan(self.name, budget, accounting, n, self._settled(views), None, tuple(phases), noise, memory, seconds)
+
+    def fit(self, table: PrivateTable) -> Fit:
+        from understudy.models.estimation import estimate
+
+        schema = table.schema
+        self._check(schema)
+        rows, bought = row_count(table)
+        _, cost = self._costs(schema, table.purse)
+        views = self._views(schema, table.accounting, cost, rows)
+        table.progress("tables", 0, 1)
+        measured = table.measure(views, cost, "tables")
+        table.progress("estimation", 0, 1)
+        model = estimate(measured, schema, rows, limit=self.cells)
+        facts = {"options": self._settled(views), "views": [[str(axis) for axis in view] for view in views]}
+        return Fit(model, (*bought, *measured), rows, facts)
+
+    def _check(self, schema: Schema) -> None:
+        if not schema.binary:
+            wide = next(a for a in schema.modelled if a.size > 2)
+            raise UsageError(
+                f"PriView is for binary tables and {wide.name} has {wide.size:,} values: use --method privbayes",
+                attribute=wide.name,
+            )
+        if (joint := schema.cells(schema.names)) > self.cells:
+            raise TooLarge(
+                f"PriView would estimate one table of {joint:,} cells, the limit is {self.cells:,}: use "
+                "--method privbayes, publish fewer attributes, or raise the limit with --set cells=N"
+            )
+
+    def _costs(self, schema: Schema, whole: Fraction) -> tuple[Fraction, Fraction]:
+        count = count_cost(schema, whole)
+        return count, whole - count
+
+    def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> list[Axes]:
+        """The design of the largest block whose views are useful; from public facts alone."""
+        d = len(schema.modelled)
+        for block in BLOCKS if self.block is None else (self.block,):
+            design = covering_design(d, min(block, d), min(self.strength, d))
+            noise = cell_noise(schema, accounting, cost, len(design))
+            if self.block is not None or 2**block <= useful_cells(rows, noise, THETA):
+                break
+        return [tuple(Axis(schema.names[i]) for i in members) for members in design]
+
+    def _settled(self, views: list[Axes]) -> dict[str, Any]:
+        return {"block": max(map(len, views)), "strength": self.strength, "views": len(views), "estimate": "ml"}
