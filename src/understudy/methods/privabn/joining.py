@@ -10,7 +10,7 @@ from typing import Protocol
 from understudy.methods.size import SizeLimit
 from understudy.schema import Axes, Axis, Schema
 
-TRIANGULATED = 60  # attributes up to which every offer is triangulated; it takes about d³ steps an offer
+TRIANGULATED = 120  # attributes up to which every offer is triangulated; beyond, that would take minutes
 
 
 class Room(Protocol):
