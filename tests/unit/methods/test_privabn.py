@@ -96,8 +96,11 @@ def test_the_plan_warns_when_pure_epsilon_cannot_find_structure() -> None:
     assert not any("cannot find structure" in note for note in zcdp.notes)
     assert pure.options["search"] == "none"  # a choice off by more than any dependence: columns alone
     assert zcdp.options["search"] == "growth"
+    some = PrivABN().plan(wide_schema(200, 100_000), Budget(1))
+    assert any("only the strongest" in note for note in some.notes)
+    assert some.options["search"] == "growth"
     few = PrivABN().plan(wide_schema(10, 100_000), Budget(1))
-    assert not any("cannot find structure" in note for note in few.notes)
+    assert not any("pure epsilon" in note for note in few.notes)
 
 
 def test_the_number_of_choices_is_in_the_plan() -> None:

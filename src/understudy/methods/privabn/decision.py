@@ -142,14 +142,15 @@ def _sensitivity(schema: Schema) -> int:
 
 
 def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
-    """For a pure promise: that no structure can be found, and what a delta would change."""
+    """For a pure promise: that little or no structure can be found, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
     search = search_of(wishes, len(schema.modelled))
     rho = purse(Budget(epsilon, "1e-9"))
     other = _decide(wishes, search, schema, "zcdp", rho, rows, max(1, decision.degree))
+    finds = "cannot find structure" if decision.error > HOPELESS else "finds only the strongest structure"
     return (
-        f"pure epsilon cannot find structure here: a choice would be off by about {decision.error:.2f} in the "
+        f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "
         f"dependence R, which is 0.5 for two equal fair coins; with --delta 1e-9 by about {other.error:.3f}"
     )
 

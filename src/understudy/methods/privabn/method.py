@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privabn.decision import Decision, Wishes, blurred_note, decide, search_of
-from understudy.methods.privabn.joining import room_for
+from understudy.methods.privabn.joining import TRIANGULATED, room_for
 from understudy.methods.privabn.memory import Worth, remembered
 from understudy.methods.privabn.search import Network, grow
 from understudy.methods.privbayes import PrivBayes
@@ -204,5 +204,7 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     read = rows * d * 1.2e-7
     pairs = columns**2 / 2 * rows / 64 * 1.2e-9
     choices = decision.calls * (6e-3 + d * 1.5e-5)
+    if decision.degree > 1 and d <= TRIANGULATED:
+        choices += d**4 * 4e-8
     memory = 250 + rows * d * 30 / 1e6 + (columns**2 + d**2) * 20 / 1e6
     return 2.0 + read + pairs + choices + d * 0.02, memory
