@@ -48,3 +48,19 @@ def private_table(
 @pytest.fixture
 def ledger_path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.db"
+
+
+SLOW_PLACES = (
+    "audit/", "statistics/", "laws/", "unit/rivals/", "unit/evaluate/test_buying.py", "unit/methods/test_rivals",
+    "unit/methods/test_jtree_clusters.py", "unit/methods/test_privabn.py", "unit/privacy/test_links.py",
+    "unit/privacy/test_transforms.py", "unit/privacy/test_wavelets.py", "unit/schema/test_draft.py",
+    "unit/schema/test_files.py", "cli/test_evaluate.py", "cli/test_report_verb.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Brute force, distributions and whole runs are for the full suite; `--fast` is for while one is typing."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW_PLACES):
+            item.add_marker(pytest.mark.slow)

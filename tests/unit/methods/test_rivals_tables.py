@@ -74,7 +74,7 @@ def test_rivals_are_never_methods() -> None:
         rival_named("laplace", {"alfa": 2})
 
 
-@pytest.mark.parametrize("name", ["laplace", "fourier", "contingency", "mwem", "priview", "majority"])
+@pytest.mark.parametrize("name", ["laplace", "fourier", "contingency", "mwem", "priview-paper", "majority"])
 def test_a_huge_budget_gives_the_real_tables(name: str, ledger_path: Path) -> None:
     options = {"mwem": {"alpha": 2, "rounds": 20, "passes": 300}}.get(name, {})
     fit, _ = fitted(name, BINARY, Budget(10_000), ledger_path, **options)

@@ -21,7 +21,7 @@ RIVALS: dict[str, type[Any]] = {
     "fourier": Fourier,
     "contingency": Contingency,
     "mwem": MWEM,
-    "priview": PriView,
+    "priview-paper": PriView,
     "majority": Majority,
 }
 

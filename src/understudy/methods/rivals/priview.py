@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 class PriView:
     """`strength`: views cover all pairs (2), all triples (3), or triples where the noise allows it (0)."""
 
-    name: ClassVar[str] = "priview"
+    name: ClassVar[str] = "priview-paper"
 
     strength: int = option(0, whole=True, low=0, high=3)
     block: int = option(BLOCK, whole=True, low=2, high=16)
