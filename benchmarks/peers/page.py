@@ -67,15 +67,18 @@ def _head(runs: list[dict[str, Any]]) -> str:
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return f"""# Peers, side by side
 
-Written by `{COMMAND}`: measured on {when}, on a machine of {os.cpu_count()} cores that was busy with other work. Every
-tool got the same integer codes (continuous attributes in 16 equi-width bins) and the same public domain, ran in a
-process and an environment of its own, and made as many rows as it was given. Ours got no taxonomy here, since the
-others take none. A table's figure is the mean of the runs in the last column, CPU seconds and memory their median.
-With one run a cell, read small differences as noise.
+Written by `{COMMAND}`.
+Measured on {when} on a machine of {os.cpu_count()} cores that was busy with other work. Every tool got the same integer
+codes (continuous attributes in 16 equi-width bins) and, where it takes one, the same public domain; it ran in a process
+and an environment of its own, one at a time, numerical libraries on one thread, and made as many rows as it was given.
+Ours got no taxonomy, since the others take none. A run may take 15 minutes of wall clock; one that was given less says
+so. Errors are means over the runs of a cell (last column), CPU seconds and memory are medians. With one run a cell,
+read small differences as noise.
 
 - TVD: mean total variation distance over all 2-way tables / over 300 fixed 3-way tables. Lower is better.
 - SVM: misclassification of a linear SVM (C = 1) trained on the synthetic rows, tested on a fifth of the real ones.
-- CPU: seconds to fit + to sample, all threads and processes, at ε = 1.6; ours includes reading the file and the ledger.
+- CPU: seconds to fit + to sample, all threads and processes, at the largest ε that ran; ours includes reading
+  the file and keeping the ledger.
 - **The promises differ**: under add-remove neighbours a person is there or not; under replace-one a person's row
   changes, which is up to twice as far. Pure ε (δ = 0) is more than (ε, 1e-9). Compare rows of the same promise first.
 
@@ -168,11 +171,10 @@ def _notes(runs: list[dict[str, Any]]) -> str:
     for tool, data, epsilon, reason in failed:
         lines.append(f"- {titles[tool]} on {data} at ε = {epsilon}: {reason}")
     for tool in TOOLS:
-        missing = [
-            f"{data} at ε = {e}" for data in _data(runs) for e in EPSILONS if not _cell(runs, tool.key, data, e).runs
-        ]
-        if missing:
-            lines.append(f"- {tool.title}: not run on {'; '.join(missing)}")
+        for data in _data(runs):
+            missing = [e for e in EPSILONS if not _cell(runs, tool.key, data, e).runs]
+            if missing:
+                lines.append(f"- {tool.title} on {data} at ε = {', '.join(missing)}: not run yet (the same command runs it)")
     return "\n".join(lines if len(lines) > 2 else [*lines, "Everything ran."])
 
 

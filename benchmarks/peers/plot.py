@@ -1,4 +1,4 @@
-"""A plot by hand: panels of lines over epsilon, both axes logarithmic, one legend; readable in light and in dark."""
+"""A plot by hand: panels of lines over epsilon, both axes logarithmic, one legend, on white."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _panel(panel: Panel, left: float, span: tuple[float, float], colour: dict[st
         low, high = map(math.log, span)
         return TOP + HEIGHT - HEIGHT * (math.log(value) - low) / (high - low)
 
-    out = [_text(left, TOP - 14, panel.title, "start", 14)]
+    out = [_text(left, TOP - 14, f"{panel.title}: mean TVD, 2-way tables", "start", 14)]
     out.append(f'<rect x="{left}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#9ca3af"/>')
     for tick in (t for t in TICKS if span[0] <= t <= span[1]):
         out.append(f'<path d="M{left} {y(tick):.1f}h{WIDTH}" stroke="#e5e7eb"/>')
         out.append(_text(left - 6, y(tick) + 4, f"{tick:g}", "end"))
     out += [_text(x(e), TOP + HEIGHT + 18, f"{e:g}", "middle") for e in EPSILONS]
-    out.append(_text(left + WIDTH / 2, TOP + HEIGHT + 36, "ε (mean TVD of 2-way tables, log scales)", "middle"))
+    out.append(_text(left + WIDTH / 2, TOP + HEIGHT + 36, "ε", "middle"))
     for line in panel.lines:
         stroke = f'stroke="{colour[line.title]}" stroke-width="{3 if line.ours else 1.5}"'
         path = " ".join(f"{x(e):.1f},{y(v):.1f}" for e, v in line.points)

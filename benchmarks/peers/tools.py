@@ -44,6 +44,7 @@ _DATASYNTHESIZER = Promise(
 _DPMM_PRIVBAYES = Promise(
     "add-remove", "1e-9", "no: the score is divided by entropies, its sensitivity is not; row count used exactly"
 )
+_AIM = Promise("add-remove", "1e-9", "claimed; its code was not read")
 _SMARTNOISE = Promise("add-remove", "1e-9", "no: categories and the exact row count are read from rows; mbi 1.1.0")
 
 TOOLS = (
@@ -54,6 +55,6 @@ TOOLS = (
     Tool("datasynthesizer-2", "DataSynthesizer, degree 2", "datasynthesizer", "datasynthesizer", "2", _DATASYNTHESIZER),
     Tool("dpmm-privbayes", "dpmm PrivBayes", "dpmm", "marginal_models", "priv-bayes", _DPMM_PRIVBAYES),
     Tool("dpmm-mst", "dpmm MST", "dpmm", "marginal_models", "mst", _MST),
-    Tool("dpmm-aim", "dpmm AIM", "dpmm", "marginal_models", "aim", _MST),
+    Tool("dpmm-aim", "dpmm AIM", "dpmm", "marginal_models", "aim", _AIM),
     Tool("smartnoise-mst", "smartnoise-synth MST", "smartnoise", "smartnoise", "mst", _SMARTNOISE),
 )
