@@ -94,8 +94,11 @@ class Plan:
             lines.append(
                 f"  {p.name:<12}{show(p.cost):>10}{p.tables:>9,}{p.cells or '–':>13}{scale:>10}{error:>14}  {p.detail}"
             )
-        degree = "as many parents as stay useful" if self.degree is None else str(self.degree)
-        lines += ["", f"  degree: {degree}", f"  about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s"]
+        lines.append("")
+        if "degree" in self.options:
+            degree = "as many parents as stay useful" if self.degree is None else str(self.degree)
+            lines.append(f"  degree: {degree}")
+        lines += [f"  about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s"]
         lines += [f"  In words: {self.words()}."]
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
 

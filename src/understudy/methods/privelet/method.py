@@ -87,7 +87,7 @@ class Privelet:
         notes = [f"{', '.join(said)}: chosen from lengths and the kind of budget alone"]
         if left := len(schema.modelled) - len(axes):
             names = ", ".join(map(str, axes))
-            notes.append(f"only {names} published; the other {left} attributes were not looked at and have no column")
+            notes.append(f"only {names} published; the other {left} attributes were not counted and have no column")
         return tuple(notes)
 
     # -- fit -------------------------------------------------------------------------------------------------
