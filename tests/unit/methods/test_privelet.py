@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from conftest import private_table
@@ -15,6 +16,8 @@ from understudy.methods.privelet import Privelet
 from understudy.methods.privelet.rule import decide
 from understudy.models.query import Query
 from understudy.privacy.budget import Budget
+from understudy.publishing import publish
+from understudy.release import Release
 from understudy.schema import Attribute, Axis, Categories, Identifier, Intervals, Schema
 
 LONG = Attribute("salary", Intervals("integer", tuple(range(2001))))
@@ -136,3 +139,30 @@ def test_a_product_that_is_too_large_is_named_before_it_is_allocated() -> None:
 def test_a_query_that_makes_no_sense_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         Query.of_text(text, public(AGE, SEX), ROWS)
+
+
+# -- a release -----------------------------------------------------------------------------------------------------
+
+
+def test_a_release_has_the_covered_columns_and_answers_with_a_standard_error(tmp_path: Path) -> None:
+    schema = public(Attribute("id", Identifier()), AGE, SEX, LONG)
+    generator = np.random.default_rng(2)
+    table = pa.table(
+        {
+            "salary": generator.integers(0, 2000, ROWS),
+            "id": np.arange(ROWS),
+            "sex": generator.choice(["F", "M"], ROWS),
+            "age": generator.integers(0, 80, ROWS),
+        }
+    )
+    release = publish(table, schema, epsilon=1, method="privelet", ledger=tmp_path / "l.db", attributes="age,salary")
+    release.save(tmp_path / "r.zip")
+    again = Release.open(tmp_path / "r.zip")
+    assert again.columns == ("salary", "age")  # the file's order
+    assert again.sample(7, seed=1).shape == (7, 2)
+    asked = "count where 30 <= age < 45 and salary >= 500"
+    assert again.query(asked).as_json() == release.query(asked).as_json()
+    assert again.query(asked).stderr > 0  # type: ignore[operator]
+    assert "only age, salary published" in again.summary()
+    with pytest.raises(UsageError, match="no attribute 'sex'"):
+        again.query("count by sex")
