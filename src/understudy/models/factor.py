@@ -74,9 +74,7 @@ def generalise(factor: Factor, axes: Sequence[Axis], schema: Schema) -> Factor:
     return Factor(tuple(axes), table)
 
 
-def sum_groups(
-    table: NDArray[np.float64], dimension: int, group: NDArray[np.int32], size: int
-) -> NDArray[np.float64]:
+def sum_groups(table: NDArray[np.float64], dimension: int, group: NDArray[np.int32], size: int) -> NDArray[np.float64]:
     """Add up slices of one dimension by group."""
     moved = np.moveaxis(table, dimension, 0)
     out = np.zeros((size, *moved.shape[1:]), dtype=table.dtype)

@@ -112,7 +112,9 @@ def test_the_result_has_the_largest_entropy() -> None:
     """Two tables that share b say nothing about a and c given b: they must be independent there."""
     model = estimate(measure(true_joint(), ["ab", "bc"], 3.0), schema_of(SIZES), N)
     table = model.project("abc").table
-    product = model.project("ab").table[:, :, None] * model.project("bc").table[None] / model.project("b").table[:, None]
+    product = (
+        model.project("ab").table[:, :, None] * model.project("bc").table[None] / model.project("b").table[:, None]
+    )
     np.testing.assert_allclose(table, product, atol=1e-9)
 
 

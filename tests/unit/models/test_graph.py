@@ -44,6 +44,7 @@ def slow_cells(cliques, sizes, score) -> int:
             near[a].add(b)
     found: list[set] = []
     while near:
+
         def fill(v):
             return sum(1 for a, b in itertools.combinations(near[v], 2) if b not in near[a])
 

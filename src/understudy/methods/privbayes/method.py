@@ -25,7 +25,7 @@ from understudy.privacy.scores import Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
-MODEL_CELLS = 300_000  # the triangulated model; seconds of estimation
+MODEL_CELLS = 150_000  # the triangulated model; seconds of estimation
 
 
 @dataclass(frozen=True)
