@@ -89,6 +89,13 @@ def test_the_search_follows_from_public_facts_and_the_plan_says_so(
     assert float(sum(phase.cost for phase in plan.phases)) == pytest.approx(0.01497, rel=0.01)
 
 
+def test_pure_epsilon_prefers_one_call_an_attribute() -> None:
+    for attributes, search in ((38, "full"), (50, "full"), (83, "full"), (90, "growth")):
+        plan = PrivABN().plan(wide_schema(attributes, 100_000), Budget(1))
+        assert plan.options["search"] == search
+        assert (plan.options["degree"] == 1) == (attributes > 38)
+
+
 def test_the_plan_warns_when_pure_epsilon_cannot_find_structure() -> None:
     schema = wide_schema(500, 100_000)
     pure, zcdp = (PrivABN().plan(schema, Budget(1, delta)) for delta in (0, 1e-9))

@@ -62,18 +62,23 @@ def full_degree(attributes: int) -> int:
     return max(0, attributes - 1)
 
 
-def search_of(wishes: Wishes, attributes: int) -> str:
-    """Every parent set while there are few; the degree that a full search must reach is 2, or the one asked for."""
+def search_of(wishes: Wishes, attributes: int, accounting: Accounting) -> str:
+    """Every parent set while there are few: up to degree 2, or the one asked for.
+
+    In pure epsilon the second call that growth makes for each attribute doubles the noise, so degree 1 will do.
+    """
     if wishes.search != "auto":
         return wishes.search
-    wanted = min(attributes - 1, 2 if wishes.degree is None else wishes.degree)
+    usual = 2 if accounting == "zcdp" else 1
+    wanted = min(attributes - 1, usual if wishes.degree is None else wishes.degree)
     return "full" if full_degree(attributes) >= wanted else "growth"
 
 
 def settings(wishes: Wishes, search: str, degree: int) -> Settings:
     """PrivBayes' settings for a fined search of this degree."""
     full = search == "full"
-    beta = wishes.beta if wishes.beta is not None or full else 0.3
+    tree = not full or degree <= 1  # cheap tables: more of the budget is for finding them
+    beta = 0.3 if wishes.beta is None and tree else wishes.beta
     single = wishes.single if wishes.single is not None or full else 0.15
     encoding = "auto" if full else "vanilla"
     if not wishes.ml:
@@ -87,7 +92,7 @@ def settings(wishes: Wishes, search: str, degree: int) -> Settings:
 def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
     """The purse is `whole`, the row count declared or bought."""
     variables = [Axis(a.name) for a in schema.modelled]
-    search = search_of(wishes, len(variables))
+    search = search_of(wishes, len(variables), accounting)
     check_size(wishes, schema, variables, search)
     degrees = [wishes.degree] if wishes.degree is not None else [2, 1]
     if search == "full":
@@ -145,9 +150,7 @@ def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fr
     """For a pure promise: that little or no structure can be found, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
-    search = search_of(wishes, len(schema.modelled))
-    rho = purse(Budget(epsilon, "1e-9"))
-    other = _decide(wishes, search, schema, "zcdp", rho, rows, max(1, decision.degree))
+    other = decide(wishes, schema, "zcdp", purse(Budget(epsilon, "1e-9")), rows)
     finds = "cannot find structure" if decision.error > HOPELESS else "finds only the strongest structure"
     return (
         f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "

@@ -105,7 +105,7 @@ class PrivABN:
 
     def fit(self, table: PrivateTable) -> Fit:
         schema, wishes = table.schema, self._wishes(table.schema)
-        if search_of(wishes, len(schema.modelled)) == "full":
+        if search_of(wishes, len(schema.modelled), table.accounting) == "full":
             return self._fit_full(table, wishes)
         rows, count = row_count(table)
         decision = decide(wishes, schema, table.accounting, table.purse, rows)
