@@ -282,6 +282,15 @@ def test_a_budget_too_small_gives_independent_columns(ledger_path: Path) -> None
     assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == Fraction(1, 100)  # type: ignore[attr-defined]
 
 
+def test_a_tree_that_cannot_be_found_is_not_searched(ledger_path: Path) -> None:
+    columns, _ = tree_columns(50, 20_000)
+    table = private_table(wide_schema(50, 20_000), columns, Budget("0.1"), ledger_path)
+    fit = PrivABN().fit(table)
+    assert fit.facts["options"]["search"] == "none"
+    assert edges_of(fit) == set()
+    assert table.reservation.left == 0  # type: ignore[attr-defined]
+
+
 def test_a_wide_table_beats_independent_columns(ledger_path: Path) -> None:
     """A hundred and fifty attributes: too many to triangulate at every step."""
     rows = 20_000

@@ -118,7 +118,7 @@ def _decide(
         options = d if search == "growth" else math.comb(d, min(d // 2, degree)) * d
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
     fine = int(wishes.kappa * 0.5 * base.noise * score_units(schema))
-    if error > HOPELESS and search != "full":
+    if error > HOPELESS and (search != "full" or degree <= 1):
         alone = privbayes.decide(settings(wishes, search, 0), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
     return Decision(search, base, degree, calls, error, fine)
@@ -151,7 +151,7 @@ def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fr
     if decision.error <= BLURRED:
         return None
     other = decide(wishes, schema, "zcdp", purse(Budget(epsilon, "1e-9")), rows)
-    finds = "cannot find structure" if decision.error > HOPELESS else "finds only the strongest structure"
+    finds = "cannot find structure" if decision.search == "none" else "finds only the strongest structure"
     return (
         f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "
         f"dependence R, which is 0.5 for two equal fair coins; with --delta 1e-9 by about {other.error:.3f}"
