@@ -13,12 +13,12 @@ from typing import Literal
 from understudy.errors import UsageError
 from understudy.methods.privbayes.structure import any_parents
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
+from understudy.methods.rows import count_cost
 from understudy.privacy.accountant import Accounting
 from understudy.privacy.budget import exact
 from understudy.privacy.scores import Pair, refusal
 from understudy.schema import Axes, Axis, Schema
 
-COUNT_SHARE = Fraction(1, 100)  # of the budget, for a noisy row count under add-remove neighbours
 MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
 F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this
 
@@ -97,7 +97,7 @@ def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fr
     variables = _variables(schema, encoding)
     binary = all(schema.size(axis) <= 2 for axis in variables)
     constants = _constants(settings, binary, accounting)
-    count = whole * COUNT_SHARE if schema.neighbours == "add-remove" else Fraction(0)
+    count = count_cost(schema, whole)
     structure = (whole - count) * exact(constants.beta)
     single = (whole - count - structure) * exact(constants.single)
     tables = whole - count - structure - single

@@ -8,12 +8,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar
 
-from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
-from understudy.methods.privbayes.decision import COUNT_SHARE, Decision, Settings, decide
+from understudy.methods.privbayes.decision import Decision, Settings, decide
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
+from understudy.methods.rows import planned_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -54,9 +54,7 @@ class PrivBayes:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n = schema.rows if schema.rows is not None else rows
-        if n is None:
-            raise UsageError("under add-remove neighbours the row count is private: say roughly how many with --rows N")
+        n = planned_rows(schema, rows)
         accounting, whole = accounting_of(budget), purse(budget)
         decision = self.decide(schema, accounting, whole, n)
         seconds, memory = _effort(schema, decision, n)
@@ -100,7 +98,7 @@ class PrivBayes:
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
-        rows, count = bought_rows(table)
+        rows, count = row_count(table)
         decision = self.decide(schema, table.accounting, table.purse, rows)
         size = SizeLimit(schema, decision.variables, self.cells)
         ml = self.estimate == "ml" and size.fits
@@ -162,14 +160,6 @@ class PrivBayes:
 
         table.progress("estimation", 0, 1)
         return estimate(measurements, table.schema, rows, limit=2 * self.cells)
-
-
-def bought_rows(table: PrivateTable) -> tuple[int, list[Measurement]]:
-    """The row count: declared, or bought."""
-    if table.schema.rows is not None:
-        return table.schema.rows, []
-    count = table.measure([()], table.purse * COUNT_SHARE, "row count")
-    return max(1, int(count[0].values)), count
 
 
 def _outer(pairs: tuple[Pair, ...], have_singles: bool) -> list[Axes]:
