@@ -40,7 +40,7 @@ from understudy.privacy.wavelets import Form, Kind, Wavelets, transformed, wavel
 from understudy.schema import Axes, Axis, Schema
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
-_BATCH = 2_000  # tables counted at a time while scoring
+_BATCH = 400  # tables counted at a time while scoring: what a batch counts stays in memory until it ends
 
 
 class Progress(Protocol):
