@@ -174,7 +174,9 @@ def _notes(runs: list[dict[str, Any]]) -> str:
         for data in _data(runs):
             missing = [e for e in EPSILONS if not _cell(runs, tool.key, data, e).runs]
             if missing:
-                lines.append(f"- {tool.title} on {data} at ε = {', '.join(missing)}: not run yet (the same command runs it)")
+                lines.append(
+                    f"- {tool.title} on {data} at ε = {', '.join(missing)}: not run yet (the same command runs it)"
+                )
     return "\n".join(lines if len(lines) > 2 else [*lines, "Everything ran."])
 
 

@@ -43,6 +43,7 @@ class Run:
     sample: float | None = None
     memory: float | None = None  # MB
     wall: float | None = None
+    cap: float | None = None  # that it did not keep within
 
     def as_json(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self).items() if v is not None}
@@ -60,7 +61,7 @@ def perform(tool: Tool, data: str, epsilon: str, real: ExactTable, cap: float) -
         spent, error = _finish([*map(str, command), tool.variant], cap)
         wall = time.perf_counter() - start
         if error is not None:
-            return Run(tool.key, data, epsilon, date, failure=error, memory=spent.get("memory"), wall=wall)
+            return Run(tool.key, data, epsilon, date, failure=error, **spent, wall=wall)
         try:
             made = coded.stand_in(out, real)
         except ValueError as refusal:
@@ -93,7 +94,7 @@ def _finish(command: list[str], cap: float) -> tuple[dict[str, float], str | Non
         try:
             text, errors = process.communicate(timeout=cap)
         except subprocess.TimeoutExpired:
-            return {"memory": _resident(process.pid)}, f"not finished in {cap:.0f} s"
+            return {"memory": _resident(process.pid), "cap": cap}, f"not finished in {cap:.0f} s"
         if process.returncode:
             last = (errors.strip().splitlines() or ["no message"])[-1]
             return {}, f"failed: {last[:200]}"

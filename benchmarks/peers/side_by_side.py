@@ -48,8 +48,9 @@ def compare(asked: argparse.Namespace) -> None:
         for data in asked.data:
             for epsilon in asked.epsilon:
                 here = [r for r in recorded() if (r["tool"], r["data"], r["epsilon"]) == (tool.key, data, epsilon)]
-                wanted = 0 if any("failure" in r for r in here) else asked.repetitions or tool.repetitions
-                for _ in range(wanted - len(here)):
+                settled = any("failure" in r and r.get("cap", asked.cap) >= asked.cap for r in here)
+                wanted = 0 if settled else asked.repetitions or tool.repetitions
+                for _ in range(wanted - sum("failure" not in r for r in here)):
                     run = perform(tool, data, epsilon, tables[data], asked.cap)
                     record(run)
                     if run.failure:
