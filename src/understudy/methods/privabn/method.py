@@ -14,10 +14,9 @@ from understudy.methods.privabn.memory import Worth, remembered
 from understudy.methods.privabn.search import Network, grow
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privbayes import decision as privbayes
-from understudy.methods.privbayes.conditionals import paper_conditionals
+from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.privbayes.method import MODEL_CELLS, _pair_json, _phases
 from understudy.methods.privbayes.method import _effort as privbayes_effort
-from understudy.methods.privbayes.method import _outer as outer_tables
 from understudy.methods.rows import planned_rows, row_count
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
@@ -117,7 +116,7 @@ class PrivABN:
         table.progress("tables", 0, 1)
         measurements = [
             *singles,
-            *self._tables(table, network, base.table_cost + network.left, wishes.ml, bool(singles)),
+            *self._tables(table, network, base.table_cost + network.left, wishes.ml),
         ]
         model = self._model(table, network, measurements, wishes.ml, rows)
         notes = self._notes(schema, decision, table.accounting, table.purse, rows)
@@ -144,13 +143,11 @@ class PrivABN:
         first = base.variables[table.pick(len(base.variables), "first attribute")]
         return remembered(base.variables, first, Worth(scores, schema, decision.fine), room, decision.degree)
 
-    def _tables(
-        self, table: PrivateTable, network: Network, cost: Fraction, ml: bool, have_singles: bool
-    ) -> list[Measurement]:
+    def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
         """Joint counts of every attribute with its parents; with maximum likelihood only those inside no other."""
         asks = [pair.axes for pair in network.pairs]
         if ml:
-            asks = outer_tables(network.pairs, have_singles)
+            asks = nested_dropped(asks)
         return table.measure(asks, cost, "tables")
 
     def _model(

@@ -106,7 +106,7 @@ class PrivBayes:
         pairs = self._structure(table, decision, size if ml else None)
         table.progress("tables", 0, 1)
         if ml:
-            asks = _outer(pairs, bool(singles))
+            asks = nested_dropped([pair.axes for pair in pairs])
             measurements = [*singles, *self._tables(table, decision, asks)]
             model = self._estimate(table, measurements, rows)
         else:
@@ -160,12 +160,6 @@ class PrivBayes:
 
         table.progress("estimation", 0, 1)
         return estimate(measurements, table.schema, rows, limit=2 * self.cells)
-
-
-def _outer(pairs: tuple[Pair, ...], have_singles: bool) -> list[Axes]:
-    """The tables inside no other; a one-way table that is already measured is not measured again."""
-    asks = nested_dropped([pair.axes for pair in pairs])
-    return [axes for axes in asks if len(axes) > 1] or asks if have_singles else asks
 
 
 def _pair_json(pair: Pair) -> dict[str, Any]:
