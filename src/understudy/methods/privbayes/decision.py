@@ -1,6 +1,6 @@
 """What PrivBayes decides before it reads a row: variables, size rule, score and split of the budget, from public facts.
 
-The constants were fitted on generated networks before real tables were run: docs/decisions/0004-public-rules.md.
+The constants were fitted on generated networks; docs/decisions/0004-public-rules.md says how, and where not.
 """
 
 from __future__ import annotations
