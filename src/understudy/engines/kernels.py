@@ -2,38 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compiled import HAVE_NUMBA, compiled
 
+if TYPE_CHECKING:
+    from understudy.engines.tables import Tables
+
 Integers = NDArray[np.int64]
 BLOCK = 4096
 
 
 @compiled
-def _count(
-    narrow: Any, wide: Any, columns: Any, is_wide: Any, offsets: Any, lut: Any, start: int, stop: int, out: Any
+def _count_tables(
+    narrow: Any, wide: Any, columns: Any, strides: Any, maps: Any, lut: Any, first: Any, starts: Any, out: Any
 ) -> None:  # pragma: no cover - compiled
-    """Add rows start … stop to `out`; `lut[offsets[j] + code]` is what axis j adds to the flat cell index."""
-    index = np.empty(BLOCK, dtype=np.int64)
-    for begin in range(start, stop, BLOCK):
-        length = min(BLOCK, stop - begin)
-        index[:length] = 0
-        for j in range(columns.shape[0]):
-            base = offsets[j]
-            if is_wide[j]:
-                column = wide[columns[j]]
+    """Add these rows to many tables, a block of rows at a time, so that the block stays in the nearest cache.
+
+    Table t has the places first[t] … first[t+1]: lines of `narrow`, or of `wide` (−1 is its first).
+    A code adds code × stride to the flat cell index, or lut[map + code] where there is a map.
+    """
+    rows = narrow.shape[1]
+    index = np.empty(BLOCK, dtype=np.int32)
+    spare = np.zeros(BLOCK, dtype=np.int32)
+    for begin in range(0, rows, BLOCK):
+        length = min(BLOCK, rows - begin)
+        for t in range(first.shape[0] - 1):
+            index[:length] = 0
+            for j in range(first[t], first[t + 1]):
+                stride, base, line = strides[j], maps[j], columns[j]
+                if line < 0:
+                    column = wide[-1 - line, begin : begin + length]
+                    if base < 0:
+                        for r in range(length):
+                            index[r] += np.int32(column[r]) * stride
+                    else:
+                        for r in range(length):
+                            index[r] += lut[base + column[r]]
+                else:
+                    small = narrow[line, begin : begin + length]
+                    if base < 0:
+                        for r in range(length):
+                            index[r] += np.int32(small[r]) * stride
+                    else:
+                        for r in range(length):
+                            index[r] += lut[base + small[r]]
+            cells = out[starts[t] : starts[t + 1]]
+            if len(cells) * 4 > BLOCK:
                 for r in range(length):
-                    index[r] += lut[base + column[begin + r]]
-            else:
-                small = narrow[columns[j]]
-                for r in range(length):
-                    index[r] += lut[base + small[begin + r]]
-        for r in range(length):
-            out[index[r]] += 1
+                    cells[index[r]] += 1
+                continue
+            # two tables in turn: a cell that comes twice in a row does not wait for itself
+            other = spare[: len(cells)]
+            other[:] = 0
+            even = length - length % 2
+            for r in range(0, even, 2):
+                cells[index[r]] += 1
+                other[index[r + 1]] += 1
+            if even < length:
+                cells[index[even]] += 1
+            for c in range(len(cells)):
+                cells[c] += other[c]
 
 
 @compiled
@@ -45,11 +78,11 @@ def _popcount(word: Any) -> Any:  # pragma: no cover - compiled
 
 
 @compiled
-def _count_packed(packed: Any, columns: Any, rows: int, out: Any) -> None:  # pragma: no cover - compiled
+def _count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Tables of binary columns, one for each line of `columns`: AND and popcount on 64 rows at a time.
 
-    For each set S of the table's columns the number of rows with ones on all of S is counted; subtracting supersets
-    (Möbius inversion) turns those into cells. `out[t]` is flat with the first column most significant.
+    To `out[t]` is added, for each set S of the table's columns, the number of rows with ones on all of S; the first
+    column is the most significant digit of S, and the empty set is left alone.
     """
     words = packed.shape[1]
     width = columns.shape[1]
@@ -58,7 +91,6 @@ def _count_packed(packed: Any, columns: Any, rows: int, out: Any) -> None:  # pr
     stack = np.empty((width + 1, block), dtype=np.uint64)
     for t in range(columns.shape[0]):
         ones = out[t]
-        ones[:] = 0
         for begin in range(0, words, block):
             length = min(block, words - begin)
             for subset in range(1, cells):
@@ -84,44 +116,50 @@ def _count_packed(packed: Any, columns: Any, rows: int, out: Any) -> None:  # pr
                         stack[depth + 1, w] = word
                         total += _popcount(word)
                 ones[subset] += np.int64(total)
-        ones[0] = rows
-        for bit in range(width):
-            for cell in range(cells):
-                if not (cell >> bit) & 1:
-                    ones[cell] -= ones[cell | (1 << bit)]
 
 
-def count(
-    narrow: Any, wide: Any, columns: Integers, is_wide: Any, offsets: Integers, lut: Integers, rows: int, cells: int
-) -> Integers:
-    """One table over any axes."""
-    out = np.zeros(cells, dtype=np.int64)
+def count_tables(narrow: Any, wide: Any, tables: Tables, out: Integers) -> None:
+    """Add rows, given as lines of codes, to the flat cells of all tables."""
     if HAVE_NUMBA:
-        _count(narrow, wide, columns, is_wide, offsets, lut, 0, rows, out)
-        return out
-    step = 1 << 20
-    for begin in range(0, rows, step):
-        index = np.zeros(min(step, rows - begin), dtype=np.int64)
-        for j, column in enumerate(columns):
-            codes = (wide if is_wide[j] else narrow)[column][begin : begin + step]
-            index += lut[offsets[j] + codes.astype(np.int64)]
-        out += np.bincount(index, minlength=cells)
-    return out
+        _count_tables(
+            narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out
+        )
+        return
+    rows = narrow.shape[1]
+    for t, (begin, end) in enumerate(itertools.pairwise(tables.first)):
+        index = np.zeros(rows, dtype=np.int64)
+        for j in range(begin, end):
+            line, base = tables.columns[j], tables.maps[j]
+            codes = (narrow[line] if line >= 0 else wide[-1 - line]).astype(np.int64)
+            index += codes * tables.strides[j] if base < 0 else tables.lut[base + codes]
+        cells = out[tables.starts[t] : tables.starts[t + 1]]
+        cells += np.bincount(index, minlength=len(cells))
 
 
-def count_packed(packed: Any, columns: Integers, rows: int) -> Integers:
-    """Many tables over the same number of binary columns."""
-    out = np.zeros((columns.shape[0], 1 << columns.shape[1]), dtype=np.int64)
+def count_ones(packed: Any, columns: Integers, rows: int, out: Integers) -> None:
+    """Add rows, given as packed lines, to tables over the same number of binary columns; `cells_of_ones` ends it."""
     if HAVE_NUMBA:
-        _count_packed(packed, columns, rows, out)
-        return out
+        _count_ones(packed, columns, out)
+        return
     for t, line in enumerate(columns):
         index = np.zeros(rows, dtype=np.int64)
         for column in line:
             bits = np.unpackbits(packed[column].view(np.uint8), count=rows, bitorder="little")
             index = index * 2 + bits
-        out[t] = np.bincount(index, minlength=out.shape[1])
-    return out
+        cells = np.bincount(index, minlength=out.shape[1])
+        for bit in range(columns.shape[1]):
+            halves = cells.reshape(-1, 2, 1 << bit)
+            halves[:, 0] += halves[:, 1]
+        out[t, 1:] += cells[1:]
+
+
+def cells_of_ones(ones: Integers, rows: int) -> Integers:
+    """Möbius inversion in place: rows with ones on all of S, less those with more ones, are the cell S."""
+    ones[:, 0] = rows
+    for bit in range(ones.shape[1].bit_length() - 1):
+        halves = ones.reshape(len(ones), -1, 2, 1 << bit)
+        halves[:, :, 0] -= halves[:, :, 1]
+    return ones
 
 
 def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:

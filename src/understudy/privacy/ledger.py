@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import BudgetError, LedgerError, UsageError
+from understudy.lock import ProcessLock, on_network_file_system
 from understudy.privacy.accountant import COMPOSITION_RULE
 from understudy.privacy.budget import Amount, Budget, exact, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up
-from understudy.privacy.lock import ProcessLock, on_network_file_system
 from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from understudy.errors import BudgetError, LedgerError
+from understudy.lock import ProcessLock
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, Entry, Head
-from understudy.privacy.lock import ProcessLock
 
 
 class Book(Protocol):

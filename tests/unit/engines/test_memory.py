@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import columns_of, schema_of
+from understudy.engines import counting
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import TooLarge
 from understudy.schema import Attribute, Axis, Categories, Schema, Taxonomy
@@ -74,6 +75,24 @@ def test_counts_are_exact(asks: list[list[Axis]], rows: int, seed: int) -> None:
             assert counts.sum() == rows
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_share_chunks_and_tables(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many chunks and few, a short last one, tables that fit into no group: the same counts."""
+    rows = 9_000
+    schema, columns = mixed_schema(rows), mixed_columns(rows, 3)
+    monkeypatch.setattr(counting, "threads", lambda: threads)
+    monkeypatch.setattr(counting, "_FEW", 0)
+    asks = [axes for width in (1, 2, 3) for axes in itertools.combinations(AXES, width)]
+    for chunk, group in ((128, 1 << 22), (4096, 1 << 22), (1 << 17, 1 << 22), (1024, 50)):
+        monkeypatch.setattr(counting, "CHUNK", chunk)
+        monkeypatch.setattr(counting, "GROUP_CELLS", group)
+        engine = MemoryEngine(columns, rows, schema)
+        for axes, counts in zip(asks, engine.marginals(asks), strict=True):
+            assert (counts == plain(columns, schema, axes)).all()
+        found = engine.pairs((Axis("x"), Axis("y"), Axis("w")))
+        assert (found.table(0, 2) == plain(columns, schema, (Axis("x"), Axis("w")))).all()
+
+
 def test_nothing_is_counted_twice() -> None:
     schema, columns = schema_of({"a": 3, "b": 4, "c": 5}, 500), columns_of({"a": 3, "b": 4, "c": 5}, 500)
     engine = MemoryEngine(columns, 500, schema)
@@ -93,7 +112,7 @@ def test_generalised_tables_are_sums() -> None:
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.engines.memory.CACHE_CELLS", 50)
+    monkeypatch.setattr("understudy.engines.cached.CACHE_CELLS", 50)
     sizes = dict.fromkeys("abcdefgh", 4)
     schema, columns = schema_of(sizes, 300), columns_of(sizes, 300)
     engine = MemoryEngine(columns, 300, schema)

@@ -1,0 +1,148 @@
+"""An engine over a store: a batch of asks is planned, counted in few passes and kept; nothing is counted twice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from understudy.engines.counting import Counter
+from understudy.engines.engine import Counts
+from understudy.engines.pairs import PairCounts
+from understudy.engines.store import Store
+from understudy.errors import TooLarge
+from understudy.schema import Axes, Axis, Schema
+
+CACHE_CELLS = 32_000_000  # 256 MB of counts
+MOST_CELLS = 100_000_000
+MOST_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts would cost more
+
+
+class CachedEngine:
+    """Plans and remembers; the store has the rows."""
+
+    name = "cached"
+
+    def __init__(self, store: Store, schema: Schema) -> None:
+        self._schema = schema
+        self._store = store
+        self._counter = Counter(store, schema)
+        self._cache: dict[Axes, Counts] = {}
+        self._cached_cells = 0
+        self._widest = 0
+        self._tables_with: dict[Axis, set[Axes]] = {}
+        self.tables_counted = 0  # from rows, for tests of sharing
+
+    def rows(self) -> int:
+        return self._store.rows
+
+    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
+        """Equal asks, and asks that differ only in the order of their axes, are counted once."""
+        keys = [tuple(sorted(axes)) for axes in asks]
+        self._count_all(list(dict.fromkeys(keys)))
+        for axes, key in zip(asks, keys):
+            table = self._cache[key]
+            yield table if axes == key else np.transpose(table, [key.index(axis) for axis in axes])
+        self._shrink()
+
+    def pairs(self, axes: Axes) -> PairCounts:
+        """All pairwise tables of these axes at once; kept nowhere, since whoever asks wants scores of them."""
+        return self._counter.pairs(axes)
+
+    def close(self) -> None:
+        self._cache.clear()
+        self._tables_with.clear()
+        self._store.close()
+
+    # -- planning a batch ------------------------------------------------------------------------------------
+
+    def _count_all(self, keys: list[Axes]) -> None:
+        for key in keys:
+            if (cells := self._schema.cells(key)) > MOST_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MOST_CELLS:,}")
+        by_width: dict[int, list[Axes]] = {}
+        for key in keys:
+            by_width.setdefault(len(key), []).append(key)
+        for width in sorted(by_width, reverse=True):  # the widest first: narrower ones may be their projections
+            self._count_width(by_width[width])
+
+    def _count_width(self, keys: list[Axes]) -> None:
+        binary: list[Axes] = []
+        plain: list[Axes] = []
+        coarse: dict[Axes, Axes] = {}
+        for key in keys:
+            if key in self._cache or self._from_wider(key):
+                continue
+            if not key:
+                self._keep(key, np.array(self._store.rows, dtype=np.int64))
+            elif len(key) <= MOST_BINARY and all(self._schema.size(axis) == 2 for axis in key):
+                binary.append(key)
+            elif self._summable(key):
+                coarse[key] = tuple(sorted({Axis(axis.attribute) for axis in key}))
+            else:
+                plain.append(key)
+        base = [key for key in dict.fromkeys(coarse.values()) if key not in self._cache and key not in plain]
+        self._count(plain + [key for key in base if not self._from_wider(key)], self._counter.tables)
+        self._count(binary, self._counter.binary_tables)
+        for key, whole in coarse.items():
+            self._keep(key, self._generalise(self._cache[whole], key))
+
+    def _summable(self, key: Axes) -> bool:
+        """A generalised table whose base table is small comes by adding cells, not by reading rows again."""
+        if all(axis.base for axis in key):
+            return False
+        base = {axis.attribute for axis in key}
+        return self._schema.cells([Axis(name) for name in base]) <= max(1024, self._store.rows)
+
+    def _from_wider(self, key: Axes) -> bool:
+        """Project a wider table that is already there, when that is cheaper than a scan."""
+        holding = [self._tables_with.get(axis, set()) for axis in key]
+        if not holding or self._widest <= len(key):
+            return False
+        wider = set.intersection(*sorted(holding, key=len))
+        if not wider:
+            return False
+        best = min(wider, key=lambda other: self._cache[other].size)
+        gone = tuple(i for i, axis in enumerate(best) if axis not in key)
+        self._keep(key, self._cache[best].sum(axis=gone))
+        return True
+
+    # -- counting --------------------------------------------------------------------------------------------
+
+    def _count(self, keys: list[Axes], count: Callable[[Sequence[Axes]], list[Counts]]) -> None:
+        if keys:
+            self.tables_counted += len(keys)
+            for key, table in zip(keys, count(keys)):
+                self._keep(key, table)
+
+    def _generalise(self, base: Counts, key: Axes) -> Counts:
+        names = sorted({axis.attribute for axis in key})
+        shape = self._schema.sizes(key)
+        index = np.zeros(base.shape, dtype=np.int64)
+        stride = math.prod(shape)
+        for axis, size in zip(key, shape):
+            stride //= size
+            line = self._schema.view_map(axis).astype(np.int64) * stride
+            index += line.reshape([-1 if name == axis.attribute else 1 for name in names])
+        # bincount adds in doubles, exact below 2^53 rows
+        flat = np.bincount(index.ravel(), weights=base.ravel(), minlength=math.prod(shape))
+        return flat.astype(np.int64).reshape(shape)
+
+    # -- the cache -------------------------------------------------------------------------------------------
+
+    def _keep(self, key: Axes, table: Counts) -> None:
+        self._cache[key] = table
+        self._cached_cells += table.size
+        if table.size <= self._store.rows:  # larger ones are dearer to project than to count again
+            self._widest = max(self._widest, len(key))
+            for axis in key:
+                self._tables_with.setdefault(axis, set()).add(key)
+
+    def _shrink(self) -> None:
+        """Oldest first, between batches only."""
+        while self._cached_cells > CACHE_CELLS and self._cache:
+            key = next(iter(self._cache))
+            self._cached_cells -= self._cache.pop(key).size
+            for axis in key:
+                self._tables_with.get(axis, set()).discard(key)

@@ -1,0 +1,171 @@
+"""Counting a store: every table of a batch in one pass over the rows, chunk by chunk, on every core.
+
+A chunk of all columns fits in a cache near the processor, so a batch of many tables reads memory, or a disk, once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from understudy.engines import kernels
+from understudy.engines.engine import Counts
+from understudy.engines.pairs import PairCounts, pair_counts
+from understudy.engines.store import Store
+from understudy.engines.tables import Tables
+from understudy.schema import Axes, Axis, Schema
+
+CHUNK = 1 << 17  # rows; a multiple of 64
+GROUP_CELLS = 1 << 22  # of the tables that are counted in one pass: each thread has its own copy
+_FEW = 100_000  # rows × tables below which a thread costs more than it saves
+
+Item = TypeVar("Item")
+
+
+class Counter:
+    """Exact tables of a store."""
+
+    def __init__(self, store: Store, schema: Schema) -> None:
+        self._store = store
+        self._schema = schema
+
+    def tables(self, keys: Sequence[Axes]) -> list[Counts]:
+        """Tables over any axes."""
+        found: list[Counts] = []
+        for group in _groups(keys, [self._schema.cells(key) for key in keys]):
+            flat = self._in_parts(group, self._count)
+            found += [cells.reshape(self._schema.sizes(key)) for key, cells in zip(group, flat)]
+        return found
+
+    def binary_tables(self, keys: Sequence[Axes]) -> list[Counts]:
+        """Tables over axes of two values each, all of the same width."""
+        for axis in {axis for key in keys for axis in key}:
+            self._store.bits(axis)  # made once, before threads ask for it
+        return [cells.reshape((2,) * len(keys[0])) for cells in self._in_parts(keys, self._count_binary)]
+
+    def pairs(self, axes: Axes) -> PairCounts:
+        """All pairwise tables of these axes."""
+        sizes, ranges = self._schema.sizes(axes), self._ranges()
+        inner = threads() if len(ranges) < 2 * threads() else 1
+
+        def gram(part: Iterator[tuple[int, int]]) -> Counts:
+            total = np.zeros((sum(sizes) - len(sizes),) * 2, dtype=np.int64)
+            for start, stop in part:
+                total += pair_counts(self._indicators(axes, start, stop), sizes, stop - start, inner).gram
+            return total
+
+        shared = _Shared(ranges)
+        grams = _in_threads(gram, [shared] * (threads() if inner == 1 else 1))
+        first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
+        return PairCounts(self._store.rows, first, sum(grams[1:], grams[0]))
+
+    # -- one thread's share ----------------------------------------------------------------------------------
+
+    def _in_parts(self, keys: Sequence[Axes], count: Count) -> list[Counts]:
+        """Threads share the chunks where there are many, and the tables where there are few chunks."""
+        ranges = self._ranges()
+        large = sum(map(self._schema.cells, keys)) > GROUP_CELLS  # a single one: a copy for each thread would not do
+        if large or self._store.rows * len(keys) < _FEW or threads() == 1:
+            return count(keys, iter(ranges))
+        if len(ranges) >= 2 * threads():
+            shared = _Shared(ranges)  # whoever is free takes the next chunk
+            first, *others = _in_threads(lambda _: count(keys, shared), range(threads()))
+            for other in others:
+                for whole, part in zip(first, other):
+                    whole += part
+            return first
+        bounds = np.linspace(0, len(keys), min(len(keys), 4 * threads()) + 1).astype(int)
+        parts = [keys[a:b] for a, b in itertools.pairwise(bounds)]
+        return [cells for found in _in_threads(lambda part: count(part, iter(ranges)), parts) for cells in found]
+
+    def _count(self, keys: Sequence[Axes], ranges: Iterator[tuple[int, int]]) -> list[Counts]:
+        tables = Tables.of(keys, self._schema)
+        out = np.zeros(tables.cells, dtype=np.int64)
+        narrow = np.empty((len(tables.narrow), min(CHUNK, self._store.rows)), dtype=np.uint8)
+        wide = np.empty((len(tables.wide), narrow.shape[1]), dtype=np.uint16)
+        for start, stop in ranges:
+            length = stop - start
+            if length < narrow.shape[1]:
+                narrow, wide = (np.empty((len(lines), length), dtype=lines.dtype) for lines in (narrow, wide))
+            for i, name in enumerate(tables.narrow):
+                narrow[i] = self._store.codes(name, start, stop)
+            for i, name in enumerate(tables.wide):
+                wide[i] = self._store.codes(name, start, stop)
+            kernels.count_tables(narrow, wide, tables, out)
+        return tables.split(out)
+
+    def _count_binary(self, keys: Sequence[Axes], ranges: Iterator[tuple[int, int]]) -> list[Counts]:
+        axes = sorted({axis for key in keys for axis in key})
+        at = {axis: i for i, axis in enumerate(axes)}
+        lines = np.asarray([[at[axis] for axis in key] for key in keys], dtype=np.int64)
+        ones = np.zeros((len(keys), 1 << len(keys[0])), dtype=np.int64)
+        rows = 0
+        for start, stop in ranges:
+            words = slice(start // 64, -(-stop // 64))
+            packed = np.stack([self._store.bits(axis)[words] for axis in axes])
+            kernels.count_ones(packed, lines, stop - start, ones)
+            rows += stop - start
+        return list(kernels.cells_of_ones(ones, rows))
+
+    def _indicators(self, axes: Axes, start: int, stop: int) -> np.ndarray:
+        """For each axis and each of its codes but 0, the rows that have it."""
+        lines = []
+        for axis in axes:
+            codes = self._view(axis, start, stop)
+            lines += [kernels.pack((codes == value).astype(np.uint8)) for value in range(1, self._schema.size(axis))]
+        return np.stack(lines) if lines else np.zeros((0, -(-(stop - start) // 64)), dtype=np.uint64)
+
+    def _view(self, axis: Axis, start: int, stop: int) -> np.ndarray:
+        codes = self._store.codes(axis.attribute, start, stop)
+        return codes if axis.base else self._schema.view_map(axis)[codes]
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        rows = self._store.rows
+        return [(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
+
+
+Count = Callable[[Sequence[Axes], Iterator[tuple[int, int]]], list[Counts]]
+
+
+class _Shared(Iterator[Item]):
+    """An iterator that several threads may draw from."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = iter(items)
+        self._lock = Lock()
+
+    def __next__(self) -> Item:
+        with self._lock:
+            return next(self._items)
+
+
+def _groups(keys: Sequence[Axes], cells: Sequence[int]) -> Iterator[list[Axes]]:
+    """Neighbours in the batch, as long as their cells fit together."""
+    group: list[Axes] = []
+    total = 0
+    for key, size in zip(keys, cells):
+        if group and total + size > GROUP_CELLS:
+            yield group
+            group, total = [], 0
+        group.append(key)
+        total += size
+    if group:
+        yield group
+
+
+def threads() -> int:
+    return min(8, os.cpu_count() or 1)
+
+
+def _in_threads(work: Callable[[Any], Item], items: Sequence[Any]) -> list[Item]:
+    """The compiled loops release the interpreter lock, so plain threads use every core."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads()) as pool:
+        return list(pool.map(work, items))

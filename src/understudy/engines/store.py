@@ -1,0 +1,60 @@
+"""A store: the coded columns of one table, wherever they are, a range of rows at a time."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.kernels import pack
+from understudy.schema import Axis, Schema
+
+Words = NDArray[np.uint64]
+
+
+class Store(Protocol):
+    """Columns of codes. A range starts at a multiple of 64 rows."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def codes(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        """The codes of these rows, one byte each, or two where the attribute has more than 256 values."""
+        ...
+
+    def bits(self, axis: Axis) -> Words:
+        """A view of two values, 64 rows a word with zeros at the end; made when it is first asked for."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemoryStore:
+    """Columns in memory, as they came."""
+
+    def __init__(self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema) -> None:
+        self.rows = rows
+        self._schema = schema
+        self._columns = {a.name: _smallest(columns[a.name], a.size) for a in schema.modelled}
+        self._bits: dict[Axis, Words] = {}
+
+    def codes(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        return self._columns[name][start:stop]
+
+    def bits(self, axis: Axis) -> Words:
+        if axis not in self._bits:
+            view = self._schema.view_map(axis).astype(np.uint8)
+            self._bits[axis] = pack(view[self._columns[axis.attribute]])
+        return self._bits[axis]
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+
+def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
+    return np.uint8 if size <= 256 else np.uint16
+
+
+def _smallest(codes: NDArray[Any], size: int) -> NDArray[Any]:
+    return np.ascontiguousarray(codes, dtype=code_type(size))
