@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from understudy.engines.opening import Opened, find_misfits, open_engine
 from understudy.errors import SchemaError
 from understudy.methods import Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
@@ -56,11 +57,15 @@ def publish(
     method: str = "auto",
     ledger: Ledger | str | Path | None = None,
     cap: Amount | None = None,
+    engine: str | None = None,
+    master: str | None = None,
     **options: Any,
 ) -> Release:
-    """Publish a frame or file under (epsilon, delta) and return the release."""
+    """Publish a frame, file or database table under (epsilon, delta) and return the release."""
     budget = Budget(epsilon, delta)
-    return run(data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap).release
+    return run(
+        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master
+    ).release
 
 
 def run(
@@ -75,6 +80,8 @@ def run(
     source: RandomSource | None = None,
     progress: Progress | None = None,
     save: Callable[[Release], None] | None = None,
+    engine: str | None = None,
+    master: str | None = None,
 ) -> Publication:
     """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
     source = source or SystemSource()
@@ -85,14 +92,33 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
     refuse_early(book, schema, budget)
     clock("read", 0, 1, Fraction(0))
-    engine, columns = _engine(data, schema)
+    opened = open_engine(data, schema, engine, master)
+    try:
+        return _publish(opened, chosen, schema, budget, options, book, cap, source, clock, save, data)
+    finally:
+        opened.engine.close()
+
+
+def _publish(
+    opened: Opened,
+    chosen: Method,
+    schema: Schema,
+    budget: Budget,
+    options: Mapping[str, Any],
+    book: Ledger,
+    cap: Amount | None,
+    source: RandomSource,
+    clock: _Clock,
+    save: Callable[[Release], None] | None,
+    data: Any,
+) -> Publication:
     request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
     reservation = book.reserve(
         schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
     )
     try:
-        table = PrivateTable(schema, engine, reservation, source, clock)
-        release = _fit(chosen, table, reservation, budget, columns, data, source.private)
+        table = PrivateTable(schema, opened.engine, reservation, source, clock)
+        release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
         if save is not None:
             clock("write", 0, 1, reservation.purse)
             save(release)
@@ -141,21 +167,11 @@ def _fit(
     )
 
 
-def _engine(data: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
-    from understudy.engines.coding import encode_table
-    from understudy.engines.memory import MemoryEngine
-    from understudy.engines.sources import open_source
-
-    coded = encode_table(open_source(data, schema.csv), schema)
-    return MemoryEngine(coded.columns, coded.rows, schema), coded.order
-
-
-def check_fit(data: Any, schema: Schema) -> list[dict[str, Any]]:
+def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:
     """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
-    from understudy.engines.coding import finding_sql, misfits
-    from understudy.engines.sources import open_source
+    from understudy.engines.finding import finding_sql
 
-    found = misfits(open_source(data, schema.csv), schema)
+    found = find_misfits(data, schema, engine, master)
     table = str(data) if isinstance(data, str | os.PathLike) else None
     return [
         {

@@ -58,8 +58,13 @@ def publish_seeded(
     method: str = "auto",
     ledger: Any = None,
     cap: Amount | None = None,
+    engine: str | None = None,
+    master: str | None = None,
     **options: Any,
 ) -> Publication:
     """`publish`, repeatable and NOT PRIVATE."""
     budget = Budget(epsilon, delta)
-    return run(data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed))
+    return run(
+        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed),
+        engine=engine, master=master,
+    )  # fmt: skip

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Json, SchemaFile
+from understudy.cli.options import EngineName, Json, Master, SchemaFile
 from understudy.cli.output import say, say_json
 
 
 def check(
     data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
     schema: SchemaFile,
+    engine: EngineName = None,
+    master: Master = None,
     json: Json = False,
 ) -> None:
     """Name every attribute that does not fit, and print the SQL that finds its cells."""
@@ -20,7 +22,7 @@ def check(
     from understudy.schema import Schema
 
     opened = Schema.open(schema)
-    problems = check_fit(data, opened)
+    problems = check_fit(data, opened, engine, master)
     open_points = opened.unconfirmed
     if json:
         say_json({"fits": not problems, "problems": problems, "confirm": [list(p) for p in open_points]})

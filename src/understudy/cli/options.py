@@ -15,6 +15,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress line.")]
 MethodName = Annotated[str, typer.Option("--method", help="auto, or a method's name.")]
 Settings = Annotated[list[str], typer.Option("--set", help="An option of the method, as key=value; may be repeated.")]
 Delta = Annotated[str, typer.Option("--delta", help="Allowed failure probability; 0 is the pure promise.")]
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="Where rows are counted; default: by the kind of DATA.")
+]
+Master = Annotated[str | None, typer.Option("--master", help="With --engine spark: the cluster, spark://host:7077.")]
 
 
 def settings(pairs: list[str]) -> dict[str, str]:

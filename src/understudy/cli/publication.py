@@ -65,6 +65,8 @@ def publish_to_files(
     ledger: Path | None = None,
     cap: str | None = None,
     report: Path | None = None,
+    engine: str | None = None,
+    master: str | None = None,
     progress: ProgressLine,
 ) -> Published:
     schema = Schema.open(schema_path)
@@ -83,7 +85,10 @@ def publish_to_files(
             _write_report(report, target)
 
     try:
-        publication = run(data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save)
+        publication = run(
+            data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save, engine=engine,
+            master=master,
+        )  # fmt: skip
     finally:
         progress.clear()
         book.close()

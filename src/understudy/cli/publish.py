@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, Json, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.options import Delta, EngineName, Json, Master, MethodName, Quiet, SchemaFile, Settings, settings
 from understudy.cli.output import ProgressLine, say, say_json
 
 
@@ -30,6 +30,8 @@ def publish(
         str | None, typer.Option("--cap", help="Cap of a new account, or none; default: this epsilon.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,7 +40,8 @@ def publish(
 
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
-        release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, progress=ProgressLine(quiet or json),
+        release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
+        progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:
         say_json(result.as_json())

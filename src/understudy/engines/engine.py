@@ -27,3 +27,11 @@ class CountingEngine(Protocol):
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
         """One table for each ask, in order, with one dimension for each axis."""
         ...
+
+
+class OpenEngine(CountingEngine, Protocol):
+    """An engine as the place that opened it holds it; the kernel only counts."""
+
+    def close(self) -> None:
+        """Let go of files, connections and temporary folders. More than once does no harm."""
+        ...
