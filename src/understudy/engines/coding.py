@@ -64,7 +64,7 @@ def encode_table(source: Source, schema: Schema) -> CodedTable:
 def misfits(source: Source, schema: Schema) -> list[Misfit]:
     """Every reason why `encode_table` would refuse, in the order of columns and attributes."""
     found = _structure(source, schema)
-    present = [a.name for a in schema.attributes if a.name in source.columns]
+    present = [a.name for a in schema.attributes if a.column in source.columns]
     if not any(schema[name].modelled for name in present):
         return found
     schema = schema.project(present)
@@ -85,7 +85,7 @@ def failing_attributes(source: Source, schema: Schema) -> list[str]:
 
 
 def _structure(source: Source, schema: Schema) -> list[Misfit]:
-    known = [a.name for a in schema.attributes]
+    known = list(dict.fromkeys(a.column for a in schema.attributes))
     undeclared = [
         Misfit("undeclared", name, _undeclared(name, source, known)) for name in source.columns if name not in known
     ]
@@ -152,11 +152,15 @@ def _code(source: Source, schema: Schema) -> tuple[dict[str, list[NDArray[Any]]]
     coders = {a.name: _Coder(a, schema.csv.decimal) for a in schema.modelled}
     coded: dict[str, list[NDArray[Any]]] = {name: [] for name in coders}
     unfit: set[str] = set()
-    for name, piece in source.pieces(schema.names):
-        codes = coders[name].code(piece)
-        if (codes == UNFIT).any():
-            unfit.add(name)
-        coded[name].append(codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16))
+    readers: dict[str, list[str]] = {}
+    for a in schema.modelled:
+        readers.setdefault(a.column, []).append(a.name)
+    for column, piece in source.pieces(list(readers)):
+        for name in readers[column]:
+            codes = coders[name].code(piece)
+            if (codes == UNFIT).any():
+                unfit.add(name)
+            coded[name].append(codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16))
     return coded, unfit
 
 

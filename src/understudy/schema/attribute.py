@@ -5,22 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
-from understudy.schema.domain import UNFIT, Codes, Domain, Dropped, Floats, Identifier, Intervals, Kind
+from understudy.schema.domain import (
+    UNFIT,
+    Booleans,
+    Categories,
+    Codes,
+    Domain,
+    Dropped,
+    Floats,
+    Identifier,
+    Intervals,
+    Kind,
+)
+from understudy.schema.fine import Grid, finest
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
 
 MISSING = "missing"
+Fine = Literal["wavelet"]
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of the table. A missing value is one more value of the domain, coded last."""
+    """A column of the table. A missing value is one more value of the domain, coded last.
+
+    `fine` says that the shape inside its bins is published too, `fine_cells` in how many cells a bin; `read_from` names
+    the column where that is not the attribute's own name.
+    """
 
     name: str
     domain: Domain
@@ -29,6 +46,9 @@ class Attribute:
     other: str | None = None
     provenance: str = "declared"
     confirm: tuple[str, ...] = ()
+    fine: Fine | None = None
+    fine_cells: int | None = None
+    read_from: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -40,6 +60,8 @@ class Attribute:
         self._check_missing()
         if self.other is not None and not self._sends_to_missing and self._declared([self.other])[0] == UNFIT:
             raise SchemaError(f'`other` of {self.name!r} is not a declared value nor "missing"', attribute=self.name)
+        if self.fine is not None:
+            assert self.finest_grid is not None  # refuses what has no finer grid
 
     def _check_missing(self) -> None:
         """A missing code that is also a value would turn that value into "missing" when the output is read again."""
@@ -77,7 +99,7 @@ class Attribute:
 
     @cached_property
     def _texts(self) -> frozenset[str]:
-        return frozenset() if isinstance(self.domain, Identifier | Dropped) else frozenset(self.domain.labels)
+        return frozenset(self.domain.labels) if isinstance(self.domain, Categories | Booleans) else frozenset()
 
     @cached_property
     def has_missing(self) -> bool:
@@ -116,6 +138,29 @@ class Attribute:
     def bits(self) -> int:
         """How many binary digits code this attribute."""
         return max(1, (self.size - 1).bit_length())
+
+    # -- the fine grid ---------------------------------------------------------------------------------------
+
+    @property
+    def column(self) -> str:
+        """The column of the data that this attribute is read from."""
+        return self.name if self.read_from is None else self.read_from
+
+    @cached_property
+    def finest_grid(self) -> Grid | None:
+        """The grid on which rows are coded for `fine`; None without it."""
+        if self.fine is None:
+            return None
+        if not isinstance(self.domain, Intervals):
+            raise SchemaError(
+                "`fine` is for ordered attributes: integer, number, date or datetime", attribute=self.name
+            )
+        return Grid(self.domain, finest(self.domain, self.fine_cells))
+
+    def refined(self, grid: Grid) -> Attribute:
+        """The same column on a grid of its own: one more attribute, for engines and for the shape inside bins."""
+        name, flat = fine_name(self.name), Taxonomy(())
+        return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)
 
     # -- views -----------------------------------------------------------------------------------------------
 
@@ -188,3 +233,8 @@ class Attribute:
         codes = codes.astype(np.int32)
         absent = codes == self.missing_code if self.has_missing else np.zeros(len(codes), dtype=bool)
         return self.domain.decode(np.where(absent, 0, codes).astype(np.int32), generator), absent
+
+
+def fine_name(name: str) -> str:
+    """What an attribute is called on its fine grid."""
+    return f"{name} (fine)"

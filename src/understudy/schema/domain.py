@@ -173,6 +173,19 @@ class Intervals:
             count[self._bin_of(np.asarray([point]))[0]] -= 1
         return first, last, count
 
+    @property
+    def own_values(self) -> NDArray[np.int64]:
+        """Per bin, for whole numbers: how many values it holds that are no points."""
+        return self._whole[2]
+
+    def own_value(self, bins: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:
+        """The whole number that comes at this index among the own values of its bin."""
+        values = self._whole[0][bins] + index
+        for point in sorted(self.points):
+            home = self._bin_of(np.asarray([point]))[0]
+            values[(bins == home) & (values >= point)] += 1
+        return values.astype(np.float64)
+
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
         """Code of each bin, code of each point, and the cells in code order as (low, point or None)."""
@@ -270,12 +283,8 @@ class Intervals:
         return values.astype(np.int64) if self.integral else values
 
     def _whole_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
-        first, _, count = self._whole
-        values = first[where] + np.minimum((uniform * count[where]).astype(np.int64), np.maximum(count[where] - 1, 0))
-        for point in sorted(self.points):
-            home = self._bin_of(np.asarray([point]))[0]
-            values[(where == home) & (values >= point)] += 1
-        return values.astype(np.float64)
+        count = self._whole[2][where]
+        return self.own_value(where, np.minimum((uniform * count).astype(np.int64), np.maximum(count - 1, 0)))
 
     def _number_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
         edges = np.asarray(self.edges)

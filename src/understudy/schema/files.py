@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
@@ -29,7 +29,7 @@ from understudy.schema.taxonomy import Taxonomy
 _TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
 _CSV_KEYS = ("delimiter", "encoding", "decimal")
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
-_ORDERED_KEYS = ("range", "bins", "edges", "points")
+_ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _KEYS: dict[str, tuple[str, ...]] = {
     "integer": _ORDERED_KEYS,
     "number": _ORDERED_KEYS,
@@ -145,7 +145,27 @@ def _attribute_of(name: str, body: Any) -> Attribute:
         other=other,
         provenance=provenance,
         confirm=_texts(body.get("confirm", []), "confirm"),
+        fine=_fine(body),
+        fine_cells=_fine_cells(body),
     )
+
+
+def _fine(body: Mapping[str, Any]) -> Literal["wavelet"] | None:
+    fine = body.get("fine")
+    if fine not in (None, "wavelet"):
+        raise SchemaError('`fine` is "wavelet", or left out')
+    return fine
+
+
+def _fine_cells(body: Mapping[str, Any]) -> int | None:
+    cells = body.get("fine_cells")
+    if cells is None:
+        return None
+    if "fine" not in body:
+        raise SchemaError('`fine_cells` goes with fine = "wavelet"')
+    if not isinstance(cells, int) or isinstance(cells, bool) or not 2 <= cells < MOST_CODES or cells & (cells - 1):
+        raise SchemaError("`fine_cells` is how many cells a bin is cut into: a power of two, such as 16")
+    return cells
 
 
 def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
@@ -270,6 +290,10 @@ def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
         body |= {"true": list(domain.true), "false": list(domain.false)}
     elif isinstance(domain, Intervals):
         body |= _intervals_as_dict(domain)
+    if attribute.fine is not None:
+        body["fine"] = attribute.fine
+    if attribute.fine_cells is not None:
+        body["fine_cells"] = attribute.fine_cells
     if attribute.missing:
         body["missing"] = list(attribute.missing)
     if attribute.other is not None:

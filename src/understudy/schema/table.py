@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError, UsageError, did_you_mean
-from understudy.schema.attribute import Attribute
+from understudy.schema.attribute import Attribute, fine_name
 from understudy.schema.axis import Axis
 
 Neighbours = Literal["replace-one", "add-remove"]
@@ -49,7 +49,7 @@ class Schema:
     def __post_init__(self) -> None:
         if not self.account:
             object.__setattr__(self, "account", self.name)
-        names = [a.name for a in self.attributes]
+        names = [a.name for a in self.attributes] + [fine_name(a.name) for a in self.attributes if a.fine]
         if len(set(names)) != len(names):
             raise SchemaError("two attributes have the same name")
         if not any(a.modelled for a in self.attributes):
@@ -130,6 +130,13 @@ class Schema:
     def project(self, names: Iterable[str]) -> Schema:
         """The same table with these attributes only."""
         return replace(self, attributes=tuple(self[name] for name in names), text=None)
+
+    @cached_property
+    def counted(self) -> Schema:
+        """What an engine codes: the attributes, and those with `fine` once more on their finest grid."""
+        more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
+        plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
+        return replace(self, attributes=plain + more, text=None) if more else self
 
     @property
     def unconfirmed(self) -> list[tuple[str, str]]:

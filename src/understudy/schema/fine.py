@@ -1,0 +1,121 @@
+"""The fine grid: every bin of an ordered domain halved, and each half again, down to single values or a set depth.
+
+A bin of whole numbers is halved by how many of its own values lie on each side (the left half has the odd one, a
+declared point is in no half); a bin of numbers, by its length. A grid of less depth is made of whole cells of a deeper
+one, so values that were coded on a deep grid can be counted on any above it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError
+from understudy.schema.domain import MOST_CODES, Intervals
+
+Index = NDArray[np.int64]
+DEEPEST = 12  # halvings of a bin where the schema names no number of cells
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of `domain` when its bins are halved `depth` times."""
+
+    domain: Intervals
+    depth: int
+
+    @cached_property
+    def _units(self) -> Index:
+        """How many values a bin has that a cell could hold; a bin of numbers has one for each cell."""
+        if self.domain.integral:
+            return self.domain.own_values
+        return np.full(self.domain.bins, 1 << self.depth, dtype=np.int64)
+
+    @cached_property
+    def _tree(self) -> tuple[Index, list[tuple[Index, Index, Index]]]:
+        """First unit of each cell, and by level the first unit of each node that is halved, of its right half, and
+        of what comes after it. Units are numbered through all bins."""
+        size = self._units
+        first = np.cumsum(size) - size
+        levels = []
+        for _ in range(self.depth):
+            halved = size > 1
+            middle = first + (size + 1) // 2
+            levels.append((first[halved], middle[halved], (first + size)[halved]))
+            right = (size // 2)[halved]
+            order = np.argsort(np.concatenate([first, middle[halved]]), kind="stable")
+            first = np.concatenate([first, middle[halved]])[order]
+            size = np.concatenate([np.where(halved, (size + 1) // 2, size), right])[order]
+        return first, levels
+
+    @cached_property
+    def levels(self) -> tuple[tuple[Index, Index, Index], ...]:
+        """For every level from the bins down, the nodes that are halved: first cell, first cell of the right half,
+        and the cell after the last. Cells are numbered through all bins, points left out."""
+        starts, levels = self._tree
+        return tuple(
+            (np.searchsorted(starts, a), np.searchsorted(starts, m), np.searchsorted(starts, b)) for a, m, b in levels
+        )
+
+    @property
+    def coefficients(self) -> int:
+        """How many nodes are halved."""
+        return sum(len(first) for first, _, _ in self.levels)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """How many values each cell holds; for numbers, its length in cells of this grid: always one."""
+        starts, _ = self._tree
+        return np.diff(starts, append=self._units.sum()).astype(np.float64)
+
+    @cached_property
+    def bin(self) -> Index:
+        """The bin that each cell lies in."""
+        ends = np.cumsum(self._units)
+        return np.searchsorted(ends, self._tree[0], side="right")
+
+    @cached_property
+    def fine(self) -> Intervals:
+        """The domain whose bins are the cells."""
+        starts, own = self._tree[0], self._tree[0] - (np.cumsum(self._units) - self._units)[self.bin]
+        if self.domain.integral:
+            inner = self.domain.own_value(self.bin, own) - 0.5  # the last bin is closed: its last value may be alone
+        else:
+            low, high = np.asarray(self.domain.edges[:-1]), np.asarray(self.domain.edges[1:])
+            inner = low[self.bin] + (high - low)[self.bin] * own / (1 << self.depth)
+        edges = np.where(own == 0, np.asarray(self.domain.edges[:-1])[self.bin], inner)
+        assert len(edges) == len(starts)
+        return Intervals(
+            self.domain.kind, (*edges.tolist(), self.domain.edges[-1]), self.domain.points, self.domain.format
+        )
+
+
+def cells_of(domain: Intervals, depth: int) -> int:
+    """How many cells the grid has, points included."""
+    if not domain.integral:
+        return domain.bins * (1 << depth) + len(domain.points)
+    return int(np.minimum(domain.own_values, 1 << depth).sum()) + len(domain.points)
+
+
+def finest(domain: Intervals, cells: int | None) -> int:
+    """The depth of the finest grid: of `cells` in a bin where the schema says so, else as deep as two bytes allow."""
+    most = int(domain.own_values.max()) if domain.integral else 2**DEEPEST
+    if most < 2:
+        raise SchemaError("every bin holds one value: there is nothing finer, leave `fine` out")
+    needed = (most - 1).bit_length()
+    if cells is not None:
+        depth = min(cells.bit_length() - 1, needed)
+        if (total := cells_of(domain, depth)) > MOST_CODES:
+            raise SchemaError(
+                f"`fine_cells` makes {total:,} cells, more than {MOST_CODES:,}: take fewer, or fewer bins"
+            )
+        return depth
+    depth = min(DEEPEST, needed)
+    while depth and cells_of(domain, depth) > MOST_CODES:
+        depth -= 1
+    if not depth:
+        raise SchemaError(f"{domain.bins:,} bins cannot be halved within {MOST_CODES:,} cells: leave `fine` out")
+    return depth
