@@ -11,6 +11,7 @@ import pytest
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
@@ -40,7 +41,7 @@ def private_table(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
     reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True)
-    table = PrivateTable(schema, MemoryEngine(columns, rows, schema), reservation, source or SystemSource())
+    table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or SystemSource())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
 

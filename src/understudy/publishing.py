@@ -15,6 +15,7 @@ from understudy.errors import SchemaError
 from understudy.methods import Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.ledger import Ledger, refuse_over_cap
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable, Progress
@@ -117,7 +118,7 @@ def _publish(
         schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
     )
     try:
-        table = PrivateTable(schema, opened.engine, reservation, source, clock)
+        table = OwnedTable(schema, opened.engine, reservation, source, clock)
         release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
         if save is not None:
             clock("write", 0, 1, reservation.purse)

@@ -27,8 +27,8 @@ from understudy.privacy.accountant import accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.table import PrivateTable
 from understudy.publishing import publish
 from understudy.schema import Schema
 
@@ -60,8 +60,8 @@ def neighbours(kind: str, columns: int = 1) -> tuple[Schema, Codes, Codes]:
 @pytest.fixture(autouse=True)
 def scales_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scale is a function of public numbers, and finding it is most of the work of a tiny fit: find each once."""
-    for name in ("noise_scale", "choice_scale"):
-        monkeypatch.setattr(f"understudy.privacy.table.{name}", cache(getattr(mechanisms, name)))
+    for place, name in (("questions", "noise_scale"), ("owned_table", "choice_scale")):
+        monkeypatch.setattr(f"understudy.privacy.{place}.{name}", cache(getattr(mechanisms, name)))
 
 
 # -- the audit -----------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def fits(schema: Schema, budget: Budget, source: Any, **options: Any) -> Runs:
         rows = len(codes["a"])
         return [
             method.fit(
-                PrivateTable(schema, MemoryEngine(codes, rows, schema), FreeReservation(*terms), source)  # type: ignore[arg-type]
+                OwnedTable(schema, MemoryEngine(codes, rows, schema), FreeReservation(*terms), source)  # type: ignore[arg-type]
             ).measurements
             for _ in range(count)
         ]
@@ -192,7 +192,7 @@ def test_noise_that_is_too_small_is_caught(kind, delta, columns):
 
 def test_a_halved_sensitivity_is_caught(monkeypatch):
     """As if a replaced row moved one cell and not two: the papers' definition with the noise of another."""
-    monkeypatch.setattr("understudy.privacy.table.table_l1", lambda schema: 1)
+    monkeypatch.setattr("understudy.privacy.questions.table_l1", lambda schema: 1)
     schema, one, two = neighbours("replace-one")
     runs = fits(schema, Budget(2), SystemSource())
     assert lower_bound(runs, schema, one, two, 1200) > 2

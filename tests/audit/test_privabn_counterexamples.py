@@ -152,11 +152,11 @@ class Played:
     def pick(self, count: int, purpose: str) -> int:
         return self._next(count)
 
-    def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0) -> Axis:
+    def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0, of: int = 1) -> Axis:
         groups = [[Pair(axis, (parent,)) for parent in placed] + [Pair(axis)] for axis in left]
         return left[self._chosen(groups, cost, lambda pair: fine * self.schema.cells(pair.axes))]
 
-    def choose(self, options: Any, score: str, cost: Fraction, purpose: str, penalty: Any) -> Pair:
+    def choose(self, options: Any, score: str, cost: Fraction, purpose: str, penalty: Any, of: int = 1) -> Pair:
         assert score == "R"
         fines = dict(zip(options, penalty))
         chosen: Pair = options[self._chosen([[pair] for pair in options], cost, fines.__getitem__)]

@@ -23,6 +23,7 @@ from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.statistics import (
@@ -152,7 +153,7 @@ def buy(
         public, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
     )
     try:
-        bought = _purchase(PrivateTable(public, real, reservation, source), offers, asked, reservation, source.private)
+        bought = _purchase(OwnedTable(public, real, reservation, source), offers, asked, reservation, source.private)
         if save is not None:
             save(bought)
         text = json.dumps(bought.as_json(), sort_keys=True)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError, did_you_mean
+from understudy.privacy.mechanisms import as_integers
 from understudy.schema import Axes, Axis, Schema
 
 if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does without
@@ -32,6 +33,7 @@ if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does witho
 
 Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
 R_UNIT = 2**20  # add-remove: nR is rounded down to a multiple of 2^-20, which leaves the sensitivity 2 as it is
+_BATCH = 400  # tables counted at a time while scoring: what a batch counts stays in memory until it ends
 SMALL_DOMAIN = 8  # up to here a pair is faster by bit columns than by a scan
 _DIGITS = Context(prec=60)
 
@@ -246,3 +248,60 @@ SCORES = {
     "I": Score("I", _i_value, _i_sensitivity),
     "D": Score("D", _d_value, _d_sensitivity),
 }
+
+
+# -- scoring, and remembering it -------------------------------------------------------------------------------
+
+
+class Scorer:
+    """Exact scores of one table's pairs, each counted once. Lives inside a private table and nowhere else."""
+
+    def __init__(self, engine: CountingEngine, schema: Schema) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._known: dict[tuple[str, Pair], int] = {}
+        self._links: tuple[dict[Axis, int], NDArray[np.int64]] | None = None  # score R of all pairs, once asked for
+
+    def scores(self, options: Sequence[Pair], score: str) -> list[int]:
+        rule = score_named(score)
+        known = self._known
+        if score == "R" and self._links is not None:
+            known.update({("R", pair): link for pair in options if (link := self._link(pair)) is not None})
+        fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
+        rows = self._engine.rows()
+        for begin in range(0, len(fresh), _BATCH):
+            batch = fresh[begin : begin + _BATCH]
+            for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
+                width = self._schema.size(pair.child)
+                table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
+                known[score, pair] = rule.value(table, rows, self._schema)
+        return [known[score, pair] for pair in options]
+
+    def deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
+        """Not kept: the references are others next time."""
+        found = []
+        for begin in range(0, len(options), _BATCH):
+            part = slice(begin, begin + _BATCH)
+            tables = self._engine.marginals([pair.axes for pair in options[part]])
+            found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
+        return found
+
+    def best_links(self, left: Axes, placed: Axes, fine: int) -> list[int]:
+        """All pairs are counted the first time; from then on `scores` finds single parents here too."""
+        schema = self._schema
+        if self._links is None:
+            axes = tuple(Axis(a.name) for a in schema.modelled)
+            self._links = {axis: i for i, axis in enumerate(axes)}, pair_scores(self._engine, axes, schema)
+        at, links = self._links
+        widths, sizes = (np.array(schema.sizes(side), dtype=np.int64) for side in (left, placed))
+        scores = links[np.ix_([at[axis] for axis in left], [at[axis] for axis in placed])]
+        most = 2**60 // max(1, fine)  # cells beyond which a fine stops growing, so that it stays an exact integer
+        best = (scores - fine * np.minimum(widths[:, None] * sizes, most)).max(axis=1)
+        return [int(score) for score in np.maximum(best, -fine * np.minimum(widths, most))]
+
+    def _link(self, pair: Pair) -> int | None:
+        if self._links is None or len(pair.parents) != 1:
+            return None
+        at, links = self._links
+        i, j = at.get(pair.child), at.get(pair.parents[0])
+        return int(links[i, j]) if i is not None and j is not None else None

@@ -17,6 +17,7 @@ from understudy.errors import BudgetError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.statistics import (
     Errors,
@@ -186,7 +187,7 @@ def appraiser(path: Path, budget: Budget, source: Any = None, **more: Any) -> tu
     ledger = Ledger(path)
     engine.ledger, engine.seen = ledger, []
     reservation = ledger.reserve(schema, budget, {"method": "evaluate"})
-    return PrivateTable(schema, engine, reservation, source or SystemSource()), engine, ledger
+    return OwnedTable(schema, engine, reservation, source or SystemSource()), engine, ledger
 
 
 def test_the_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_a_resumed_run_repeats_its_outcome(ledger_path: Path) -> None:
     for _ in range(2):
         schema, engine = people()
         reservation = Ledger(ledger_path).reserve(schema, Budget(1), {"method": "evaluate"})
-        table = PrivateTable(schema, engine, reservation, SystemSource())
+        table = OwnedTable(schema, engine, reservation, SystemSource())
         seen.append(table.appraise(Errors(CLASSIFIER), Fraction(1, 100), "errors"))
         reservation._lock.release()  # the process ends without a release
     assert seen[0] == seen[1]

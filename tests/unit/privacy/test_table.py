@@ -14,6 +14,7 @@ from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError, TooLarge, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
@@ -41,7 +42,7 @@ def watched(ledger_path: Path, budget: Budget) -> tuple[PrivateTable, WatchedEng
     ledger = Ledger(ledger_path)
     engine = WatchedEngine(columns_of(SIZES, ROWS), ROWS, schema, ledger=ledger)
     reservation = ledger.reserve(schema, budget, {})
-    return PrivateTable(schema, engine, reservation, SystemSource()), engine
+    return OwnedTable(schema, engine, reservation, SystemSource()), engine
 
 
 def test_every_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> None:
@@ -136,10 +137,10 @@ def test_refusals(ledger_path: Path) -> None:
 
 def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
-    public = {name for name in vars(PrivateTable) if not name.startswith("_")}
+    public = {name for name in dir(OwnedTable) if not name.startswith("_")}
     assert public == {
-        "accounting", "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_scores",
-        "measure_wavelet", "pick", "progress", "purse",
+        "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_scores",
+        "measure_wavelet", "pick", "progress",
     }  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def choose_edges(table: PrivateTable, graph: ChordalGraph, offers: Offers, round
         if not options:
             return cost - done * each
         table.progress("structure", done, rounds)
-        pair = table.choose([Pair(v, (u,)) for u, v in options], "R", each, "structure")
+        pair = table.choose([Pair(v, (u,)) for u, v in options], "R", each, "structure", of=rounds)
         graph.add((pair.parents[0], pair.child))
     return Fraction(0)
 

@@ -29,16 +29,17 @@ def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int
     left = list(variables)
     placed = [left.pop(table.pick(len(left), "first attribute"))]
     pairs = [Pair(placed[0])]
-    each = cost / max(1, len(left) * (degree + 1))
+    steps = max(1, len(left) * (degree + 1))
+    each = cost / steps
     while left:
         table.progress("structure", len(pairs), len(variables))
         room.add(pairs[-1].axes)
         child = left[0]
         if len(left) > 1:
-            child = table.choose_next(tuple(left), tuple(placed), each, "structure", fine)
+            child = table.choose_next(tuple(left), tuple(placed), each, "structure", fine, of=steps)
             cost -= each
-        pair, steps = _with_parents(table, child, placed, room, degree, each, fine)
-        cost -= steps * each
+        pair, taken = _with_parents(table, child, placed, room, degree, each, fine, steps)
+        cost -= taken * each
         pairs.append(pair)
         left.remove(child)
         placed.append(child)
@@ -46,7 +47,14 @@ def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int
 
 
 def _with_parents(
-    table: PrivateTable, child: Axis, placed: Sequence[Axis], room: Room, degree: int, each: Fraction, fine: int
+    table: PrivateTable,
+    child: Axis,
+    placed: Sequence[Axis],
+    room: Room,
+    degree: int,
+    each: Fraction,
+    fine: int,
+    of: int,
 ) -> tuple[Pair, int]:
     """One parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
     pair = Pair(child)
@@ -55,7 +63,7 @@ def _with_parents(
         if len(options) == 1:
             return pair, step
         fines = [fine * table.schema.cells(option.axes) for option in options]
-        chosen = table.choose(options, "R", each, "structure", fines)
+        chosen = table.choose(options, "R", each, "structure", fines, of=of)
         if chosen == pair:
             return pair, step + 1
         pair = chosen

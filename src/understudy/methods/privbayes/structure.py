@@ -35,7 +35,7 @@ def greedy_bayes(
         size.add(pairs[-1].axes)
         options = _allowed(candidates(placed, left), placed, left, size)
         fines = [penalty(pair) for pair in options] if penalty is not None else None
-        pair = table.choose(options, score, cost / rounds, "structure", fines)
+        pair = table.choose(options, score, cost / rounds, "structure", fines, of=rounds)
         pairs.append(pair)
         placed.append(pair.child)
         left.remove(pair.child)

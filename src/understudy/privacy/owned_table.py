@@ -1,0 +1,94 @@
+"""The private table of one owner: the rows are here, behind the owner's own ledger.
+
+Every question goes the same way: the charge is written to the ledger and synced; the engine counts; the ledger notes
+that noise is about to be drawn; noise is drawn; the outcome is journalled; only then is it returned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.engine import CountingEngine
+from understudy.privacy.mechanisms import add_noise, choice_scale, noisy_choice
+from understudy.privacy.questions import Options, Part, Vector
+from understudy.privacy.random_source import RandomSource
+from understudy.privacy.reservation import Reservation
+from understudy.privacy.scores import Scorer
+from understudy.privacy.table import Noisy, PrivateTable, Progress
+from understudy.schema import Schema
+
+
+class OwnedTable(PrivateTable):
+    """One owner's rows. Nothing public here holds the engine, the reservation or a count."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        engine: CountingEngine,
+        reservation: Reservation,
+        source: RandomSource,
+        progress: Progress | None = None,
+    ) -> None:
+        self.schema = schema
+        self.accounting = reservation.accounting
+        self.purse = reservation.purse
+        self.__engine = engine
+        self.__scorer = Scorer(engine, schema)
+        self.__reservation = reservation
+        self.__source = source
+        self.__progress = progress
+
+    def progress(self, phase: str, done: int, of: int) -> None:
+        if self.__progress is not None:
+            self.__progress(phase, done, of, self.purse - self.__reservation.left)
+
+    def pick(self, count: int, purpose: str) -> int:
+        charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))
+        if charge.outcome is not None:
+            return int(charge.outcome)
+        number = self.__source.below(count)
+        charge.note(str(number).encode())
+        return number
+
+    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+        sensitivity = self.schema.rows_per_person * question.sensitivity(self.schema)
+        scale = choice_scale(self.accounting, sensitivity, cost)
+        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        if charge.outcome is not None:
+            return int(charge.outcome)
+        scores = question.scores(self.__scorer)
+        charge.drawing()
+        index = noisy_choice(scores, self.accounting, scale, self.__source)
+        charge.journal(str(index).encode())
+        return index
+
+    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
+        parts = question.parts(self.schema, self.accounting, cost)
+        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        if charge.outcome is None:
+            exact = split(question.exact(self.__engine, self.schema), parts)
+            charge.drawing()
+            noisy = [add_noise(v, self.accounting, part.scale, self.__source) for v, part in zip(exact, parts)]
+            charge.journal(b"".join(values.astype("<i8").tobytes() for values in noisy))
+        else:
+            noisy = split(np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64), parts)
+        return Noisy(noisy, [part.scale for part in parts])
+
+
+def split(flat: NDArray[np.int64], parts: Sequence[Part]) -> list[NDArray[np.int64]]:
+    """A flat answer, part by part."""
+    ends = np.cumsum([part.cells for part in parts])
+    assert len(flat) == ends[-1]
+    return np.split(flat, ends[:-1])
+
+
+def digest(*asked: Any) -> str:
+    """What was asked, for the journal: the same question on resume has the same digest."""
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()

@@ -1,0 +1,317 @@
+"""Questions: the closed list of what can be asked of rows. Each is public data that knows how far one person can move
+its answer and how to compute it from exact counts; who may compute it, and what is paid, is the private table's matter.
+
+    a choice     Choice, NextLink          integer scores of public options; one option comes out
+    a vector     Tables, HadamardBlocks,   integers that get noise; those that `adds_up` are linear in the rows, so that
+                 WaveletTable, Scores,     the answer for several owners' rows is the sum of their answers
+                 Figure
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.engine import CountingEngine
+from understudy.errors import TooLarge, UsageError
+from understudy.privacy.accountant import Accounting
+from understudy.privacy.mechanisms import as_integers, noise_scale
+from understudy.privacy.scores import (
+    Pair,
+    Scorer,
+    pair_scores,
+    reference_refusal,
+    refusal,
+    score_named,
+)
+from understudy.privacy.sensitivity import table_l1, table_l2_squared
+from understudy.privacy.statistics import Statistic
+from understudy.privacy.statistics import refusal as statistic_refusal
+from understudy.privacy.transforms import block, block_sensitivity, block_shape, pair_scores_sensitivity
+from understudy.privacy.wavelets import Dimension, Form, Kind, transformed, wavelet_dimensions, wavelet_sensitivity
+from understudy.schema import Axes, Axis, Schema
+
+Integers = NDArray[np.int64]
+
+MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
+
+
+def table_scale(schema: Schema, accounting: Accounting, cost: Fraction) -> float:
+    """The noise scale of one measured table at this cost: public, so `plan` can state it."""
+    return noise_scale(accounting, table_l1(schema), table_l2_squared(schema), cost)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a vector with noise of one scale."""
+
+    cells: int
+    scale: float
+
+
+class Vector(Protocol):
+    """A question answered by integers with noise on them."""
+
+    kind: ClassVar[str]
+    adds_up: ClassVar[bool]
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what cannot be asked, from public facts and before anything is paid."""
+        ...
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        """How long the answer is and how much noise this cost puts on it."""
+        ...
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        """The answer without noise, flat. Only a private table calls this."""
+        ...
+
+    def as_json(self) -> list[Any]:
+        """What is asked, for the journal (the same question on resume) and for other owners."""
+        ...
+
+
+class Options(Protocol):
+    """A question answered by one of several public options."""
+
+    kind: ClassVar[str]
+
+    def check(self, schema: Schema) -> None: ...
+
+    def sensitivity(self, schema: Schema) -> int:
+        """How far one row can move a score: the most over all options."""
+        ...
+
+    def scores(self, scorer: Scorer) -> list[int]:
+        """Of every option, exactly. Only a private table calls this."""
+        ...
+
+    def rescaled(self, factor: Fraction) -> Options:
+        """The same question for fewer rows: its public penalty times `factor`."""
+        ...
+
+    def as_json(self) -> list[Any]: ...
+
+
+# -- choices -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One of these pairs, by a score less a public penalty; score D has a public reference table for each option."""
+
+    kind: ClassVar[str] = "choice"
+
+    options: Sequence[Pair]
+    score: str
+    penalty: Sequence[int] | None = None
+    references: Sequence[Integers] | None = None
+
+    def check(self, schema: Schema) -> None:
+        if not self.options:
+            raise UsageError("there is nothing to choose from")
+        if self.penalty is not None and len(self.penalty) != len(self.options):
+            raise UsageError("a penalty needs one number for each option")
+        if (reason := reference_refusal(self.score, self.options, self.references, schema)) is not None:
+            raise UsageError(reason)
+        for pair in self.options:
+            if (reason := refusal(self.score, pair, schema)) is not None:
+                raise UsageError(reason)
+
+    def sensitivity(self, schema: Schema) -> int:
+        rule = score_named(self.score)
+        return max(rule.sensitivity(pair, schema) for pair in self.options)
+
+    def scores(self, scorer: Scorer) -> list[int]:
+        if self.references is None:
+            found = scorer.scores(self.options, self.score)
+        else:
+            found = scorer.deviations(self.options, self.references)
+        return found if self.penalty is None else [s - int(p) for s, p in zip(found, self.penalty, strict=True)]
+
+    def rescaled(self, factor: Fraction) -> Choice:
+        penalty = None if self.penalty is None else [round(int(p) * factor) for p in self.penalty]
+        return replace(self, penalty=penalty)
+
+    def as_json(self) -> list[Any]:
+        references = None if self.references is None else [r.tolist() for r in self.references]
+        penalty = None if self.penalty is None else [int(p) for p in self.penalty]
+        return [self.kind, [pair.axes for pair in self.options], self.score, penalty, references]
+
+
+@dataclass(frozen=True, eq=False)
+class NextLink:
+    """One of `left`, by its best link to a placed attribute: score R less a public fine for each cell of the link.
+
+    No link is worth −fine for each value. The largest of functions that each move by at most Δ moves by at most Δ.
+    """
+
+    kind: ClassVar[str] = "link"
+
+    left: Axes
+    placed: Axes
+    fine: int = 0
+
+    def check(self, schema: Schema) -> None:
+        if not self.left or not self.placed or self.fine < 0:
+            raise UsageError("a link needs attributes on both sides, and a fine is not negative")
+        if not {Axis(a.name) for a in schema.modelled}.issuperset((*self.left, *self.placed)):
+            raise UsageError("links are counted between whole attributes of the model")
+
+    def sensitivity(self, schema: Schema) -> int:
+        ends = [max(side, key=schema.size) for side in (self.left, self.placed)]
+        return score_named("R").sensitivity(Pair(ends[0], (ends[1],)), schema)
+
+    def scores(self, scorer: Scorer) -> list[int]:
+        return scorer.best_links(self.left, self.placed, self.fine)
+
+    def rescaled(self, factor: Fraction) -> NextLink:
+        return replace(self, fine=round(self.fine * factor))
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.left, self.placed, self.fine]
+
+
+# -- vectors -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Counts over each ask, the cost split in shares; the empty ask is the row count."""
+
+    kind: ClassVar[str] = "tables"
+    adds_up: ClassVar[bool] = True
+
+    asks: Sequence[Axes]
+    shares: Sequence[Fraction]
+
+    @staticmethod
+    def of(asks: Sequence[Axes], shares: Sequence[Fraction] | None = None) -> Tables:
+        return Tables(asks, shares or [Fraction(1, len(asks))] * len(asks))
+
+    def check(self, schema: Schema) -> None:
+        for axes in self.asks:
+            if (cells := schema.cells(axes)) > MOST_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells cannot be measured; the limit is {MOST_CELLS:,}")
+        if not self.asks or len(self.shares) != len(self.asks) or sum(self.shares) > 1 or min(self.shares) <= 0:
+            raise UsageError("shares of a measurement must be positive and add up to at most 1")
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        scales = [table_scale(schema, accounting, cost * share) for share in self.shares]
+        return [Part(schema.cells(axes), scale) for axes, scale in zip(self.asks, scales)]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return np.concatenate([as_integers(counts).ravel() for counts in engine.marginals(self.asks)])
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.asks, list(map(str, self.shares))]
+
+
+@dataclass(frozen=True, eq=False)
+class HadamardBlocks:
+    """The block of Hadamard coefficients of each ask."""
+
+    kind: ClassVar[str] = "coefficients"
+    adds_up: ClassVar[bool] = True
+
+    asks: Sequence[Axes]
+
+    def check(self, schema: Schema) -> None:
+        total = sum(math.prod(block_shape(axes, schema)) for axes in self.asks)
+        if not total or max(map(schema.cells, self.asks)) > MOST_CELLS or total > MOST_CELLS:
+            raise TooLarge(f"from 1 to {MOST_CELLS:,} coefficients can be measured, of tables of that size")
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        scale = noise_scale(accounting, *block_sensitivity(self.asks, schema), cost)
+        return [Part(math.prod(block_shape(axes, schema)), scale) for axes in self.asks]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return np.concatenate([block(as_integers(counts)).ravel() for counts in engine.marginals(self.asks)])
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.asks]
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletTable:
+    """The wavelet coefficients of one table, a kind of transform for each axis."""
+
+    kind: ClassVar[str] = "wavelet"
+    adds_up: ClassVar[bool] = True
+
+    axes: Axes
+    kinds: Sequence[Kind]
+    form: Form = "tight"
+
+    def dimensions(self, schema: Schema) -> tuple[Dimension, ...]:
+        return wavelet_dimensions(schema, self.axes, self.kinds, MOST_CELLS)
+
+    def check(self, schema: Schema) -> None:
+        self.dimensions(schema)
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        dimensions = self.dimensions(schema)
+        scale = noise_scale(accounting, *wavelet_sensitivity(dimensions, schema, self.form), cost)
+        return [Part(math.prod(d.coefficients for d in dimensions), scale)]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        (counts,) = engine.marginals([self.axes])
+        return transformed(as_integers(counts), self.dimensions(schema)).ravel()
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.axes, list(self.kinds), self.form]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Score R of every pair of these axes: below the diagonal, line by line."""
+
+    kind: ClassVar[str] = "scores"
+    adds_up: ClassVar[bool] = False
+
+    axes: Axes
+
+    def check(self, schema: Schema) -> None:
+        if len(self.axes) < 2 or len(set(self.axes)) < len(self.axes) or (schema.rows or 0) >= 2**30:
+            raise UsageError("pairwise scores need two or more different axes and fewer than 2^30 rows")
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        scale = noise_scale(accounting, *pair_scores_sensitivity(self.axes, schema), cost)
+        return [Part(math.comb(len(self.axes), 2), scale)]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return pair_scores(engine, self.axes, schema)[np.tril_indices(len(self.axes), -1)]
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.axes]
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """One evaluation statistic of the kernel's list."""
+
+    kind: ClassVar[str] = "figure"
+    adds_up: ClassVar[bool] = False
+
+    statistic: Statistic
+
+    def check(self, schema: Schema) -> None:
+        if (reason := statistic_refusal(self.statistic, schema)) is not None:
+            raise UsageError(reason)
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        sensitivity = schema.rows_per_person * self.statistic.sensitivity()
+        return [Part(1, noise_scale(accounting, sensitivity, sensitivity**2, cost))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return as_integers([self.statistic.value(engine)])
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.statistic.key]
