@@ -1,4 +1,4 @@
-"""Seams: what the curator's protocol code needs of a transport, and what an owner's transport needs of its protocol code.
+"""Seams: what the curator's protocol code needs of a transport, and an owner's transport of its protocol code.
 
 A body is opaque to the transport. A round is a number that both sides count up; a stage is one exchange of a round:
 
