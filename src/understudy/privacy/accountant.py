@@ -28,7 +28,8 @@ def accounting_of(budget: Budget) -> Accounting:
 
 def purse(budget: Budget) -> Fraction:
     """All that the budget holds, in the unit its charges are made in: epsilon, or rho."""
-    return zcdp_rho(budget.epsilon, budget.delta) if budget.delta else budget.epsilon
+    whole = zcdp_rho(budget.epsilon, budget.delta) if budget.delta else budget.epsilon
+    return whole * budget.part
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:

@@ -18,6 +18,7 @@ class Budget:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    part: Fraction = Fraction(1)  # of its purse, for plans of a method that does not get all of it
 
     def __init__(self, epsilon: Amount, delta: Amount = 0) -> None:
         object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
@@ -30,6 +31,12 @@ class Budget:
             raise UsageError("delta must be at least 0 and less than 1")
         if 0 < self.delta < Fraction(1, 10**15):
             raise UsageError("delta below 1e-15 is not supported: use 0 for the pure promise")
+
+    def shared(self, part: Fraction) -> Budget:
+        """The same promise with this part of its purse."""
+        twin = Budget(self.epsilon, self.delta)
+        object.__setattr__(twin, "part", part)
+        return twin
 
     def __str__(self) -> str:
         return f"epsilon {show(self.epsilon)}" + (f", delta {show(self.delta)}" if self.delta else "")

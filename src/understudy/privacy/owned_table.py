@@ -47,7 +47,7 @@ class OwnedTable(PrivateTable):
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
-            self.__progress(phase, done, of, self.purse - self.__reservation.left)
+            self.__progress(phase, done, of, self.__reservation.purse - self.__reservation.left)
 
     def pick(self, count: int, purpose: str) -> int:
         charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))

@@ -3,7 +3,8 @@ its answer and how to compute it from exact counts; who may compute it, and what
 
     a choice     Choice, NextLink          integer scores of public options; one option comes out
     a vector     Tables, HadamardBlocks,   integers that get noise; those that `adds_up` are linear in the rows, so that
-                 WaveletTable, Scores,     the answer for several owners' rows is the sum of their answers
+                 WaveletTable,             the answer for several owners' rows is the sum of their answers
+                 FineDetails, Scores,
                  Figure
 """
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.accountant import Accounting
+from understudy.privacy.details import detail_sensitivity, detailed, finest_grid
 from understudy.privacy.mechanisms import as_integers, noise_scale
 from understudy.privacy.scores import (
     Pair,
@@ -36,6 +38,7 @@ from understudy.privacy.statistics import refusal as statistic_refusal
 from understudy.privacy.transforms import block, block_sensitivity, block_shape, pair_scores_sensitivity
 from understudy.privacy.wavelets import Dimension, Form, Kind, transformed, wavelet_dimensions, wavelet_sensitivity
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.attribute import fine_name
 
 Integers = NDArray[np.int64]
 
@@ -267,6 +270,33 @@ class WaveletTable:
 
     def as_json(self) -> list[Any]:
         return [self.kind, self.axes, list(self.kinds), self.form]
+
+
+@dataclass(frozen=True, eq=False)
+class FineDetails:
+    """The shape of one attribute inside its bins, halved `depth` times: left less right, without the bins' totals."""
+
+    kind: ClassVar[str] = "details"
+    adds_up: ClassVar[bool] = True
+
+    attribute: str
+    depth: int
+
+    def check(self, schema: Schema) -> None:
+        finest_grid(schema, self.attribute, self.depth)
+
+    def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
+        grid = finest_grid(schema, self.attribute, self.depth)
+        cells = sum(len(first) for first, _, _ in grid.levels[: self.depth])
+        return [Part(cells, noise_scale(accounting, *detail_sensitivity(self.depth, schema), cost))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        grid = finest_grid(schema, self.attribute, self.depth)
+        (counts,) = engine.marginals([(Axis(fine_name(self.attribute)),)])
+        return detailed(as_integers(counts), grid, self.depth)
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.attribute, self.depth]
 
 
 @dataclass(frozen=True, eq=False)

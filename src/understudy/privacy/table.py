@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.privacy.accountant import Accounting
+from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.mechanisms import noise_of
 from understudy.privacy.questions import (
@@ -25,6 +27,7 @@ from understudy.privacy.questions import (
 from understudy.privacy.questions import (
     Choice,
     Figure,
+    FineDetails,
     HadamardBlocks,
     NextLink,
     Options,
@@ -67,6 +70,12 @@ class PrivateTable(ABC):
     schema: Schema
     accounting: Accounting
     purse: Fraction  # all that this run may spend: epsilon, or rho
+
+    def with_purse(self, purse: Fraction) -> Self:
+        """The same table for a method that is to spend only so much; the ledger holds the whole run to its budget."""
+        twin = copy(self)
+        twin.purse = purse
+        return twin
 
     @abstractmethod
     def progress(self, phase: str, done: int, of: int) -> None: ...
@@ -148,6 +157,11 @@ class PrivateTable(ABC):
         noisy = self._asked(question, cost, purpose)
         values = noisy.parts[0].reshape([d.coefficients for d in question.dimensions(self.schema)])
         return Wavelets(axes, tuple(kinds), form, values, noise_of(self.accounting), noisy.scales[0])
+
+    def measure_details(self, attribute: str, depth: int, cost: Fraction, purpose: str) -> Details:
+        """The noisy shape of an attribute inside its bins, each halved `depth` times."""
+        noisy = self._asked(FineDetails(attribute, depth), cost, purpose)
+        return Details(attribute, depth, noisy.parts[0], noise_of(self.accounting), noisy.scales[0])
 
     def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
         """One evaluation statistic of the kernel's closed list, with noise on it."""

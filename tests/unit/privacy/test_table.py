@@ -139,8 +139,8 @@ def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     public = {name for name in dir(OwnedTable) if not name.startswith("_")}
     assert public == {
-        "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_scores",
-        "measure_wavelet", "pick", "progress",
+        "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_details", "measure_scores",
+        "measure_wavelet", "pick", "progress", "with_purse",
     }  # fmt: skip
 
 

@@ -1,0 +1,147 @@
+"""The shape of an attribute inside its bins: a share for each cell of a fine grid, from noisy details and the model's
+own bin totals. Given the bin, the place inside it is taken as independent of all other attributes.
+
+Going down, a node's sum S is split by its noisy difference d into (S ± d)/2. Where the noise is larger than what there
+is to see, a split by d alone would be worse than a flat one. So of what d is above the flat split's difference a part
+is believed, the larger of two: τ²S²/(τ²S² + σ²), where σ² is the noise's variance and τ² how far the splits of this
+level are from flat beyond the noise, all taken together (empirical Bayes); and 1 − 2σ²/(d − d₀)², for a split that
+stands out alone (Breiman's garrote). Measured in docs/decisions/0008-fine-shape.md. It is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.privacy.details import Details
+from understudy.schema import Attribute, Intervals
+from understudy.schema.fine import Grid
+
+Floats = NDArray[np.float64]
+ALONE = 2.0  # variances that a split must be from flat to be believed for itself
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """`shares` has one number for each code of `fine`: its part of the coarse code that it lies in."""
+
+    attribute: Attribute
+    grid: Grid
+    shares: Floats
+    variance: float  # of the noise in one detail
+
+    @cached_property
+    def fine(self) -> Attribute:
+        return self.attribute.refined(self.grid)
+
+    @cached_property
+    def home(self) -> NDArray[np.int64]:
+        """The coarse code that each fine code lies in; a point and "missing" stay what they are."""
+        return homes(self.attribute, self.fine, self.grid)
+
+    def decode(
+        self, codes: NDArray[np.integer], generator: np.random.Generator
+    ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+        """A value for each coarse code, from the shape of its bin, and which are missing. The bin stays the same."""
+        return self.fine.decode(self.cells(codes, generator), generator)
+
+    def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
+        """A fine code for each coarse one."""
+        order, ends, first = self._steps
+        drawn = np.searchsorted(ends, codes + generator.random(len(codes)), side="right")
+        return np.asarray(order[np.clip(drawn, first[codes], first[codes.astype(np.int64) + 1] - 1)])
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+        """Fine codes by coarse code; where each one's stretch of [code, code + 1) ends; where each code's begin."""
+        order = np.argsort(self.home, kind="stable")
+        first = np.searchsorted(self.home[order], np.arange(self.attribute.size + 1))
+        sums = np.concatenate([[0.0], np.cumsum(self.shares[order])])
+        begins = np.repeat(sums[first[:-1]], np.diff(first))
+        return order, np.minimum(sums[1:] - begins, 1.0) + self.home[order], first
+
+    def gathered(self, weights: Floats) -> Floats:
+        """Weights of fine codes as weights of coarse ones; further dimensions stay."""
+        out = np.zeros((self.attribute.size, *weights.shape[1:]))
+        np.add.at(out, self.home, weights * self.shares.reshape(-1, *[1] * (weights.ndim - 1)))
+        return out
+
+    def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
+        """What Σ weight × cell takes from noisy numbers that are simply added up: from each coarse code's own count,
+        and by coarse code the squares of what it takes from the details."""
+        domain, bins = self.fine.domain, self._coarse.bin_codes
+        assert isinstance(domain, Intervals)
+        coarse = np.zeros(self.attribute.size)
+        coarse[self.home] = weights  # points and "missing"; bins follow
+        squares = np.zeros(self.attribute.size)
+        node = weights[domain.bin_codes].astype(np.float64)  # the weight of the node that begins at this cell
+        for first, middle, _ in reversed(self.grid.levels):
+            left, right = node[first], node[middle]
+            np.add.at(squares, bins[self.grid.bin[first]], ((left - right) / 2) ** 2)
+            node[first] = (left + right) / 2
+        starts = np.searchsorted(self.grid.bin, np.arange(len(bins)))
+        coarse[bins] = node[starts]
+        return coarse, squares
+
+    @property
+    def _coarse(self) -> Intervals:
+        assert isinstance(self.attribute.domain, Intervals)
+        return self.attribute.domain
+
+
+def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64]:
+    """The coarse code that each code of the attribute on its grid lies in."""
+    coarse, domain = attribute.domain, fine.domain
+    assert isinstance(coarse, Intervals) and isinstance(domain, Intervals)
+    home = np.full(fine.size, fine.missing_code, dtype=np.int64)
+    points = np.asarray(domain.points, dtype=np.float64)
+    home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
+    home[domain.bin_codes] = coarse.bin_codes[grid.bin]
+    if attribute.has_missing:
+        home[fine.missing_code] = attribute.missing_code
+    return home
+
+
+def shape_of(attribute: Attribute, details: Details, counts: Floats) -> Shape:
+    """`counts` are the model's own for each code of the attribute: public, non-negative."""
+    domain = attribute.domain
+    assert isinstance(domain, Intervals)
+    grid = Grid(domain, details.depth)
+    fine = attribute.refined(grid)
+    shares = np.ones(fine.size)
+    assert isinstance(fine.domain, Intervals)
+    shares[fine.domain.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
+    return Shape(attribute, grid, shares, details.variance)
+
+
+def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
+    """Each cell's part of its bin; a bin without rows is flat."""
+    held = np.concatenate([[0.0], np.cumsum(grid.values)])
+    starts = np.searchsorted(grid.bin, np.arange(grid.domain.bins + 1))
+    empty = totals <= 0
+    sums = np.zeros(len(grid.values))  # of the node that begins at this cell
+    sums[starts[:-1]] = np.where(empty, 1.0, totals)
+    at = 0
+    for first, middle, end in grid.levels:
+        noisy = details.values[at : at + len(first)].astype(np.float64)
+        at += len(first)
+        whole, length = sums[first], held[end] - held[first]
+        flat = whole * (2 * held[middle] - held[first] - held[end]) / length
+        kept = np.where(empty[grid.bin[first]], 0.0, _kept(noisy - flat, whole, details.variance))
+        left = (whole + np.clip(flat + kept * (noisy - flat), -whole, whole)) / 2
+        sums[first], sums[middle] = left, whole - left
+    totals = np.add.reduceat(sums, starts[:-1])
+    return np.asarray(sums / totals[grid.bin])
+
+
+def _kept(above: Floats, whole: Floats, variance: float) -> Floats:
+    """The part of each difference that is believed."""
+    squares = float((whole**2).sum())
+    spread = max(0.0, float((above**2 - variance).sum()) / squares) if squares else 0.0
+    signal = spread * whole**2
+    together = np.divide(signal, signal + variance, out=np.zeros_like(signal), where=signal > 0)
+    alone = np.divide(-ALONE * variance, above**2, out=np.full_like(above, -np.inf), where=above != 0)
+    return np.maximum(together, np.maximum(0.0, 1.0 + alone))

@@ -1,0 +1,70 @@
+"""Details of an attribute inside its bins: the third kind of linear map that can be measured (`fine = "wavelet"`).
+
+Every bin is halved, and each half again, `depth` times (`schema.fine`). Each node that is halved has one coefficient:
+the rows of its left half less those of its right one, an integer. The bins' own totals are not among them: a model has
+those from elsewhere. A row inside a bin is in one node of each level, so its column has at most L = depth entries, all
+±1; a row at a declared point, or with a missing value, has none.
+
+Sensitivity. A row that comes or goes moves the coefficients by one column: L in L1 and in squared L2. A replaced row
+moves them by the difference of two columns a and b. In different bins they share no coefficient: 2L in both. In one
+bin, let the paths part at their j-th common node, j ≥ 1: they agree in j − 1 places and have opposite signs in one, so
+
+    ‖a − b‖₁ = |a|₁ + |b|₁ − 2(j − 1) ≤ 2L        ‖a − b‖² = |a|₁ + |b|₁ − 2⟨a, b⟩,  ⟨a, b⟩ = j − 2 ≥ −1,  ≤ 2L + 2
+
+and both are attained where two paths of full depth part at once. Note the L2: a row that moves across the middle of its
+bin turns one coefficient by 2, whose square is 4. tests/unit/privacy/test_details.py compares with all pairs of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError
+from understudy.privacy.measurement import Noise, noise_variance
+from understudy.schema import Schema
+from understudy.schema.fine import Grid
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """Noisy coefficients of one attribute, level by level from the bins down. Public, once it exists."""
+
+    attribute: str
+    depth: int
+    values: Integers
+    noise: Noise
+    scale: float
+
+    @property
+    def variance(self) -> float:
+        """Of the noise in one coefficient."""
+        return noise_variance(self.noise, self.scale)
+
+
+def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
+    """The grid on which the engine counts this attribute; refused where it has none, or one less deep."""
+    grid = schema[attribute].finest_grid
+    if grid is None:
+        raise UsageError(f'{attribute} has no fine grid: declare fine = "wavelet"', attribute=attribute)
+    if not 1 <= depth <= grid.depth:
+        raise UsageError(f"the bins of {attribute} can be halved 1 to {grid.depth} times, not {depth}")
+    return grid
+
+
+def detail_sensitivity(depth: int, schema: Schema) -> tuple[int, int]:
+    """How far one person can move the details of one attribute, in L1 and in squared L2."""
+    k = schema.rows_per_person
+    if schema.neighbours == "add-remove":
+        return k * depth, k * k * depth
+    return k * 2 * depth, k * k * (2 * depth + 2)
+
+
+def detailed(counts: Integers, grid: Grid, depth: int) -> Integers:
+    """The coefficients of the upper `depth` levels, from counts of the grid's codes: exact integers."""
+    below = np.concatenate([[0], np.cumsum(counts[grid.fine.bin_codes])])
+    return np.concatenate([2 * below[middle] - below[first] - below[end] for first, middle, end in grid.levels[:depth]])
