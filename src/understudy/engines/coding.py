@@ -6,7 +6,7 @@ plain numbers and dates are parsed by Arrow, and whatever Arrow cannot read goes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from understudy.engines.finding import finding_sql
 from understudy.engines.numerals import as_numbers, as_texts, parse_plain
 from understudy.engines.sources import Source
+from understudy.engines.threads import stream
 from understudy.errors import DataError, did_you_mean
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
 from understudy.schema.domain import UNFIT, Codes
 
-__all__ = ["CodedTable", "Misfit", "encode_table", "failing_attributes", "finding_sql", "misfits"]
+__all__ = ["CodedTable", "Misfit", "encode_pieces", "encode_table", "failing_attributes", "finding_sql", "misfits"]
+
+Keep = Callable[[str, NDArray[Any]], None]  # the name of an attribute, and the codes of its next rows
 
 _REMEMBERED = 100_000
+_AHEAD = 16  # pieces that are read before they are needed
 _ACTIVE = "=+-@\t\r"  # a spreadsheet would run a cell that starts with one of these
 
 
@@ -50,15 +54,21 @@ class Misfit:
 
 def encode_table(source: Source, schema: Schema) -> CodedTable:
     """Code the whole table, or refuse it with the first misfit."""
-    for misfit in _structure(source, schema):
-        raise misfit.error()
-    coded, unfit = _code(source, schema)
-    rows = sum(len(codes) for codes in coded[schema.names[0]])
-    for misfit in _cells(schema, unfit) + _row_count(schema, rows):
-        raise misfit.error()
+    coded: dict[str, list[NDArray[Any]]] = {name: [] for name in schema.names}
+    rows = encode_pieces(source, schema, lambda name, codes: coded[name].append(codes))
     # the pieces of a column are freed as it is joined: never two copies of the table
     columns = {name: np.concatenate(coded.pop(name)) for name in schema.names}
     return CodedTable(columns, rows, source.columns)
+
+
+def encode_pieces(source: Source, schema: Schema, keep: Keep) -> int:
+    """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
+    for misfit in _structure(source, schema):
+        raise misfit.error()
+    rows, unfit = _code(source, schema, keep)
+    for misfit in _cells(schema, unfit) + _row_count(schema, rows):
+        raise misfit.error()
+    return rows
 
 
 def misfits(source: Source, schema: Schema) -> list[Misfit]:
@@ -69,10 +79,9 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
         return found
     schema = schema.project(present)
     try:
-        coded, unfit = _code(source, schema)
+        rows, unfit = _code(source, schema, lambda name, codes: None)
     except DataError as error:
         return [*found, Misfit("file", error.attribute, error.message)]
-    rows = sum(len(codes) for codes in coded[schema.names[0]])
     return found + _cells(schema, unfit) + _row_count(schema, rows)
 
 
@@ -147,21 +156,28 @@ def _row_count(schema: Schema, rows: int) -> list[Misfit]:
 # -- codes ---------------------------------------------------------------------------------------------------
 
 
-def _code(source: Source, schema: Schema) -> tuple[dict[str, list[NDArray[Any]]], set[str]]:
-    """The coded pieces of each modelled column, and the attributes with a cell that no rule covers."""
+def _code(source: Source, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
+    """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
     coders = {a.name: _Coder(a, schema.csv.decimal) for a in schema.modelled}
-    coded: dict[str, list[NDArray[Any]]] = {name: [] for name in coders}
-    unfit: set[str] = set()
     readers: dict[str, list[str]] = {}
     for a in schema.modelled:
         readers.setdefault(a.column, []).append(a.name)
-    for column, piece in source.pieces(list(readers)):
-        for name in readers[column]:
-            codes = coders[name].code(piece)
-            if (codes == UNFIT).any():
-                unfit.add(name)
-            coded[name].append(codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16))
-    return coded, unfit
+    pieces = ((name, piece) for column, piece in source.pieces(list(readers)) for name in readers[column])
+
+    def code(task: tuple[str, Any]) -> tuple[str, NDArray[Any], bool]:
+        name, piece = task
+        codes = coders[name].code(piece)
+        fits = not (codes == UNFIT).any()
+        return name, codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16), fits
+
+    rows, unfit = 0, set()
+    for name, codes, fits in stream(code, pieces, ahead=_AHEAD):
+        rows += len(codes) if name == schema.names[0] else 0
+        if not fits:
+            unfit.add(name)
+        if not unfit:
+            keep(name, codes)
+    return rows, unfit
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,7 @@ A chunk of all columns fits in a cache near the processor, so a batch of many ta
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,13 +15,12 @@ from understudy.engines.engine import Counts
 from understudy.engines.pairs import PairCounts, pair_counts
 from understudy.engines.store import Store
 from understudy.engines.tables import Tables
+from understudy.engines.threads import Shared, in_threads, threads
 from understudy.schema import Axes, Axis, Schema
 
 CHUNK = 1 << 17  # rows; a multiple of 64
 GROUP_CELLS = 1 << 22  # of the tables that are counted in one pass: each thread has its own copy
 _FEW = 100_000  # rows × tables below which a thread costs more than it saves
-
-Item = TypeVar("Item")
 
 
 class Counter:
@@ -60,8 +55,8 @@ class Counter:
                 total += pair_counts(self._indicators(axes, start, stop), sizes, stop - start, inner).gram
             return total
 
-        shared = _Shared(ranges)
-        grams = _in_threads(gram, [shared] * (threads() if inner == 1 else 1))
+        shared = Shared(ranges)
+        grams = in_threads(gram, [shared] * (threads() if inner == 1 else 1))
         first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
         return PairCounts(self._store.rows, first, sum(grams[1:], grams[0]))
 
@@ -74,15 +69,15 @@ class Counter:
         if large or self._store.rows * len(keys) < _FEW or threads() == 1:
             return count(keys, iter(ranges))
         if len(ranges) >= 2 * threads():
-            shared = _Shared(ranges)  # whoever is free takes the next chunk
-            first, *others = _in_threads(lambda _: count(keys, shared), range(threads()))
+            shared = Shared(ranges)
+            first, *others = in_threads(lambda _: count(keys, shared), range(threads()))
             for other in others:
                 for whole, part in zip(first, other):
                     whole += part
             return first
         bounds = np.linspace(0, len(keys), min(len(keys), 4 * threads()) + 1).astype(int)
         parts = [keys[a:b] for a, b in itertools.pairwise(bounds)]
-        return [cells for found in _in_threads(lambda part: count(part, iter(ranges)), parts) for cells in found]
+        return [cells for found in in_threads(lambda part: count(part, iter(ranges)), parts) for cells in found]
 
     def _count(self, keys: Sequence[Axes], ranges: Iterator[tuple[int, int]]) -> list[Counts]:
         tables = Tables.of(keys, self._schema)
@@ -133,18 +128,6 @@ class Counter:
 Count = Callable[[Sequence[Axes], Iterator[tuple[int, int]]], list[Counts]]
 
 
-class _Shared(Iterator[Item]):
-    """An iterator that several threads may draw from."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = iter(items)
-        self._lock = Lock()
-
-    def __next__(self) -> Item:
-        with self._lock:
-            return next(self._items)
-
-
 def _groups(keys: Sequence[Axes], cells: Sequence[int]) -> Iterator[list[Axes]]:
     """Neighbours in the batch, as long as their cells fit together."""
     group: list[Axes] = []
@@ -157,15 +140,3 @@ def _groups(keys: Sequence[Axes], cells: Sequence[int]) -> Iterator[list[Axes]]:
         total += size
     if group:
         yield group
-
-
-def threads() -> int:
-    return min(8, os.cpu_count() or 1)
-
-
-def _in_threads(work: Callable[[Any], Item], items: Sequence[Any]) -> list[Item]:
-    """The compiled loops release the interpreter lock, so plain threads use every core."""
-    if len(items) < 2:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(threads()) as pool:
-        return list(pool.map(work, items))

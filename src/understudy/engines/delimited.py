@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.engines.steady import unchanged
 from understudy.errors import DataError, SchemaError
 
 Piece = tuple[str, Any]  # a column's name and the next pyarrow.Array of its cells
@@ -70,7 +71,7 @@ class Delimited:
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The cells of these columns, block after block; other columns are not even decoded."""
         header = True
-        with self._told():
+        with unchanged(self.path), self._told():
             for block in _blocks(self._utf8(BLOCK), self.delimiter):
                 if isinstance(block, _Loose):
                     yield from self._parse_loosely(block, names, header)

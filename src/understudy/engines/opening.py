@@ -14,7 +14,7 @@ from understudy.engines.engine import OpenEngine
 from understudy.errors import UsageError, did_you_mean
 from understudy.schema import Schema
 
-ENGINES = ("memory",)
+ENGINES = ("memory", "mapped")
 _ADDRESS = re.compile("([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -28,8 +28,10 @@ class Opened:
 
 def open_engine(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> Opened:
     """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit."""
+    from understudy.engines.embedded import open_embedded
+
     engine_for(data, engine, master)
-    return _open_in_memory(data, schema)
+    return Opened(*open_embedded(data, schema, engine))
 
 
 def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[Misfit]:
@@ -49,19 +51,10 @@ def engine_for(data: Any, engine: str | None, master: str | None) -> str:
         raise UsageError("a master goes with the engine spark")
     if scheme := address_scheme(data):
         raise UsageError(f"no engine reads {scheme}:// addresses: name a file")
-    return engine or "memory"
+    return engine or "memory"  # or mapped, by size
 
 
 def address_scheme(data: Any) -> str | None:
     """`postgresql` of postgresql://…, None for paths and frames."""
     found = _ADDRESS.match(data) if isinstance(data, str) else None
     return found[1].lower() if found else None
-
-
-def _open_in_memory(data: Any, schema: Schema) -> Opened:
-    from understudy.engines.coding import encode_table
-    from understudy.engines.memory import MemoryEngine
-    from understudy.engines.sources import open_source
-
-    coded = encode_table(open_source(data, schema.csv), schema)
-    return Opened(MemoryEngine(coded.columns, coded.rows, schema), coded.order)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from understudy.engines.delimited import Delimited, Piece
+from understudy.engines.steady import unchanged
 from understudy.errors import DataError, UsageError
 from understudy.schema import Dialect
 
@@ -109,10 +110,18 @@ class ParquetFile:
     def types(self) -> dict[str, Any]:
         return dict(zip(self._schema.names, self._schema.types))
 
+    @property
+    def rows(self) -> int:
+        """What the footer says: for choosing an engine and checking the disk, never shown."""
+        from pyarrow import parquet
+
+        with self._told():
+            return int(parquet.read_metadata(self.path).num_rows)
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         from pyarrow import parquet
 
-        with self._told(), parquet.ParquetFile(self.path) as file:
+        with unchanged(self.path), self._told(), parquet.ParquetFile(self.path) as file:
             for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
                 for name in names:
                     yield name, batch.column(name)

@@ -1,0 +1,126 @@
+"""A scratch folder: private and temporary, gone when it is closed, when the process ends, or at the next start.
+
+A lock that dies with its process tells a folder in use from one that a crash has left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from understudy.errors import UsageError
+from understudy.lock import ProcessLock
+
+PREFIX = "understudy-"
+_LOCK = "lock"
+_YOUNG = 60.0  # seconds in which a folder without a lock may still be on its way
+
+
+class Scratch:
+    """A folder of mode 0700 whose files have mode 0600; room for `needed` bytes is asked for first."""
+
+    def __init__(self, needed: int = 0) -> None:
+        root = Path(tempfile.gettempdir())
+        remove_abandoned(root)
+        _check_room(root, needed)
+        self.path, lock = _new_folder(root)
+        self._files: list[BinaryIO] = []
+        self._close = weakref.finalize(self, _remove, self.path, lock, self._files, os.getpid())
+
+    def create(self, name: str) -> BinaryIO:
+        """A new file to write and read."""
+        with self.told():
+            handle = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._files.append(os.fdopen(handle, "w+b", buffering=0))
+            return self._files[-1]
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """A disk that refuses is an error that says which folder, and how to choose another."""
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(_full(error.strerror or "the disk refused")) from None
+
+    def close(self) -> None:
+        self._close()
+
+
+def remove_abandoned(root: Path) -> None:
+    """Remove our own folders whose process is gone. Nobody else's, and nothing that a link points to."""
+    with suppress(OSError):
+        for path in root.glob(f"{PREFIX}*"):
+            with suppress(OSError):
+                _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+        return
+    if not (path / _LOCK).exists():
+        if time.time() - found.st_mtime > _YOUNG:
+            shutil.rmtree(path, ignore_errors=True)
+        return
+    lock = ProcessLock(path / _LOCK)
+    if lock.acquire():
+        shutil.rmtree(path, ignore_errors=True)
+        lock.release()
+
+
+def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
+    for _ in range(100):
+        try:
+            path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=root))
+            lock = ProcessLock(path / _LOCK)
+            # another start may have taken the folder for an abandoned one before the lock was held
+            if lock.acquire() and (path / _LOCK).exists():
+                return path, lock
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UsageError(_full(error.strerror or "the disk refused")) from None
+    raise UsageError(_full("a folder cannot be made there"))
+
+
+def _remove(path: Path, lock: ProcessLock, files: list[BinaryIO], owner: int) -> None:
+    for file in files:
+        file.close()
+    if os.getpid() != owner:  # a forked child ends: the folder is its parent's
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    lock.release()
+
+
+def _check_room(root: Path, needed: int) -> None:
+    try:
+        free = shutil.disk_usage(root).free
+    except OSError as error:
+        raise UsageError(_full(error.strerror or "it cannot be read")) from None
+    if needed > free:
+        raise UsageError(
+            f"the coded copy of the table needs about {_gigabytes(needed)} in the temporary folder {str(root)!r}, "
+            f"which has {free / 1e9:.1f} GB free: make room, or name a folder on a larger disk with TMPDIR"
+        )
+
+
+def _gigabytes(size: int) -> str:
+    """Rounded up to one digit: the size of the table may be private."""
+    unit = 10 ** (len(str(size)) - 1)
+    rounded = -(-size // unit) * unit
+    return f"{rounded / 1e9:g} GB"
+
+
+def _full(reason: str) -> str:
+    return (
+        f"the coded copy of the table cannot be kept in the temporary folder {tempfile.gettempdir()!r} "
+        f"({reason[:1].lower() + reason[1:]}): make room there, or name a folder on a larger disk with TMPDIR"
+    )
