@@ -7,7 +7,8 @@
     ├── BudgetError            exit 3   the ledger says no
     ├── DataError              exit 4   the data does not fit the schema
     ├── ReleaseError           exit 1   a release file is damaged, tampered with or too new
-    └── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
+    ├── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
+    └── FederationError        exit 1   the owners and the curator could not finish together
 
 A message says what was asked, what is true and what to do next. It never holds a private value or an exact private
 count.
@@ -77,6 +78,12 @@ class LedgerError(UnderstudyError):
     """A ledger file cannot be trusted or used."""
 
     kind = "ledger"
+
+
+class FederationError(UnderstudyError):
+    """A session was refused or aborted; what was charged until then stays spent."""
+
+    kind = "federation"
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
