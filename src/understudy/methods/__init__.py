@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
+from understudy.methods.detailed import Detailed
 from understudy.methods.jtree import JTree
 from understudy.methods.method import Fit, Method, configured
 from understudy.methods.plan import Plan
@@ -32,7 +33,7 @@ def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = 
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     method: Method = configured(METHODS[name], options)
-    return method
+    return Detailed(method) if schema is not None and any(a.fine for a in schema.modelled) else method
 
 
 def best_for(schema: Schema | None, options: Mapping[str, Any]) -> str:

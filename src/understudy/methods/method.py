@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.plan import Plan
 from understudy.models.model import Model
 from understudy.privacy.budget import Budget
+from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
@@ -25,12 +26,14 @@ class Fit:
     rows: int  # public: declared, or bought
     facts: dict[str, Any]  # structure and decisions, for the summary and the card
     notes: tuple[str, ...] = ()
+    details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
 
 
 class Method(Protocol):
     """Its fields are its options; `--set key=value` fills them."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         """From public facts alone. `rows` stands in for a row count that is private."""

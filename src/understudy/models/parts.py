@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
 from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
+from understudy.privacy.details import Details, finest_grid
 from understudy.schema import Axis, Schema
 
 Arrays = dict[str, NDArray[Any]]
@@ -94,6 +96,32 @@ def _wavelet(document: dict[str, Any], arrays: Arrays, schema: Schema) -> Model:
         raise ValueError
     noisy = Wavelets(axes, tuple(document["kinds"]), document["form"], values, document["noise"], scale)
     return WaveletModel(schema, noisy, total)
+
+
+def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arrays]:
+    """What was measured inside the bins of attributes."""
+    listed = [{"attribute": d.attribute, "depth": d.depth, "noise": d.noise, "scale": d.scale} for d in details]
+    return listed, {f"details-{i}": d.values for i, d in enumerate(details)}
+
+
+def details_from_parts(listed: Any, arrays: Arrays, schema: Schema) -> tuple[Details, ...]:
+    try:
+        found = tuple(_details(item, arrays[f"details-{i}"], schema) for i, item in enumerate(listed))
+    except (KeyError, TypeError, ValueError, UsageError):
+        raise ReleaseError("the details in the release are damaged") from None
+    if len({d.attribute for d in found}) < len(found):
+        raise ReleaseError("the details in the release are damaged")
+    return found
+
+
+def _details(item: dict[str, Any], values: NDArray[Any], schema: Schema) -> Details:
+    depth, scale = item["depth"], float(item["scale"])
+    if type(depth) is not int or not 0 < scale < float("inf") or item["noise"] not in ("laplace", "gaussian"):
+        raise ValueError
+    cells = sum(len(first) for first, _, _ in finest_grid(schema, item["attribute"], depth).levels[:depth])
+    if values.shape != (cells,) or values.dtype != np.int64:
+        raise ValueError
+    return Details(item["attribute"], depth, values, item["noise"], scale)
 
 
 def _axis(item: Any, schema: Schema) -> Axis:
