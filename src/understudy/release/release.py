@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from understudy.models.query import Answer
 
 
+SMALL_BATCH = 1 << 17  # rows; what models draw at a time is a divisor or a multiple
+LARGE_BATCH = 1 << 20
+BATCH_CELLS = 1 << 26
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """Safe to give away. Sampling and saving are post-processing: they cost nothing."""
@@ -47,29 +52,48 @@ class Release:
 
     def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
         """Synthetic rows as the caller's kind of frame (pandas where nothing else is known)."""
+        import pyarrow as pa
+
         from understudy.release.frames import to_frame
-        from understudy.release.writing import decode_rows
+        from understudy.release.writing import decode_chunks
 
         generator = self.generator(seed)
-        codes = self.sample_codes(rows, given, generator)
-        return to_frame(decode_rows(codes, self.schema, self.columns, generator), self.like, self.schema)
+        batches = self.sample_batches(rows, given, generator)
+        tables = list(decode_chunks(batches, self.schema, self.columns, generator))
+        return to_frame(pa.concat_tables(tables), self.like, self.schema)
 
     def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
-        """Synthetic rows still in codes."""
+        """Synthetic rows still in codes, all at once."""
+        model, count = self._model_and_rows(rows, given)
+        return model.sample(count, generator)
+
+    def sample_batches(
+        self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator
+    ) -> Iterator[Rows]:
+        """The same a batch at a time, so that any number of rows takes the same memory; at least one batch.
+
+        Each batch follows the model as closely as whole numbers allow (`rounding`); batches are independent.
+        """
+        model, count = self._model_and_rows(rows, given)
+        step = max(BATCH_CELLS // len(self.schema.modelled) // SMALL_BATCH, 1) * SMALL_BATCH
+        step = min(step, LARGE_BATCH)
+        for start in range(0, max(count, 1), step):
+            yield model.sample(min(step, count - start), generator)
+
+    def _model_and_rows(self, rows: int | None, given: Mapping[str, Any] | None) -> tuple[Model, int]:
         count = self.rows if rows is None else rows
         if count < 0 or count > 2**40:
             raise UsageError("the number of rows to sample must be 0 or more")
-        model = self.model.condition(self.evidence(given)) if given else self.model
-        return model.sample(count, generator)
+        return (self.model.condition(self.evidence(given)) if given else self.model), count
 
     def write(
         self, path: str | Path, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None
     ) -> None:
-        """Synthetic rows to a CSV or Parquet file in the original's dialect, decoded a chunk at a time."""
+        """Synthetic rows to a CSV or Parquet file in the original's dialect, drawn and decoded a part at a time."""
         from understudy.release.writing import write_rows
 
         generator = self.generator(seed)
-        write_rows(self.sample_codes(rows, given, generator), path, self.schema, self.columns, generator)
+        write_rows(self.sample_batches(rows, given, generator), path, self.schema, self.columns, generator)
 
     def generator(self, seed: int | None = None) -> np.random.Generator:
         return SystemSource().generator() if seed is None else seeded_generator(seed)

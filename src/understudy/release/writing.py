@@ -8,6 +8,7 @@ import gzip
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -46,14 +47,17 @@ def decode_rows(
 
 
 def decode_chunks(
-    rows: Rows, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
+    batches: Iterable[Rows], schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
 ) -> Iterator[Any]:
-    """The same a chunk at a time; at least one table, even without rows."""
-    count = len(next(iter(rows.values())))
+    """The same a chunk at a time; at least one table for each batch, even without rows."""
     step = max(1, CHUNK_CELLS // len(schema.attributes))
-    for start in range(0, max(count, 1), step):
-        chunk = {name: codes[start : start + step] for name, codes in rows.items()}
-        yield decode_rows(chunk, schema, order, generator, first=start + 1)
+    first = 1
+    for rows in batches:
+        count = len(next(iter(rows.values())))
+        for start in range(0, max(count, 1), step):
+            chunk = {name: codes[start : start + step] for name, codes in rows.items()}
+            yield decode_rows(chunk, schema, order, generator, first + start)
+        first += count
 
 
 def _values(attribute: Attribute, codes: NDArray[Any], generator: np.random.Generator) -> Any:
@@ -93,10 +97,16 @@ def check_output(path: str | Path) -> Literal["csv", "parquet"]:
 
 
 def write_rows(
-    rows: Rows, path: str | Path, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
+    rows: Rows | Iterable[Rows],
+    path: str | Path,
+    schema: Schema,
+    order: Sequence[str] | None,
+    generator: np.random.Generator,
 ) -> None:
-    """Decode and write coded rows a chunk at a time."""
-    write_table(decode_chunks(rows, schema, order, generator), path, schema)
+    """Decode and write coded rows, or batches that follow each other, a chunk at a time."""
+    batches = [rows] if isinstance(rows, dict) else rows
+    with _one_ahead(decode_chunks(batches, schema, order, generator)) as tables:
+        write_table(tables, path, schema)
 
 
 def write_table(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
@@ -162,6 +172,21 @@ def _encoder(encoding: str) -> Any:
             ) from None
 
     return encode
+
+
+@contextmanager
+def _one_ahead(tables: Iterator[Any]) -> Iterator[Iterator[Any]]:
+    """The same tables, the next one made on another core while this one is written."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, tables, None)
+
+        def ready() -> Iterator[Any]:
+            nonlocal waiting
+            while (table := waiting.result()) is not None:
+                waiting = pool.submit(next, tables, None)
+                yield table
+
+        yield ready()
 
 
 def _ordered(tables: Any, order: Sequence[str] | None) -> Iterator[Any]:

@@ -190,3 +190,62 @@ def test_two_runs_never_draw_the_same(tmp_path):
         for i in range(2)
     )
     assert any(a.values.shape != b.values.shape or (a.values != b.values).any() for a, b in zip(once, again))
+
+
+# -- in batches --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("understudy.release.release.SMALL_BATCH", 64)
+    monkeypatch.setattr("understudy.release.release.BATCH_CELLS", 64)
+    monkeypatch.setattr("understudy.release.writing.CHUNK_CELLS", 200)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 64, 1000])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_and_a_frame_have_the_same_rows(
+    release, rows: int, suffix: str, small_batches: None, tmp_path: Path
+) -> None:
+    drawn = list(release.sample_batches(rows, None, release.generator(9)))
+    assert sum(len(batch["age"]) for batch in drawn) == rows
+    assert len(drawn) == max(1, -(-rows // 64))
+    release.write(tmp_path / f"out{suffix}", rows, seed=9)
+    frame = release.sample(rows, seed=9)
+    written = read_back(tmp_path / f"out{suffix}")
+    assert written["age"] == frame["age"].to_pylist()
+    assert written["name"] == list(range(1, rows + 1))  # ids go on from batch to batch
+
+
+def read_back(path: Path) -> dict[str, list[Any]]:
+    frame = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+    return frame.to_dict(as_series=False)
+
+
+def test_batches_keep_the_sampling_error_low(release, small_batches: None) -> None:
+    """Systematic rounding in each batch: far closer to the model than independent rows would be."""
+    batches = list(release.sample_batches(64 * 200, None, release.generator(1)))
+    counts = np.bincount(np.concatenate([batch["age"] for batch in batches]), minlength=10)
+    expected = release.model.project(["age"]).table * 64 * 200
+    independent = np.sqrt(expected * (1 - expected / expected.sum()))
+    assert np.abs(counts - expected).max() < 0.6 * independent.max()
+    assert (np.abs(counts - expected) <= 200).all()  # at most one row for each batch and cell of the root
+
+
+def test_a_failure_while_drawing_reaches_the_caller(
+    release, small_batches: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are drawn one step ahead, on another thread."""
+    drawn = []
+
+    def tired(self: Any, *given: Any) -> Any:
+        drawn.append(1)
+        if len(drawn) > 3:
+            raise UsageError("no more")
+        return real(self, *given)
+
+    real = type(release.model).sample
+    monkeypatch.setattr(type(release.model), "sample", tired)
+    with pytest.raises(UsageError, match="no more"):
+        release.write(tmp_path / "out.csv", 1000)
+    assert not list(tmp_path.glob("*out.csv*"))
