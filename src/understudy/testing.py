@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from understudy.privacy.budget import Amount, Budget
-from understudy.privacy.random_source import Integers
+from understudy.privacy.random_source import Integers, Words
 from understudy.publishing import Publication, as_schema, run
 from understudy.schema import Schema
 
@@ -43,6 +43,9 @@ class SeededSource:
 
     def below(self, bound: int) -> int:
         return int(self._generator.integers(bound))
+
+    def words(self, count: int) -> Words:
+        return self._generator.integers(0, 2**64 - 1, count, dtype=np.uint64, endpoint=True)
 
     def generator(self) -> np.random.Generator:
         return self._generator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
+from understudy.errors import UsageError
 from understudy.privacy.mechanisms import add_noise, choice_scale, noisy_choice
 from understudy.privacy.questions import Options, Part, Vector
-from understudy.privacy.random_source import RandomSource
+from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores import Scorer
+from understudy.privacy.shares import noise_share
 from understudy.privacy.table import Noisy, PrivateTable, Progress
 from understudy.schema import Schema
 
@@ -80,6 +82,41 @@ class OwnedTable(PrivateTable):
         else:
             noisy = split(np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64), parts)
         return Noisy(noisy, [part.scale for part in parts])
+
+    # -- a federation's owner ---------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> Fraction:
+        """What this reservation can still pay for."""
+        return self.__reservation.left
+
+    def decide(self, question: Options, cost: Fraction, purpose: str) -> int:
+        """One choice of several owners' choices: this owner's turn, on its own rows."""
+        question.check(self.schema)
+        return self._decide(question, cost, purpose, of=1)
+
+    def contribute(
+        self, question: Vector, cost: Fraction, purpose: str, round_key: str, honest: int, mask: Callable[[int], Words]
+    ) -> Words:
+        """This owner's part of a secure sum: exact counts, its share of the noise and its mask, added modulo 2^64.
+
+        A share alone is not enough noise: what keeps the counts is the mask, which nobody else may know. `round_key`
+        names the round, so that no two rounds have the same draw.
+        """
+        if not question.adds_up:
+            raise UsageError(f"{question.kind} of several owners do not add up: they cannot be asked of a federation")
+        question.check(self.schema)
+        parts = question.parts(self.schema, self.accounting, cost)
+        asked = digest("share", question.as_json(), str(cost), honest, round_key)
+        charge = self.__reservation.charge(purpose, cost, asked)
+        if charge.outcome is None:
+            counts = question.exact(self.__engine, self.schema)
+            charge.drawing()
+            noise = [noise_share(p.cells, self.accounting, p.scale, honest, self.__source) for p in parts]
+            masked = (counts + np.concatenate(noise)).view(np.uint64) + mask(len(counts))
+            charge.journal(masked.astype("<u8").tobytes())
+            return masked
+        return np.frombuffer(charge.outcome, dtype="<u8").astype(np.uint64)
 
 
 def split(flat: NDArray[np.int64], parts: Sequence[Part]) -> list[NDArray[np.int64]]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 
 class RandomSource(Protocol):
@@ -32,6 +33,10 @@ class RandomSource(Protocol):
     def exponential(self, scores: Sequence[int], scale: float) -> int: ...
 
     def below(self, bound: int) -> int: ...
+
+    def words(self, count: int) -> Words:
+        """Uniform 64-bit words, for samplers of the kernel's own and for keys."""
+        ...
 
     def generator(self) -> np.random.Generator: ...
 
@@ -55,6 +60,9 @@ class SystemSource:
 
     def below(self, bound: int) -> int:
         return secrets.randbelow(bound)
+
+    def words(self, count: int) -> Words:
+        return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
 
     def generator(self) -> np.random.Generator:
         """For post-processing only (sampling rows from a model that is already private)."""
