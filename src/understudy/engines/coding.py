@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.finding import finding_sql
-from understudy.engines.numerals import as_numbers, as_texts, parse_plain
+from understudy.engines.numerals import as_numbers, as_texts, as_whole, parse_plain
 from understudy.engines.sources import Source
 from understudy.engines.threads import stream
 from understudy.errors import DataError, did_you_mean
@@ -194,6 +194,8 @@ class _Coder:
         domain = self.attribute.domain
         if isinstance(domain, Booleans) and pa.types.is_boolean(piece.type):
             return self._pick(np.asarray([0, 1], dtype=np.int32), piece.cast(pa.int8()))
+        if isinstance(domain, Intervals) and (whole := as_whole(piece, domain.kind)) is not None:
+            return self._code_whole(*whole)
         if isinstance(domain, Intervals) and (numbers := as_numbers(piece, domain.kind)) is not None:
             return self._code_numbers(*numbers)
         texts, indices = as_texts(piece, self.attribute.name)
@@ -208,6 +210,14 @@ class _Coder:
             indices = indices.cast("int64").fill_null(len(codes))
         picked: Codes = table[indices.to_numpy(zero_copy_only=False)]
         return picked
+
+    def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
+        """Each number from the least to the greatest is coded once."""
+        import pyarrow.compute as pc
+
+        values = np.arange(low, high + 1, dtype=np.float64)
+        codes = self.attribute.encode_numbers(values, np.zeros(len(values), dtype=bool))
+        return self._pick(codes, pc.subtract(piece.cast("int64"), low))
 
     def _code_numbers(self, values: NDArray[np.float64], absent: NDArray[np.bool_]) -> Codes:
         codes = self.attribute.encode_numbers(values, absent)

@@ -22,6 +22,7 @@ _PARTS = {
 }  # fmt: skip
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
+_MOST_WHOLE = 1 << 16
 
 
 # -- text to numbers -----------------------------------------------------------------------------------------
@@ -114,6 +115,22 @@ def as_numbers(piece: Any, kind: str) -> tuple[Floats, NDArray[np.bool_]] | None
     return _moments(piece, kind), absent
 
 
+def as_whole(piece: Any, kind: str) -> tuple[Any, int, int] | None:
+    """A typed column of few different whole numbers (of days, for dates), with its least and its greatest."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if kind == "date" and pa.types.is_date32(piece.type):
+        piece = piece.cast("int32")
+    if kind not in ("integer", "number", "date") or not pa.types.is_integer(piece.type):
+        return None
+    found = pc.min_max(piece).as_py()
+    low, high = found["min"], found["max"]
+    if low is None or max(-low, high) >= 2**53 or high - low >= min(len(piece), _MOST_WHOLE):
+        return None
+    return piece, low, high
+
+
 def _moments(piece: Any, kind: str) -> Floats:
     """Days (for dates) or whole seconds; a moment that is not midnight is no date, and NaN."""
     import pyarrow as pa
@@ -136,6 +153,8 @@ def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
     import pyarrow as pa
 
     try:
+        if pa.types.is_dictionary(piece.type) and len(piece.dictionary) > len(piece):
+            piece = piece.dictionary_decode()  # most of the texts are other pieces'
         encoded = piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode()
         return _distinct_texts(encoded.dictionary), encoded.indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

@@ -121,7 +121,8 @@ class ParquetFile:
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         from pyarrow import parquet
 
-        with unchanged(self.path), self._told(), parquet.ParquetFile(self.path) as file:
+        texts = [name for name in names if _is_text(self.types[name])]  # come as the file has them: distinct, numbered
+        with unchanged(self.path), self._told(), parquet.ParquetFile(self.path, read_dictionary=texts) as file:
             for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
                 for name in names:
                     yield name, batch.column(name)
@@ -136,6 +137,12 @@ class ParquetFile:
             raise DataError(
                 f"{self.path.name!r} cannot be read as Parquet: it is damaged, cut off or another format"
             ) from None
+
+
+def _is_text(type: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 # -- frames --------------------------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.engines import coding
 from understudy.engines.coding import CodedTable, encode_table, failing_attributes, finding_sql, misfits
 from understudy.engines.finding import cell_pattern
+from understudy.engines.numerals import as_numbers, as_whole
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
@@ -181,6 +183,56 @@ def test_typed_numbers_and_nulls() -> None:
         assert codes_of(values, attribute) == [0, 1, 2, 2]
     assert codes_of(pa.array([Decimal("1.00"), None]), attribute) == [0, 2]
     assert codes_of(pa.array([1, 7, None]).dictionary_encode(), attribute) == [0, 1, 2]
+
+
+WHOLE = [Attribute("a", Intervals("integer", (0.0, 10.0, 20.0, 99.0), points=(5.0,)), missing=("", "-9")),
+         Attribute("a", Intervals("number", (-50.0, 0.0, 2.5, 99.0)), missing=("999",), other="missing"),
+         Attribute("a", Intervals("integer", (0.0, 50.0, 99.0)))]  # fmt: skip
+
+
+@pytest.mark.parametrize("attribute", WHOLE)
+@pytest.mark.parametrize("type", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float64()])
+@pytest.mark.parametrize("nulls", [0.0, 0.3])
+def test_few_whole_numbers_are_coded_as_many_are(attribute: Attribute, type: Any, nulls: float) -> None:
+    """A long column of few numbers takes a shorter way; floats never do, and give the same codes."""
+    generator = np.random.default_rng(3)
+    values = generator.choice([-128, -50, -9, -1, 0, 1, 5, 9, 10, 20, 98, 99, 100, 127], 2000)
+    column = pa.array(values, pa.int64(), mask=generator.random(2000) < nulls).cast(type)
+    coder = coding._Coder(attribute, ".")
+    assert (as_whole(column, attribute.kind) is None) == (type == pa.float64())
+    assert coder.code(column).tolist() == coder._code_numbers(*as_numbers(column, attribute.kind)).tolist()
+
+
+def test_whole_numbers_far_apart_or_huge_take_the_long_way() -> None:
+    for values in ([2**53, 2**53 - 1], [-(2**53)], [0, 10**6], [2**64 - 1]):
+        column = pa.array(values, pa.uint64() if values[0] > 2**63 else pa.int64())
+        assert as_whole(column, "integer") is None
+    assert as_whole(pa.nulls(3, pa.int32()), "integer") is None
+    assert as_whole(pa.array([1, 2, 3]), "datetime") is None
+
+
+def test_long_columns_of_dates() -> None:
+    days = np.random.default_rng(1).integers(19_000, 19_400, 3000)
+    attribute = Attribute("a", Intervals("date", (19_000.0, 19_100.0, 19_350.0, 19_399.0)))
+    column = pa.array(days.astype(np.int32), mask=days == 19_399).cast(pa.date32())
+    whole, texts = (codes_of_piece(attribute, piece) for piece in (column, column.cast(pa.string())))
+    assert as_whole(column, "date") is not None
+    assert whole == texts
+
+
+def codes_of_piece(attribute: Attribute, piece: Any) -> list[int]:
+    found: list[int] = coding._Coder(attribute, ".").code(piece).tolist()
+    return found
+
+
+def test_a_dictionary_longer_than_the_column_is_cut() -> None:
+    """A row group's texts come with each of its batches: only those that stand in the rows are coded."""
+    texts = [str(i) for i in range(1000)]
+    piece = pa.DictionaryArray.from_arrays(pa.array([3, 1, None, 1]), pa.array(texts))
+    attribute = Attribute("a", Categories(("1", "3")), missing=("",))
+    coder = coding._Coder(attribute, ".")
+    assert coder.code(piece).tolist() == [1, 0, 2, 0]
+    assert set(coder.known) <= {"1", "3", ""}
 
 
 def test_a_fraction_is_no_integer() -> None:
