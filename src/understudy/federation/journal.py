@@ -1,0 +1,141 @@
+"""The curator's journal: the session, and the outcome of every stage, on disk before anything follows from it.
+
+A curator that was killed runs its method again from the start; what was asked before is answered from here, so that it
+comes to the same point of the same round and goes on with the owners from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from understudy.errors import FederationError
+from understudy.lock import ProcessLock, on_network_file_system
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS stages (round INTEGER NOT NULL, stage TEXT NOT NULL, PRIMARY KEY (round, stage));
+CREATE TABLE IF NOT EXISTS letters (
+  round INTEGER NOT NULL, stage TEXT NOT NULL, owner TEXT NOT NULL, asked TEXT NOT NULL, body BLOB NOT NULL, reply BLOB,
+  PRIMARY KEY (round, stage, owner));
+"""
+
+
+class CuratorJournal:
+    """Opens the file or makes it (readable by its owner only); one process at a time."""
+
+    def __init__(self, path: Path, request: str) -> None:
+        """`request` identifies what the curator was started for: another one does not continue this session."""
+        self.path = path
+        self._lock = ProcessLock(path.with_name(path.name + ".lock"))
+        if not path.parent.is_dir():
+            raise FederationError(f"there is no folder {path.parent.name!r} for the journal")
+        if not self._lock.acquire():
+            raise FederationError(f"another curator is at work on {path.name!r}: wait for it, or choose another output")
+        try:
+            self._connection = open_database(path, _TABLES, "journal")
+        except BaseException:
+            self._lock.release()
+            raise
+        self._guard = threading.Lock()
+        known = self.noted("session")
+        self.resumed = known is not None
+        if known is not None and self.noted("request") != request:
+            self.close_file()
+            raise FederationError(
+                f"the journal {path.name!r} is of another session (another roster, schema, method or version of "
+                "understudy). Run the command it was made with to finish that one, or move the file away"
+            )
+        self.session = known or secrets.token_hex(16)
+        if known is None:
+            with self._transaction():
+                self._connection.execute("INSERT INTO facts VALUES ('session', ?)", (self.session,))
+                self._connection.execute("INSERT INTO facts VALUES ('request', ?)", (request,))
+
+    def noted(self, name: str) -> str | None:
+        """A fact written down before."""
+        row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def note(self, name: str, value: str) -> None:
+        with self._guard, self._transaction():
+            self._connection.execute("INSERT INTO facts VALUES (?, ?)", (name, value))
+
+    def closed(self, round: int, stage: str, bodies: Mapping[str, bytes]) -> dict[str, bytes] | None:
+        """The replies of a stage that is over, None if it is not; it must have asked the same."""
+        row = self._connection.execute("SELECT 1 FROM stages WHERE round = ? AND stage = ?", (round, stage)).fetchone()
+        if row is None:
+            return None
+        letters = self._connection.execute(
+            "SELECT owner, asked, reply FROM letters WHERE round = ? AND stage = ?", (round, stage)
+        ).fetchall()
+        if {owner: asked for owner, asked, _ in letters} != {owner: _digest(body) for owner, body in bodies.items()}:
+            raise FederationError(
+                f"the interrupted session cannot be continued: it asked something else in round {round} (another "
+                "version of understudy?). What the owners were charged stays spent"
+            )
+        return {owner: reply for owner, _, reply in letters if reply is not None}
+
+    def close(self, round: int, stage: str, bodies: Mapping[str, bytes], replies: Mapping[str, bytes]) -> None:
+        """The stage is over: these replies count, for good."""
+        rows = [(round, stage, owner, _digest(body), body, replies.get(owner)) for owner, body in bodies.items()]
+        with self._guard, self._transaction():
+            self._connection.executemany("INSERT INTO letters VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._connection.execute("INSERT INTO stages VALUES (?, ?)", (round, stage))
+
+    def close_file(self) -> None:
+        self._connection.close()
+        self._lock.release()
+
+    def remove(self) -> None:
+        """The session is over and told: nothing is left to continue."""
+        self.close_file()
+        for end in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with transaction(self._connection, self.path):
+            yield
+
+
+def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:
+    """A SQLite file for its owner's eyes, synced at every commit, on a disk whose locks can be trusted."""
+    if on_network_file_system(path.parent):
+        raise FederationError(f"the {what} would lie on a network file system, where its locks cannot be trusted")
+    try:
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(tables)
+    except (OSError, sqlite3.Error) as error:
+        raise FederationError(f"{path.name!r} cannot be opened as a {what}: {error}") from None
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise FederationError(f"{path.name!r} could not be written: {error}") from None
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
