@@ -164,8 +164,9 @@ def _fit(
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like
-    )
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like,
+        fit.details,
+    )  # fmt: skip
 
 
 def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:

@@ -19,8 +19,9 @@ from understudy.errors import TooLarge
 from understudy.models.model import Model
 from understudy.models.query_cells import Floats
 from understudy.models.query_grammar import Condition, Measure, Question, Word, complain, hint, parse
-from understudy.models.query_noise import mean_noise, quietest
+from understudy.models.query_noise import alone, mean_noise, quietest
 from understudy.models.query_selection import Selection, select
+from understudy.models.shape import FLAT, Shapes
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Schema
 
@@ -42,7 +43,7 @@ class Query:
     notes: tuple[str, ...] = ()
 
     @staticmethod
-    def of_text(text: str, schema: Schema, rows: int) -> Query:
+    def of_text(text: str, schema: Schema, rows: int, shapes: Shapes = FLAT) -> Query:
         """Parse the text and look every name and value up; a UsageError points at what does not fit."""
         question = parse(text)
         by = tuple(_name(word, question, schema) for word in question.by)
@@ -53,7 +54,7 @@ class Query:
         conditions: dict[str, list[Condition]] = {name: [] for name in (*by, *((of,) if of else ()))}
         for condition in question.where:
             conditions.setdefault(_name(condition.name, question, schema), []).append(condition)
-        selections = {name: select(schema[name], listed, text) for name, listed in conditions.items()}
+        selections = {name: select(schema[name], listed, text, shapes.get(name)) for name, listed in conditions.items()}
         needed = {n: s for n, s in selections.items() if n in by or n == of or not s.everything}
         return Query(text, schema, rows, question.measure, of, by, question.where, needed, _notes(selections, of))
 
@@ -233,8 +234,13 @@ def _noise(
 def _covers(query: Query, measurement: Measurement) -> str:
     over = ", ".join(str(axis) for axis in measurement.axes)
     table = f"the measured table over {over}" if over else "the measured row count"
-    left_out = "model error" if all(s.whole for s in query.selections.values()) else "model error or a cut bin's shape"
     order = ", to first order" if query.of else ""
+    inside = alone(query.selections)
+    if inside is not None and query.of not in query.by:
+        left_out = "model error" if inside.whole and not query.of else "model error or the shape inside a fine cell"
+        return f"noise of {table} and of the details inside bins, simply added up{order}; not {left_out}"
+    whole = all(s.whole and (s.inside is None or name != query.of) for name, s in query.selections.items())
+    left_out = "model error" if whole else "model error or a cut bin's shape"
     return f"noise of {table}, its cells simply added up{order}; not {left_out}"
 
 
@@ -264,7 +270,8 @@ def _numeric(word: Word, question: Question, schema: Schema) -> str:
 def _notes(selections: Mapping[str, Selection], of: str | None) -> tuple[str, ...]:
     notes = [note for selection in selections.values() for note in selection.notes]
     if of and (selections[of].values[selections[of].present > 0] > 1).any():
-        notes.append(f"the mean takes values of {of} as uniform inside each bin, as synthetic rows have them")
+        how = "as uniform inside each bin" if selections[of].inside is None else "by the measured details of each bin"
+        notes.append(f"the mean takes values of {of} {how}, as synthetic rows have them")
     return tuple(notes)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.query_cells import Floats
-from understudy.models.query_selection import Selection
+from understudy.models.query_selection import Inside, Selection
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Schema
 
@@ -52,8 +52,19 @@ def quietest(
 ) -> tuple[Measurement, Floats] | None:
     """The measured table whose plain sum has the least noise, and its variance for each group."""
     weights = {name: selection.weights for name, selection in selections.items()}
-    found = [(m, v) for m in measurements if (v := sum_noise(m, schema, weights, by)) is not None]
+    more = np.zeros(())
+    if (inside := alone(selections)) is not None:
+        ((name, _),) = selections.items()
+        weights[name], squares = inside.shape.adjoint(inside.weights)
+        more = inside.shape.variance * (squares if by else squares.sum())
+    found = [(m, v + more) for m in measurements if (v := sum_noise(m, schema, weights, by)) is not None]
     return min(found, key=lambda pair: float(pair[1].sum())) if found else None
+
+
+def alone(selections: Mapping[str, Selection]) -> Inside | None:
+    """The one attribute of a query, on its fine grid: only then are the details a part of one sum."""
+    (inside,) = [s.inside for s in selections.values()] if len(selections) == 1 else [None]
+    return inside
 
 
 def mean_noise(
@@ -68,15 +79,19 @@ def mean_noise(
     """The same for a mean, to first order: Σ (value − mean) × noisy cell, over the count (the delta method)."""
     if of in by:
         return None  # inside one cell a mean is an assumption, not a measurement
-    flat = dict(selections) | {of: replace(selections[of], weights=np.ones(schema[of].size))}
+    inside = alone(selections)
+    flat = dict(selections) | {of: replace(selections[of], weights=np.ones(schema[of].size), inside=None)}
     based = [m for m in measurements if _at_base(m.axes, schema, of)]
     found = quietest(based, schema, flat, by)
     if found is None:
         return None
     selection, (measurement, rest) = selections[of], found
-    spread = ((selection.moments - means[..., None] * selection.present) ** 2).sum(axis=-1)
+    away, more = selection.moments - means[..., None] * selection.present, 0.0
+    if inside is not None:
+        away, squares = inside.shape.adjoint(inside.moments - means * inside.present)
+        more = inside.shape.variance * squares.sum()
     enough = np.where(counts > 0, counts, np.nan)
-    return measurement, rest / schema[of].size * spread / enough**2
+    return measurement, (rest / schema[of].size * (away**2).sum(axis=-1) + more) / enough**2
 
 
 def _parts(axes: Axes) -> dict[str, Axes]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.models.query_cells import Floats, Pieces, pieces_of
 from understudy.models.query_grammar import Condition, Test, Word, complain, hint
+from understudy.models.shape import Shape
 from understudy.schema import Attribute, Axis, Booleans, Intervals
 from understudy.schema.attribute import MISSING
 from understudy.schema.moment import parse_moment
@@ -32,28 +33,51 @@ class Selection:
     weights: Floats
     moments: Floats
     values: Floats  # how many values each cell holds
+    cut: NDArray[np.bool_]  # the cells that are let through in part
     notes: tuple[str, ...] = ()
+    inside: Inside | None = None  # the same on the attribute's fine grid, where its shape is known
 
     @cached_property
     def present(self) -> Floats:
         """The weights with "missing" left out."""
-        weights = self.weights.copy()
-        if self.attribute.has_missing:
-            weights[self.attribute.missing_code] = 0
-        return weights
+        return _without_missing(self.weights, self.attribute)
 
     @property
     def everything(self) -> bool:
         """Whether nothing is held back."""
-        return bool((self.weights == 1).all())
+        return self.whole and bool((self.weights == 1).all())
 
-    @cached_property
+    @property
     def whole(self) -> bool:
         """Whether every cell is let through as a whole or not at all."""
+        return not self.cut.any()
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """A selection of cells of a fine grid."""
+
+    shape: Shape
+    weights: Floats
+    moments: Floats
+
+    @cached_property
+    def present(self) -> Floats:
+        return _without_missing(self.weights, self.shape.fine)
+
+    @property
+    def whole(self) -> bool:
         return bool(np.isin(self.weights, (0.0, 1.0)).all())
 
 
-def select(attribute: Attribute, conditions: Sequence[Condition], text: str) -> Selection:
+def _without_missing(weights: Floats, attribute: Attribute) -> Floats:
+    kept = weights.copy()
+    if attribute.has_missing:
+        kept[attribute.missing_code] = 0
+    return kept
+
+
+def select(attribute: Attribute, conditions: Sequence[Condition], text: str, shape: Shape | None = None) -> Selection:
     """What all these conditions on the attribute let through together; `text` is the query, for complaints."""
     resolver = _Resolver(attribute, text)
     positions = [
@@ -68,13 +92,25 @@ def select(attribute: Attribute, conditions: Sequence[Condition], text: str) -> 
             notes += resolver.check(test, pieces)
         masks = (resolver.mask(test, pieces) for test in condition.tests)
         allowed = allowed & reduce(np.logical_or if condition.any else np.logical_and, masks)
-    weights = (pieces.mass * allowed).sum(axis=1)
-    weights = np.where(weights > 1 - _TINY, 1.0, np.where(weights < _TINY, 0.0, weights))
-    moments = (pieces.moment * allowed).sum(axis=1)
-    notes += _cut_notes(attribute, weights, pieces)
+    weights, moments = _let_through(pieces, allowed)
+    cut = (weights > 0) & (weights < 1)
     if not weights.any():
         notes.append(f"no value of {attribute.name} meets all conditions on it")
-    return Selection(attribute, weights, moments, pieces.values, tuple(dict.fromkeys(notes)))
+    inside = None
+    if shape is not None:
+        below = allowed if len(allowed) == 1 else allowed[shape.home]
+        inside = Inside(shape, *_let_through(pieces_of(shape.fine, positions), below))
+        weights, moments = _rounded(shape.gathered(inside.weights)), shape.gathered(inside.moments)
+    notes += _cut_notes(attribute, cut, weights, pieces.values, shape is not None)
+    return Selection(attribute, weights, moments, pieces.values, cut, tuple(dict.fromkeys(notes)), inside)
+
+
+def _let_through(pieces: Pieces, allowed: Mask) -> tuple[Floats, Floats]:
+    return _rounded((pieces.mass * allowed).sum(axis=1)), (pieces.moment * allowed).sum(axis=1)
+
+
+def _rounded(weights: Floats) -> Floats:
+    return np.where(weights > 1 - _TINY, 1.0, np.where(weights < _TINY, 0.0, weights))
 
 
 def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
@@ -230,15 +266,19 @@ def _check_order(condition: Condition, resolver: _Resolver) -> None:
         resolver.fail(condition.tests[1].value, f"the bounds are reversed: nothing is {both}")
 
 
-def _cut_notes(attribute: Attribute, weights: Floats, pieces: Pieces) -> list[str]:
-    cut = [int(c) for c in np.flatnonzero((weights > 0) & (weights < 1))]
-    parts = [f"{attribute.labels[c]} ({_part(weights[c], pieces.values[c])})" for c in cut[:_MOST_NAMED]]
-    if len(cut) > _MOST_NAMED:
-        parts.append(f"{len(cut) - _MOST_NAMED} more")
-    if not cut:
+def _cut_notes(
+    attribute: Attribute, cut: NDArray[np.bool_], weights: Floats, values: Floats, shaped: bool
+) -> list[str]:
+    codes = [int(c) for c in np.flatnonzero(cut)]
+    held = np.full(len(values), np.inf) if shaped else values
+    parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MOST_NAMED]]
+    if len(codes) > _MOST_NAMED:
+        parts.append(f"{len(codes) - _MOST_NAMED} more")
+    if not codes:
         return []
-    bins = f"{'the bin' if len(cut) == 1 else 'the bins'} {', '.join(parts)}"
-    return [f"{attribute.name}: the conditions cut {bins}; values are taken as uniform inside"]
+    bins = f"{'the bin' if len(codes) == 1 else 'the bins'} {', '.join(parts)}"
+    taken = "inside, values follow the measured details" if shaped else "values are taken as uniform inside"
+    return [f"{attribute.name}: the conditions cut {bins}; {taken}"]
 
 
 def _part(weight: float, values: float) -> str:

@@ -10,14 +10,16 @@ stands out alone (Breiman's garrote). Measured in docs/decisions/0008-fine-shape
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.model import Rows
 from understudy.privacy.details import Details
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 
 Floats = NDArray[np.float64]
@@ -42,14 +44,8 @@ class Shape:
         """The coarse code that each fine code lies in; a point and "missing" stay what they are."""
         return homes(self.attribute, self.fine, self.grid)
 
-    def decode(
-        self, codes: NDArray[np.integer], generator: np.random.Generator
-    ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-        """A value for each coarse code, from the shape of its bin, and which are missing. The bin stays the same."""
-        return self.fine.decode(self.cells(codes, generator), generator)
-
     def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
-        """A fine code for each coarse one."""
+        """A fine code for each coarse one, by the shares of its bin."""
         order, ends, first = self._steps
         drawn = np.searchsorted(ends, codes + generator.random(len(codes)), side="right")
         return np.asarray(order[np.clip(drawn, first[codes], first[codes.astype(np.int64) + 1] - 1)])
@@ -90,6 +86,23 @@ class Shape:
     def _coarse(self) -> Intervals:
         assert isinstance(self.attribute.domain, Intervals)
         return self.attribute.domain
+
+
+Shapes = Mapping[str, Shape]  # by attribute; one that is not there is flat
+FLAT: Shapes = {}
+
+
+def placed_schema(schema: Schema, shapes: Shapes) -> Schema:
+    """The schema whose attributes with a shape have the cells of their fine grid for values."""
+    if not shapes:
+        return schema
+    own = {name: replace(shape.fine, name=name, read_from=None) for name, shape in shapes.items()}
+    return replace(schema, attributes=tuple(own.get(a.name, a) for a in schema.attributes), text=None)
+
+
+def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> Rows:
+    """Rows of that schema: each value falls into a cell of its bin, by the shape."""
+    return rows | {name: shape.cells(rows[name], generator) for name, shape in shapes.items()}
 
 
 def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64]:

@@ -12,13 +12,22 @@ import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
-from understudy.models.parts import model_from_parts, model_parts
+from understudy.models.parts import details_from_parts, details_parts, model_from_parts, model_parts
+from understudy.models.shape import Shapes, placed_rows, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
+from understudy.privacy.details import Details
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.release.card import card_text
-from understudy.release.storage import content_hash, pack, read_release, write_release
+from understudy.release.storage import (
+    DETAILS_FORMAT,
+    PLAIN_FORMAT,
+    content_hash,
+    pack,
+    read_release,
+    write_release,
+)
 from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
 
@@ -44,6 +53,7 @@ class Release:
     card: dict[str, Any]
     head: Head
     like: Any = field(default=None, repr=False)  # the caller's kind of frame; not saved
+    details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
 
     def __post_init__(self) -> None:
         refuse_exact(self.facts, self.card)
@@ -58,8 +68,8 @@ class Release:
         from understudy.release.writing import decode_chunks
 
         generator = self.generator(seed)
-        batches = self.sample_batches(rows, given, generator)
-        tables = list(decode_chunks(batches, self.schema, self.columns, generator))
+        batches = self._placed_batches(rows, given, generator)
+        tables = list(decode_chunks(batches, self._placed, self.columns, generator))
         return to_frame(pa.concat_tables(tables), self.like, self.schema)
 
     def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
@@ -93,7 +103,27 @@ class Release:
         from understudy.release.writing import write_rows
 
         generator = self.generator(seed)
-        write_rows(self.sample_batches(rows, given, generator), path, self.schema, self.columns, generator)
+        batches = self._placed_batches(rows, given, generator)
+        write_rows(batches, path, self._placed, self.columns, generator)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """How values lie inside the bins of attributes whose details were measured; the others are flat."""
+        return {
+            d.attribute: shape_of(self.schema[d.attribute], d, self.rows * self.model.project([d.attribute]).table)
+            for d in self.details
+        }
+
+    @cached_property
+    def _placed(self) -> Schema:
+        return placed_schema(self.schema, self.shapes)
+
+    def _placed_batches(
+        self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator
+    ) -> Iterator[Rows]:
+        """Batches with every value in a cell of its fine grid, where it has one."""
+        for batch in self.sample_batches(rows, given, generator):
+            yield placed_rows(batch, self.shapes, generator)
 
     def generator(self, seed: int | None = None) -> np.random.Generator:
         return SystemSource().generator() if seed is None else seeded_generator(seed)
@@ -127,7 +157,7 @@ class Release:
         """The answer to `count by sex where age >= 40`, from the model; see docs/guide/queries.md for the grammar."""
         from understudy.models.query import Query, answer
 
-        return answer(self.model, Query.of_text(text, self.schema, self.rows), self.measurements)
+        return answer(self.model, Query.of_text(text, self.schema, self.rows, self.shapes), self.measurements)
 
     # -- files -----------------------------------------------------------------------------------------------
 
@@ -140,12 +170,15 @@ class Release:
         for i, m in enumerate(self.measurements):
             arrays[f"measurement-{i}"] = m.values
             listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise, "scale": m.scale})
-        documents = {
+        documents: dict[str, dict[str, Any]] = {
             "schema": self.schema.as_json(),
             "card": self.card,
             "model": {"rows": self.rows, "columns": list(self.columns), "facts": self.facts, "model": model},
             "measurements": {"measurements": listed},
         }
+        if self.details:
+            documents["model"]["details"], more = details_parts(self.details)
+            arrays |= more
         return pack(documents, arrays)
 
     @property
@@ -153,7 +186,8 @@ class Release:
         return content_hash(self.members)
 
     def save(self, path: str | Path) -> None:
-        write_release(Path(path), self.members, {"seq": self.head.seq, "hash": self.head.hash})
+        ledger = {"seq": self.head.seq, "hash": self.head.hash}
+        write_release(Path(path), self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
 
     @staticmethod
     def open(path: str | Path) -> Release:
@@ -174,6 +208,7 @@ class Release:
                 dict(body["facts"]),
                 documents["card"],
                 Head(int(ledger["seq"]), str(ledger["hash"])),
+                details=details_from_parts(_listed(body.get("details", [])), arrays, schema),
             )
             release._check()
             return release

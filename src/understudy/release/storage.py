@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from understudy.errors import ReleaseError
 from understudy.release.writing import replacing
 
-FORMAT = 1
+PLAIN_FORMAT = 1
+DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
+FORMAT = 2  # the newest that can be read
 MOST_BYTES = 2 * 1024**3
 MOST_MEMBERS = 20_000
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -48,9 +50,11 @@ def pack(documents: Mapping[str, Any], arrays: Arrays) -> dict[str, bytes]:
     return members
 
 
-def write_release(path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any]) -> None:
+def write_release(
+    path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT
+) -> None:
     """All or nothing: a temporary file beside the target, synced, then moved into place."""
-    manifest = {"format": FORMAT, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
+    manifest = {"format": format, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
     manifest["hash"] = content_hash(members)
     every = {"manifest.json": _json(manifest), **members, "ledger.json": _json(ledger)}
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
