@@ -93,7 +93,7 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
     refuse_early(book, schema, budget)
     clock("read", 0, 1, Fraction(0))
-    opened = open_engine(data, schema.counted, engine, master)
+    opened = open_engine(data, schema, engine, master)
     try:
         return _publish(opened, chosen, schema, budget, options, book, cap, source, clock, save, data)
     finally:

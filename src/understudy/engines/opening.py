@@ -27,11 +27,14 @@ class Opened:
 
 
 def open_engine(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> Opened:
-    """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit."""
+    """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit.
+
+    An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column.
+    """
     from understudy.engines.embedded import open_embedded
 
     engine_for(data, engine, master)
-    return Opened(*open_embedded(data, schema, engine))
+    return Opened(*open_embedded(data, schema.counted, engine))
 
 
 def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[Misfit]:
