@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from understudy.engines.counting import Counter
+from understudy.engines.covering import cover
 from understudy.engines.engine import Counts
 from understudy.engines.pairs import PairCounts
 from understudy.engines.store import Store
@@ -16,6 +17,8 @@ from understudy.schema import Axes, Axis, Schema
 
 CACHE_CELLS = 32_000_000  # 256 MB of counts
 MOST_CELLS = 100_000_000
+COVER_ROWS = 100_000  # fewer are read as fast as a cover is found
+COVER_CELLS = 1 << 14  # of a wider table: its cells stay in the nearest caches
 MOST_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts would cost more
 
 
@@ -83,7 +86,7 @@ class CachedEngine:
             else:
                 plain.append(key)
         base = [key for key in dict.fromkeys(coarse.values()) if key not in self._cache and key not in plain]
-        self._count(plain + [key for key in base if not self._from_wider(key)], self._counter.tables)
+        self._count_plain(plain + [key for key in base if not self._from_wider(key)])
         self._count(binary, self._counter.binary_tables)
         for key, whole in coarse.items():
             self._keep(key, self._generalise(self._cache[whole], key))
@@ -109,6 +112,13 @@ class CachedEngine:
         return True
 
     # -- counting --------------------------------------------------------------------------------------------
+
+    def _count_plain(self, keys: list[Axes]) -> None:
+        """Where reading rows is dear, by way of wider tables; those are kept too."""
+        rows = self._store.rows
+        self._count(cover(keys, self._schema, COVER_CELLS) if rows >= COVER_ROWS else keys, self._counter.tables)
+        for key in keys:
+            assert key in self._cache or self._from_wider(key)
 
     def _count(self, keys: list[Axes], count: Callable[[Sequence[Axes]], list[Counts]]) -> None:
         if keys:

@@ -118,7 +118,7 @@ def _count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cove
                 ones[subset] += np.int64(total)
 
 
-def count_tables(narrow: Any, wide: Any, tables: Tables, out: Integers) -> None:
+def count_tables(narrow: Any, wide: Any, tables: Tables, out: NDArray[Any]) -> None:
     """Add rows, given as lines of codes, to the flat cells of all tables."""
     if HAVE_NUMBA:
         _count_tables(

@@ -22,7 +22,7 @@ from pyarrow import parquet
 from test_memory import AXES, mixed_columns, mixed_schema, plain
 
 from conftest import columns_of, schema_of
-from understudy.engines import embedded, scratch
+from understudy.engines import coding, embedded, scratch
 from understudy.engines.coding import encode_table
 from understudy.engines.mapped import MappedEngine, open_mapped
 from understudy.engines.scratch import Scratch, remove_abandoned
@@ -307,14 +307,13 @@ def test_a_file_that_changes_while_it_is_read(
             (tmp_path / "new").write_bytes(before)
             (tmp_path / "new").replace(path)
 
-    def coding(self: object, piece: object) -> object:
+    def interfered(self: object, piece: object) -> object:
         interfere()
         return real(self, piece)
 
-    from understudy.engines.coding import _Coder
-
-    real = _Coder.code
-    monkeypatch.setattr(_Coder, "code", coding)
+    real = coding._Coder.code
+    monkeypatch.setattr(coding._Coder, "code", interfered)
+    monkeypatch.setattr(coding, "stream", lambda work, items, ahead: map(work, items))  # no piece is read ahead
     ledger = tmp_path / "ledger.db"
     with pytest.raises(DataError, match="changed while it was being read"):
         publish(path, schema, epsilon=1, engine=engine, ledger=ledger)

@@ -1,0 +1,37 @@
+"""Covering: few wider tables that hold the many asked ones; rows are read for those, and the rest is adding cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from understudy.schema import Axes, Schema
+
+
+def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
+    """Tables of at most `most` cells that hold every key; a key that is larger stands for itself.
+
+    Greedy: a table grows by the axis that brings in the most keys for its size, as long as it brings in any.
+    """
+    axes = sorted({axis for key in keys for axis in key})
+    sizes = schema.sizes(axes)
+    at = {axis: 1 << i for i, axis in enumerate(axes)}
+    left = dict.fromkeys(sum(at[axis] for axis in key) for key in keys)
+    found = []
+    while left:
+        union = next(iter(left))
+        cells = math.prod(size for i, size in enumerate(sizes) if union >> i & 1)
+        while left := {mask: None for mask in left if mask & ~union}:
+            gain: dict[int, int] = {}
+            for mask in left:
+                missing = mask & ~union
+                if not missing & (missing - 1):
+                    gain[missing] = gain.get(missing, 0) + 1
+            fitting = {bit: n for bit, n in gain.items() if cells * sizes[bit.bit_length() - 1] <= most}
+            if not fitting:
+                break
+            best = max(fitting, key=lambda bit: fitting[bit] / math.log(1 + sizes[bit.bit_length() - 1]))
+            union |= best
+            cells *= sizes[best.bit_length() - 1]
+        found.append(tuple(axis for i, axis in enumerate(axes) if union >> i & 1))
+    return found
