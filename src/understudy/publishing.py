@@ -12,8 +12,9 @@ from typing import Any
 
 from understudy.engines.opening import Opened, find_misfits, open_engine
 from understudy.errors import SchemaError
-from understudy.methods import Method, Plan, method_named
+from understudy.methods import Fit, Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.entries import Head
 from understudy.privacy.ledger import Ledger, refuse_over_cap
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
@@ -86,7 +87,7 @@ def run(
 ) -> Publication:
     """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
     source = source or SystemSource()
-    clock = _Clock(progress)
+    clock = Clock(progress)
     chosen = method_named(method, options, schema)
     check_confirmed(schema)
     chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
@@ -109,7 +110,7 @@ def _publish(
     book: Ledger,
     cap: Amount | None,
     source: RandomSource,
-    clock: _Clock,
+    clock: Clock,
     save: Callable[[Release], None] | None,
     data: Any,
 ) -> Publication:
@@ -160,13 +161,17 @@ def _fit(
         reservation.account_state(), private, fit.notes,
     )  # fmt: skip
     like = None if isinstance(data, str | os.PathLike) else FrameType.of(data)  # types only: no row stays behind
+    return release_of(fit, card, columns, reservation.head(), like)
+
+
+def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, like: FrameType | None = None) -> Release:
+    """What leaves the building, from a fit and its card."""
     facts = {k: v for k, v in fit.facts.items() if k != "options"}
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), reservation.head(), like,
-        fit.details,
-    )  # fmt: skip
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, like, fit.details
+    )
 
 
 def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:
@@ -210,7 +215,7 @@ def default_ledger(schema: Schema) -> Path:
     return (schema.path.parent if schema.path else Path()) / "understudy-ledger.db"
 
 
-class _Clock:
+class Clock:
     """Seconds by phase, passed on to a progress line."""
 
     def __init__(self, progress: Progress | None) -> None:

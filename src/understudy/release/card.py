@@ -23,6 +23,47 @@ STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 
 @dataclass(frozen=True)
+class Together:
+    """Several owners who publish one release: who, and against how many of them the promise holds. Not their rows."""
+
+    name: str
+    owners: tuple[str, ...]
+    colluding: int  # t
+    dropping: int  # u
+    honest: int  # h
+    roster_hash: str
+
+    @property
+    def against(self) -> str:
+        with_owners = "one owner" if self.colluding == 1 else f"{self.colluding} owners"
+        return (
+            f"anyone outside, the curator, any other owner, and the curator together with up to {with_owners}; noise "
+            f"is whole with the shares of any h = {self.honest} honest owners (K = {len(self.owners)}, "
+            f"t = {self.colluding}, u = {self.dropping})"
+        )
+
+    def as_json(self, budget: Budget) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "owners": list(self.owners),
+            "epsilon_of_each_owner": float(budget.epsilon),
+            "delta_of_each_owner": float(budget.delta),
+            "colluding": self.colluding,
+            "dropping": self.dropping,
+            "honest": self.honest,
+            "against": self.against,
+            "held_by_several": self.held_by_several(budget),
+            "roster_hash": self.roster_hash,
+        }
+
+    def held_by_several(self, budget: Budget) -> str:
+        return (
+            "The promise is for a person's row at one owner. A person held by p owners has p times the loss: "
+            f"at two owners epsilon {show(2 * budget.epsilon)}."
+        )
+
+
+@dataclass(frozen=True)
 class Card:
     """Goes into the release as card.json and into every summary."""
 
@@ -31,10 +72,10 @@ class Card:
     method: str
     options: dict[str, Any]
     charges: tuple[dict[str, Any], ...]
-    account_epsilon: Fraction
-    account_delta: Fraction
+    account: Account | None  # None: several owners, each with an account of its own
     private: bool = True
     notes: tuple[str, ...] = ()
+    together: Together | None = None
 
     @staticmethod
     def of(
@@ -43,9 +84,10 @@ class Card:
         method: str,
         options: dict[str, Any],
         charges: list[dict[str, Any]],
-        account: Account,
+        account: Account | None,
         private: bool,
         notes: tuple[str, ...],
+        together: Together | None = None,
     ) -> Card:
         by_purpose: dict[str, dict[str, Any]] = {}
         for charge in charges:
@@ -53,13 +95,15 @@ class Card:
             known["cost"] += Fraction(charge["cost"])
             known["times"] += 1
         lines = tuple({**c, "cost": float(c["cost"])} for c in by_purpose.values())
-        return Card(schema, budget, method, options, lines, account.spent_epsilon, account.spent_delta, private, notes)
+        return Card(schema, budget, method, options, lines, account, private, notes, together)
 
     # -- words -----------------------------------------------------------------------------------------------
 
     @property
     def unit(self) -> str:
         k = self.schema.rows_per_person
+        if self.together is not None:
+            return "one row of one owner" if k == 1 else f"one person with up to {k} rows at one owner"
         return "one row of the table" if k == 1 else f"one person with up to {k} rows"
 
     @property
@@ -99,32 +143,41 @@ class Card:
             "epsilon": float(self.budget.epsilon),
             "delta": float(self.budget.delta),
             "in_words": self.suspicion,
-            "account": self.schema.account,
-            "account_total": {"epsilon": float(self.account_epsilon), "delta": float(self.account_delta)},
+            **self._payers(),
             "charges": list(self.charges),
             "method": self.method,
             "options": self.options,
             "schema_hash": self.schema.hash,
             "versions": versions | {name: version(name) for name in ("numpy", "opendp")},
-            "not_promised": list(NOT_PROMISED),
+            "not_promised": self.not_promised,
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "private": self.private,
         }
 
+    @property
+    def not_promised(self) -> list[str]:
+        several = [] if self.together is None else [self.together.held_by_several(self.budget)]
+        return several + list(NOT_PROMISED)
+
+    def _payers(self) -> dict[str, Any]:
+        """Whose ledger the spend is in: one account, or one at every owner."""
+        if self.together is not None:
+            return {"federation": self.together.as_json(self.budget)}
+        assert self.account is not None
+        total = {"epsilon": float(self.account.spent_epsilon), "delta": float(self.account.spent_delta)}
+        return {"account": self.schema.account, "account_total": total}
+
 
 def card_text(card: dict[str, Any]) -> str:
     """The card on a terminal page."""
     delta = f", delta {card['delta']:.6g}" if card["delta"] else ""
-    total = card["account_total"]
     lines = [f"!! {warning}" for warning in card["warnings"]]
     lines += [
         f"Promise     epsilon {card['epsilon']:.6g}{delta} for {card['unit']}",
         f"In words    {card['in_words']}",
         f"Neighbours  {card['neighbours_in_words']}",
-        f"Account     {card['account']}: epsilon {total['epsilon']:.6g}"
-        + (f", delta {total['delta']:.6g}" if total["delta"] else "")
-        + " spent in all so far",
+        *(f"{name:<11} {words}" for name, words in payer_lines(card)),
         "Charges     "
         + "; ".join(f"{c['purpose']} {c['unit']} {c['cost']:.6g} ({c['times']}×)" for c in card["charges"]),
         f"Method      {card['method']} " + " ".join(f"{k}={v}" for k, v in card["options"].items()),
@@ -133,6 +186,18 @@ def card_text(card: dict[str, Any]) -> str:
     lines += [f"Note        {note}" for note in card["notes"]]
     lines += ["Not promised"] + [f"  · {text}" for text in card["not_promised"]]
     return "\n".join(lines)
+
+
+def payer_lines(card: dict[str, Any]) -> list[tuple[str, str]]:
+    """The card's lines on whose ledger the spend is in."""
+    if (together := card.get("federation")) is not None:
+        owners = f"{', '.join(together['owners'])}: each spent {_promise(card)} on an account of its own"
+        return [("Owners", owners), ("Against", together["against"])]
+    return [("Account", f"{card['account']}: {_promise(card['account_total'])} spent in all so far")]
+
+
+def _promise(amounts: dict[str, Any]) -> str:
+    return f"epsilon {amounts['epsilon']:.6g}" + (f", delta {amounts['delta']:.6g}" if amounts["delta"] else "")
 
 
 def _percent(share: float) -> str:

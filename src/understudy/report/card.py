@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from understudy.release import Release
+from understudy.release.card import payer_lines
 from understudy.report.markup import Child, Markup, join, tag
 from understudy.report.numerals import amount, count
 
@@ -17,20 +18,20 @@ def card_section(release: Release) -> Markup:
 
 def _lines(release: Release) -> Markup:
     card = release.card
-    total = card["account_total"]
     lines: list[tuple[str, Child]] = [
         ("Table", f"{release.schema.name}, {count(release.rows)} rows"),
         ("Promise", f"{promise(card)} for {card['unit']}"),
         ("In words", card["in_words"]),
         ("Neighbours", card["neighbours_in_words"]),
-        ("Account", f"{card['account']}: {promise(total)} spent in all when this was made"),
+        *payer_lines(card),
         ("Charges", "; ".join(f"{c['purpose']} {c['unit']} {c['cost']:.6g} ({c['times']}×)" for c in card["charges"])),
         ("Method", " ".join([card["method"], *(f"{k}={v}" for k, v in card["options"].items())])),
         ("Versions", ", ".join(f"{name} {v}" for name, v in card["versions"].items())),
         ("Schema", tag("code", card["schema_hash"])),
         ("Release", tag("code", release.hash)),
-        ("Ledger", join([f"entry {release.head.seq}, ", tag("code", release.head.hash)])),
     ]
+    if release.head.seq:  # of a federation, every owner has its own
+        lines.append(("Ledger", join([f"entry {release.head.seq}, ", tag("code", release.head.hash)])))
     lines += [("Note", note) for note in card["notes"]]
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in lines))
 
