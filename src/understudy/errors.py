@@ -9,6 +9,7 @@
     ├── ReleaseError           exit 1   a release file is damaged, tampered with or too new
     ├── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
     └── FederationError        exit 1   the owners and the curator could not finish together
+        └── FederationAborted           a round ended without a result; what it cost stays spent
 
 A message says what was asked, what is true and what to do next. It never holds a private value or an exact private
 count.
@@ -84,6 +85,12 @@ class FederationError(UnderstudyError):
     """A session was refused or aborted; what was charged until then stays spent."""
 
     kind = "federation"
+
+
+class FederationAborted(FederationError):
+    """A round ended without a result: too few owners were left, or one of them cheated. Nothing was released."""
+
+    kind = "aborted"
 
 
 def did_you_mean(word: str, known: list[str]) -> str:

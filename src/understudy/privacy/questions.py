@@ -86,6 +86,11 @@ class Options(Protocol):
 
     kind: ClassVar[str]
 
+    @property
+    def count(self) -> int:
+        """Of options."""
+        ...
+
     def check(self, schema: Schema) -> None: ...
 
     def sensitivity(self, schema: Schema) -> int:
@@ -116,6 +121,10 @@ class Choice:
     score: str
     penalty: Sequence[int] | None = None
     references: Sequence[Integers] | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.options)
 
     def check(self, schema: Schema) -> None:
         if not self.options:
@@ -161,6 +170,10 @@ class NextLink:
     left: Axes
     placed: Axes
     fine: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.left)
 
     def check(self, schema: Schema) -> None:
         if not self.left or not self.placed or self.fine < 0:

@@ -1,0 +1,167 @@
+"""The private table of several owners, at the curator: a choice is one owner's turn, a measurement is a secure sum.
+
+T choices of a group (the same cost, one of the same number) go to the owners in turn. An owner has at most
+m = ⌈T/(K − u)⌉ of them and answers each at cost·T/m on its own rows, so that no owner pays more than cost·T, and up to
+u owners may be missing. Since it has a K-th of the rows and a K-th of the turns, its choice is as good as one on all
+rows would be at `cost` (PROOF.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from hashlib import sha512
+
+from understudy.errors import FederationAborted, FederationError, UsageError
+from understudy.federation.messages import Place
+from understudy.federation.roster import Roster
+from understudy.federation.seams import Owners
+from understudy.federation.secure_sum import CuratorRound
+from understudy.federation.statements import Statements, terms_of
+from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.owned_table import split
+from understudy.privacy.questions import Choice, Options, Vector
+from understudy.privacy.shares import summed_scale
+from understudy.privacy.table import Noisy, PrivateTable, Progress
+from understudy.schema import Schema
+
+_INDEX_LIMIT = 4096  # bytes of the reply to a choice
+
+
+@dataclass
+class _Group:
+    """Choices of one cost: how many each owner was asked for, in a rotation that starts somewhere."""
+
+    start: int
+    made: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class _Session:
+    """What all copies of a table share: the rounds so far, what each owner was asked to pay, who was missing."""
+
+    place: Place
+    paid: dict[str, Fraction]
+    picks: int = 0
+    groups: dict[tuple[Fraction, int], _Group] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    charges: list[tuple[str, Fraction, str]] = field(default_factory=list)  # purpose, cost, owner or "all"
+
+    def next_place(self) -> Place:
+        self.place = Place(self.place.session, self.place.roster, self.place.round + 1)
+        return self.place
+
+
+class FederatedTable(PrivateTable):
+    """`session` is a random text, public and the same at every owner; the curator's own picks are drawn from it."""
+
+    def __init__(
+        self, schema: Schema, roster: Roster, owners: Owners, session: str, progress: Progress | None = None
+    ) -> None:
+        if set(owners.names) != set(roster.names):
+            raise UsageError("the owners that can be reached are not those of the roster")
+        self.schema = roster.common_schema(schema)
+        self.accounting = accounting_of(roster.budget)
+        self.purse = purse(roster.budget)
+        self._roster = roster
+        self._owners = owners
+        self._whole = self.purse
+        self._session = _Session(Place(session, roster.hash, 0), dict.fromkeys(roster.names, Fraction(0)))
+        self._progress = progress
+
+    def progress(self, phase: str, done: int, of: int) -> None:
+        if self._progress is not None:
+            self._progress(phase, done, of, max(self._session.paid.values()))
+
+    @property
+    def paid(self) -> dict[str, Fraction]:
+        """What each owner was asked to pay so far; its own ledger has what it paid, which is never more."""
+        return dict(self._session.paid)
+
+    @property
+    def charges(self) -> list[dict[str, str]]:
+        """Every question in order: its purpose, cost and whom it was charged to."""
+        return [{"purpose": p, "cost": str(cost), "owner": owner} for p, cost, owner in self._session.charges]
+
+    def pick(self, count: int, purpose: str) -> int:
+        """From the session's public name, so that a curator that starts again picks the same."""
+        self._session.picks += 1
+        seed = self._session.place.statement("pick", str(self._session.picks), purpose)
+        return int.from_bytes(sha512(seed).digest(), "big") % count
+
+    # -- a choice ------------------------------------------------------------------------------------------------
+
+    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+        if isinstance(question, Choice) and question.references is not None:
+            raise UsageError("score D compares with tables of all rows: owners with a part of them cannot choose by it")
+        state = self._session
+        group = state.groups.setdefault((cost, of), _Group(start=len(state.groups)))
+        if group.made >= of:
+            raise UsageError(f"a choice that is one of {of} was asked for more than {of} times at the same cost")
+        group.made += 1
+        most = -(-of // (len(self._roster.owners) - self._roster.dropping))
+        price = cost * of / most
+        for name in self._turns(group, most):
+            group.asked[name] = group.asked.get(name, 0) + 1
+            state.paid[name] += price
+            state.charges.append((purpose, price, name))
+            index = self._asked_of(name, question.rescaled(self._part(name, question)), price, purpose)
+            if index is not None and 0 <= index < question.count:
+                state.missing.discard(name)
+                return index
+            state.missing.add(name)
+        raise FederationAborted(
+            f"no owner is left to choose: {len(state.missing)} did not answer, and u = {self._roster.dropping} may be "
+            "missing. What was charged stays spent"
+        )
+
+    def _turns(self, group: _Group, most: int) -> list[str]:
+        """Whom to ask, and whom next: those with the fewest turns first; those who were missing last."""
+        names = self._roster.names
+        order = {name: (place - group.start) % len(names) for place, name in enumerate(names)}
+        able = [name for name in names if group.asked.get(name, 0) < most]
+        return sorted(able, key=lambda n: (n in self._session.missing, group.asked.get(n, 0), order[n]))
+
+    def _part(self, name: str, question: Options) -> Fraction:
+        """What a public penalty is multiplied by: score R is on the scale of n² under replace-one, all else of n."""
+        rows = self._roster[name].rows
+        if rows is None or self.schema.rows is None:
+            return Fraction(1, len(self._roster.owners))
+        part = Fraction(rows, self.schema.rows)
+        return part if isinstance(question, Choice) and question.score != "R" else part**2
+
+    def _asked_of(self, name: str, question: Options, price: Fraction, purpose: str) -> int | None:
+        place = self._session.next_place()
+        body = place.pack("decide", question=question.as_json(), cost=str(price), purpose=purpose)
+        replies = self._owners.ask(place.round, "decide", {name: body}, _INDEX_LIMIT)
+        try:
+            head, _ = place.unpack("decide", replies[name], index=int)
+        except (KeyError, FederationError):
+            return None
+        return int(head["index"])
+
+    # -- a measurement -------------------------------------------------------------------------------------------
+
+    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
+        if not question.adds_up:
+            raise UsageError(
+                f"{question.kind} of several owners' rows are not the sum of the owners' own: a federation cannot "
+                "measure them. Choose by score instead, or measure tables"
+            )
+        state = self._session
+        cost = min(cost, self._whole - max(state.paid.values()))  # an early stop leaves an owner with less
+        parts = question.parts(self.schema, self.accounting, cost)
+        for name in state.paid:
+            state.paid[name] += cost
+        state.charges.append((purpose, cost, "all"))
+        statements = Statements(
+            self._roster, state.next_place(), terms_of(question, cost, purpose, self.schema, self.accounting)
+        )
+        total = CuratorRound(self._owners, statements, sum(part.cells for part in parts)).run(
+            question.as_json(), cost, purpose
+        )
+        state.missing = set(self._roster.names) - set(total.survivors)
+        shares, honest = len(total.survivors), self._roster.honest
+        scales = [summed_scale(self.accounting, part.scale, honest, shares) for part in parts]
+        return Noisy(split(total.values, parts), scales)

@@ -1,0 +1,52 @@
+"""Shamir's secret sharing (1979) of 32 bytes over the integers modulo 2^521 − 1: any `threshold` shares give the secret
+back, and fewer say nothing about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from understudy.errors import FederationError
+
+PRIME: Final = 2**521 - 1
+SHARE: Final = 66  # bytes of a share
+SECRET: Final = 32
+
+
+def random_bytes_needed(threshold: int) -> int:
+    return SHARE * (threshold - 1)
+
+
+def split(secret: bytes, points: Iterable[int], threshold: int, random: bytes) -> dict[int, bytes]:
+    """The share at each point (1 or more): a polynomial of degree threshold − 1 that is the secret at 0.
+
+    521 uniform bits are a uniform coefficient, but for one value in 2^521.
+    """
+    assert len(secret) == SECRET and len(random) == random_bytes_needed(threshold)
+    drawn = [int.from_bytes(random[i : i + SHARE], "big") & PRIME for i in range(0, len(random), SHARE)]
+    coefficients = [int.from_bytes(secret, "big"), *(number % PRIME for number in drawn)]
+    return {point: _value(coefficients, point).to_bytes(SHARE, "big") for point in points}
+
+
+def _value(coefficients: list[int], point: int) -> int:
+    value = 0
+    for coefficient in reversed(coefficients):
+        value = (value * point + coefficient) % PRIME
+    return value
+
+
+def join(shares: Mapping[int, bytes], threshold: int) -> bytes:
+    """The secret, by Lagrange's formula at 0."""
+    if len(shares) < threshold:
+        raise FederationError(f"{len(shares)} shares of a secret are too few: {threshold} are needed")
+    points = sorted(shares)[:threshold]
+    secret = 0
+    for i in points:
+        weight = 1
+        for j in points:
+            if i != j:
+                weight = weight * j % PRIME * pow(j - i, -1, PRIME) % PRIME
+        secret = (secret + int.from_bytes(shares[i], "big") * weight) % PRIME
+    if secret >= 1 << 8 * SECRET:
+        raise FederationError("the shares of a secret do not fit together: an owner sent a wrong one")
+    return secret.to_bytes(SECRET, "big")

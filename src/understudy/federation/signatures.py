@@ -1,0 +1,51 @@
+"""Signatures with the keys of the roster's certificates: elliptic curve (SHA-256) or Ed25519."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Signer(Protocol):
+    """An owner's own key, wherever it is kept."""
+
+    def sign(self, statement: bytes) -> bytes: ...
+
+
+class KeySigner:
+    """Signs with a private key of `cryptography`."""
+
+    def __init__(self, key: Any) -> None:
+        self._key = key
+
+    def sign(self, statement: bytes) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        if isinstance(self._key, ec.EllipticCurvePrivateKey):
+            return bytes(self._key.sign(statement, _ecdsa()))
+        return bytes(self._key.sign(statement))
+
+
+def verify(public_key: bytes, statement: bytes, signature: bytes) -> bool:
+    """Whether the holder of this public key (SubjectPublicKeyInfo, DER) signed the statement."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+    from cryptography.hazmat.primitives.serialization import load_der_public_key
+
+    key = load_der_public_key(public_key)
+    try:
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, statement, _ecdsa())
+        elif isinstance(key, ed25519.Ed25519PublicKey):
+            key.verify(signature, statement)
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _ecdsa() -> Any:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.ECDSA(hashes.SHA256())
