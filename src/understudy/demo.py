@@ -1,6 +1,7 @@
 """The demo table: a made-up census drawn from a Bayesian network that is known, so recovery can be checked.
 
-Inside a bin of the schema raw values are uniform, so the law of the raw values is known too.
+Inside a bin of the schema raw incomes are lognormal and all other raw values uniform, so the law of the raw values is
+known too.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ edges = [
   0, 2000, 4000, 6500, 9000, 12000, 15000, 18000, 22000, 26000, 31000, 37000, 45000, 55000, 70000, 100000, 200000,
 ]
 points = [0]                    # many have none
+fine = "wavelet"                # the shape inside the bins is published too
 
 [attributes.owns_home]
 kind = "boolean"
@@ -189,7 +191,7 @@ def demo_table(rows: int, generator: np.random.Generator) -> pa.Table:
 def _column(attribute: Attribute, codes: NDArray[Any], generator: np.random.Generator) -> pa.Array:
     import pyarrow as pa
 
-    values, absent = attribute.decode(codes, generator)
+    values, absent = attribute.decode(codes, generator) if attribute.name != "income" else _incomes(codes, generator)
     if attribute.kind == "date":
         return pa.array(values.astype(np.int32), mask=absent).cast(pa.date32())
     if attribute.kind == "boolean" and attribute.domain != Booleans():  # its own texts
@@ -197,6 +199,18 @@ def _column(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
     if attribute.missing_text:
         values, absent = np.where(absent, attribute.missing_text, values), np.zeros_like(absent)
     return pa.array(values, mask=absent)
+
+
+def _incomes(codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Whole euros, drawn from the law inside each bin; none is missing."""
+    domain, uniform = demo_schema()["income"].domain, generator.random(len(codes))
+    assert isinstance(domain, Intervals)
+    drawn = np.zeros(len(codes), dtype=np.int64)
+    for code in range(domain.size):
+        values = _raw_values(domain, code)
+        steps, own = np.cumsum(_density("income", values)), codes == code
+        drawn[own] = values[np.searchsorted(steps, uniform[own] * steps[-1], side="right").clip(0, len(values) - 1)]
+    return drawn, np.zeros(len(codes), dtype=bool)
 
 
 def write_demo(folder: Path, generator: np.random.Generator, rows: int = ROWS) -> tuple[Path, Path]:
@@ -246,9 +260,18 @@ def _raw_law(name: str) -> tuple[Table, Table]:
     attribute, chances = demo_schema()[name], true_marginal([name])
     assert isinstance(attribute.domain, Intervals)
     cells = [_raw_values(attribute.domain, code) for code in range(attribute.domain.size)]
-    weights = [np.full(len(cell), chance / len(cell)) for cell, chance in zip(cells, chances)]
+    inside = [_density(name, cell) for cell in cells]
+    weights = [chance * own / own.sum() for own, chance in zip(inside, chances)]
     flat = np.concatenate(weights)
     return np.concatenate(cells), flat / flat.sum()
+
+
+def _density(name: str, values: Table) -> Table:
+    """How likely raw values of one bin are, beside each other: a median of 24,000 euros and a long tail for incomes."""
+    if name != "income" or len(values) == 1:
+        return np.ones(len(values))
+    density: Table = np.exp(-0.5 * (np.log(values / 24_000) / 0.8) ** 2) / values
+    return density
 
 
 def _raw_values(domain: Intervals, code: int) -> Table:

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
 
 from understudy.demo import (
     demo_network,
@@ -121,15 +122,36 @@ def test_raw_means_and_medians(table, name):
     assert abs(np.median(values) - true_median(name)) <= max(1.0, 1.5 * margin)
 
 
-def test_raw_values_are_uniform_in_their_bin(table):
-    domain = demo_schema()["income"].domain
+def inside_bin(values: np.ndarray, name: str, code: int) -> tuple[np.ndarray, float, float]:
+    domain = demo_schema()[name].domain
     assert isinstance(domain, Intervals)
-    values = np.asarray(table["income"])
-    low, high = domain.bounds(9)
-    inside = values[(values >= low) & (values <= high)]
-    counts, _ = np.histogram(inside, bins=8, range=(low, high + 1))
-    chi_squared = ((counts - len(inside) / 8) ** 2 / (len(inside) / 8)).sum()
-    assert chi_squared < 35  # 7 degrees of freedom: one in 100,000
+    low, high = domain.bounds(code)
+    return values[(values >= low) & (values <= high)], low, high + 1
+
+
+def chi_squared(seen: np.ndarray, expected: np.ndarray) -> float:
+    return float(((seen - expected) ** 2 / expected).sum())
+
+
+def test_raw_values_are_uniform_in_their_bin(table):
+    values = np.asarray(table["last_doctor_visit"].drop_null().cast(pa.int32()), dtype=float)
+    inside, low, high = inside_bin(values, "last_doctor_visit", 1)
+    days = high - low
+    edges = np.ceil(low + days * np.arange(9) / 8)
+    counts, _ = np.histogram(inside, bins=edges)
+    assert chi_squared(counts, len(inside) * np.diff(edges) / days) < 35  # 7 degrees of freedom: one in 100,000
+
+
+@pytest.mark.parametrize("code", [1, 9, 16])
+def test_raw_incomes_are_lognormal_in_their_bin(table, code):
+    """By the distribution's own integral; the same rows are far from uniform where the bin is long."""
+    inside, low, high = inside_bin(np.asarray(table["income"], dtype=float), "income", code)
+    edges = np.linspace(max(low, 1), high, 9)
+    below = norm.cdf(np.log((edges - 0.5) / 24_000) / 0.8)
+    counts, _ = np.histogram(inside, bins=edges)
+    assert chi_squared(counts, len(inside) * np.diff(below) / (below[-1] - below[0])) < 35
+    if code != 9:
+        assert chi_squared(counts, np.full(8, len(inside) / 8)) > 35
 
 
 def test_the_generator_decides():
