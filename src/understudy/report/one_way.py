@@ -14,7 +14,8 @@ from understudy.privacy.measurement import Measurement
 from understudy.release import Release
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.cells import MOST_ATTRIBUTES, Line, lines_for, lines_of
-from understudy.report.markup import Child, Markup, tag
+from understudy.report.density import density
+from understudy.report.markup import Child, Markup, join, tag
 from understudy.report.numerals import count, listed, percent, plural, points
 from understudy.schema import Attribute, Schema
 
@@ -84,7 +85,14 @@ class OneWay:
         lines = lines_of(self.attribute, self.shares.tolist(), most)
         heads = ["rows:wide", "share"] + ([] if self.reading is None else ["noise"])
         table = table_of([self.bar(line) for line in lines], heads)
-        return attribute_card(self.attribute, table, self._source())
+        return attribute_card(self.attribute, join([table, self._density()]), self._source())
+
+    def _density(self) -> Markup | None:
+        """Where the shape inside bins was published too."""
+        found = [d for d in self.release.details if d.attribute == self.attribute.name]
+        if not found:
+            return None
+        return density(self.release.shapes[self.attribute.name], self.shares, found[0].noise)
 
     def _source(self) -> str:
         if self.reading is None:

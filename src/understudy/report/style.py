@@ -97,6 +97,8 @@ svg.swatch{display:inline-block;width:12px;height:12px;margin-right:8px}
 .tone5{fill:var(--t5)}
 .heat0{fill:var(--h0)}.heat1{fill:var(--h1)}.heat2{fill:var(--h2)}.heat3{fill:var(--h3)}.heat4{fill:var(--h4)}
 .heat5{fill:var(--h5)}.heat6{fill:var(--h6)}.heat7{fill:var(--h7)}
+svg.density{width:100%;height:120px;margin-top:12px}.density .flat{fill:none;stroke:var(--line);stroke-width:1.2;
+vector-effect:non-scaling-stroke}
 .graph>div{margin:0 auto}svg.network{width:100%;height:auto}
 .network text,.heat text{font-size:12.5px;fill:var(--ink)}.network text{text-anchor:middle}
 .heat .number{font-size:10.5px;text-anchor:middle}.heat .high{fill:var(--sheet)}.heat .end{text-anchor:end}
