@@ -19,6 +19,7 @@ from understudy.privacy.scores import Pair, score_named
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes
 
+BATCH = 400  # tables counted at a time
 STAMP = "NOT PRIVATE: reads exact counts"
 
 
@@ -34,7 +35,11 @@ class _PartlyExact:
 
 
 class BestNetwork(_PartlyExact):
-    """Choices are the best ones; tables are noisy."""
+    """Choices are the best ones; tables are noisy. `known` keeps scores from one run to the next."""
+
+    def __init__(self, table: PrivateTable, engine: CountingEngine, known: dict[tuple[str, Pair], int] | None = None):
+        super().__init__(table, engine)
+        self._known = {} if known is None else known
 
     def choose(
         self,
@@ -46,10 +51,14 @@ class BestNetwork(_PartlyExact):
         **_: Any,
     ) -> Pair:
         rule, schema, rows = score_named(score), self._table.schema, self._engine.rows()
-        tables = self._engine.marginals([pair.axes for pair in options])
-        shaped = [np.ascontiguousarray(t.reshape(-1, schema.size(p.child))) for p, t in zip(options, tables)]
+        fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in self._known))
+        for begin in range(0, len(fresh), BATCH):
+            batch = fresh[begin : begin + BATCH]
+            for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
+                table = np.ascontiguousarray(counts.reshape(-1, schema.size(pair.child)))
+                self._known[score, pair] = rule.value(table, rows, schema)
         fines = penalty or [0] * len(options)
-        values = [rule.value(table, rows, schema) - int(fine) for table, fine in zip(shaped, fines)]
+        values = [self._known[score, pair] - int(fine) for pair, fine in zip(options, fines)]
         return options[int(np.argmax(np.array(values, dtype=object)))]
 
 
