@@ -8,6 +8,7 @@ from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.detailed import Detailed
+from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
 from understudy.methods.jtree import JTree
 from understudy.methods.method import Fit, Method, configured
 from understudy.methods.plan import Plan
@@ -23,6 +24,9 @@ METHODS: dict[str, type[Any]] = {
     "jtree": JTree,
     "privelet": Privelet,
     "privabn": PrivABN,
+    "dp-subn": DPSUBN,
+    "dp-ccbn": DPCCBN,
+    "independent": Independent,
 }
 
 

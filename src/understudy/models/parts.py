@@ -20,8 +20,11 @@ Arrays = dict[str, NDArray[Any]]
 
 def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
     from understudy.models.junction_tree import JunctionTree
+    from understudy.models.mixture import Mixture
     from understudy.models.wavelet import WaveletModel
 
+    if isinstance(model, Mixture):
+        return _mixture_parts(model)
     if isinstance(model, WaveletModel):
         return _wavelet_parts(model)
     if isinstance(model, BayesianNetwork):
@@ -44,6 +47,8 @@ def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -
             return _tree(document["cliques"], arrays, schema)
         if document["kind"] == "wavelet":
             return _wavelet(document, arrays, schema)
+        if document["kind"] == "mixture":
+            return _mixture(document["parts"], arrays, schema)
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, UsageError):
         raise ReleaseError("the model in the release is damaged") from None
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
@@ -75,6 +80,27 @@ def _tree(cliques: list[Any], arrays: Arrays, schema: Schema) -> Model:
         raise ValueError
     tables = [Factor(clique, _table(arrays[f"clique-{i}"], clique, schema)) for i, clique in enumerate(axes)]
     return JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
+
+
+def _mixture_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
+    documents, arrays = [], {"weights": model.weights}
+    for i, part in enumerate(model.parts):
+        document, own = model_parts(part)
+        documents.append(document)
+        arrays |= {f"part-{i}-{name}": array for name, array in own.items()}
+    return {"kind": "mixture", "parts": documents}, arrays
+
+
+def _mixture(documents: list[Any], arrays: Arrays, schema: Schema) -> Model:
+    from understudy.models.mixture import Mixture
+
+    if any(document["kind"] == "mixture" for document in documents):
+        raise ValueError
+    parts = []
+    for i, document in enumerate(documents):
+        own = {name.removeprefix(f"part-{i}-"): a for name, a in arrays.items() if name.startswith(f"part-{i}-")}
+        parts.append(model_from_parts(document, own, schema))
+    return Mixture.of(schema, parts, [float(weight) for weight in arrays["weights"]])
 
 
 def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:

@@ -77,6 +77,10 @@ class PrivateTable(ABC):
         twin.purse = purse
         return twin
 
+    def owners(self) -> Sequence[PrivateTable]:
+        """The rows of each owner as a private table of its own: this one, unless there are several."""
+        return (self,)
+
     @abstractmethod
     def progress(self, phase: str, done: int, of: int) -> None: ...
 

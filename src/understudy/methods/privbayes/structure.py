@@ -33,7 +33,7 @@ def greedy_bayes(
     while left:
         table.progress("structure", len(pairs), rounds + 1)
         size.add(pairs[-1].axes)
-        options = _allowed(candidates(placed, left), placed, left, size)
+        options = allowed(candidates(placed, left), placed, left, size)
         fines = [penalty(pair) for pair in options] if penalty is not None else None
         pair = table.choose(options, score, cost / rounds, "structure", fines, of=rounds)
         pairs.append(pair)
@@ -42,7 +42,7 @@ def greedy_bayes(
     return tuple(pairs)
 
 
-def _allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
+def allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
     """The options that keep the model small; where an attribute has none left, single parents, or no parent."""
     kept = [pair for pair in options if size.allows(pair.child, pair.parents)]
     for child in set(left) - {pair.child for pair in kept}:

@@ -1,0 +1,255 @@
+"""DP-SUBN as a method: several owners find one network in turn, then sum its tables.
+
+sequential   each owner chooses pairs on its own rows; nothing is summed but the chosen tables
+frontier     views of all owners' rows show which attributes are correlated, owners choose a first network in turn, and
+             the tables of a search frontier around it, summed once in each update round, correct it
+
+Both are one method given a table, which charges whatever a round releases to every owner whose rows are in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from understudy.errors import UsageError
+from understudy.methods.dp_subn.binary import (
+    MODEL_CELLS,
+    THETA,
+    binary_variables,
+    chosen_tables,
+    effort,
+    model_of,
+    network_json,
+    tables_phase,
+)
+from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
+from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
+from understudy.methods.dp_subn.nocd import covering_views
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.privbayes import PrivBayes
+from understudy.methods.privbayes.conditionals import nested_dropped
+from understudy.methods.privbayes.decision import affordable_degree
+from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
+from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
+from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.size import SizeLimit
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Axes, Schema
+
+FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
+MOST_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count
+UNEVEN = 4  # an owner with so many times fewer rows than an even part of them chooses too badly
+
+
+@dataclass(frozen=True)
+class Decision:
+    """All that follows from public facts: degrees, views, and what each phase costs."""
+
+    variables: Axes
+    degree: int  # k; 0 where no pair of variables is useful
+    frontier: int  # k′; k where there is no room for a frontier
+    views: tuple[Axes, ...]
+    count_cost: Fraction
+    view_cost: Fraction
+    structure_cost: Fraction
+    update_cost: Fraction  # of all update rounds together
+    table_cost: Fraction
+
+
+@dataclass(frozen=True)
+class DPSUBN:
+    """The options of DP-SUBN; `rounds` are the update rounds of the frontier."""
+
+    name: ClassVar[str] = "dp-subn"
+
+    variant: str = option("auto", choices=("auto", "sequential", "frontier"))
+    rounds: int = option(1, whole=True, low=1, high=20)
+    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
+
+    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+        """A quarter of the budget for each phase, as in the paper; what has no use goes to the tables."""
+        variables = binary_variables(schema)
+        d = len(variables)
+        if d > MOST_VARIABLES:
+            raise UsageError(
+                f"the frontier of DP-SUBN is for up to {MOST_VARIABLES} binary variables and this table has {d:,}: "
+                "use --set variant=sequential"
+            )
+        count = count_cost(schema, whole)
+        quarter, nothing = (whole - count) / 4, Fraction(0)
+        useful = useful_degree(schema, d, rows, accounting, quarter, THETA)
+        degree = min(useful, affordable_degree(d, exactly=True), d - 1)
+        if not degree:
+            return Decision(variables, 0, 0, (), count, nothing, nothing, nothing, whole - count)
+        noise = cell_noise(schema, accounting, quarter / self.rounds, d - 1)
+        room = useful_cells(rows, noise, FRONTIER_THETA)
+        frontier = min(d - 1, room.bit_length() - 2)  # 2^(k′ + 1) ≤ room
+        if frontier <= degree:
+            return Decision(variables, degree, degree, (), count, nothing, quarter, nothing, 3 * quarter)
+        power = 2 if accounting == "pure" else 1
+        views = tuple(tuple(variables[i] for i in view) for view in covering_views(d, "pairs", power))
+        return Decision(variables, degree, frontier, views, count, quarter, quarter, quarter, quarter)
+
+    # -- plan ------------------------------------------------------------------------------------------------
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        """Of the sequential variant unless the frontier is asked for: how the rows are spread is not known here."""
+        if self.variant != "frontier":
+            told = f"{self._sequential.name} with choices in turn; with more owners than choices, or very uneven ones, "
+            planned = self._sequential.plan(schema, budget, rows)
+            notes = (*planned.notes, told + "the frontier takes over") if self.variant == "auto" else planned.notes
+            options = {"variant": "sequential", **planned.options}
+            return replace(planned, method=self.name, options=options, notes=notes)
+        n = planned_rows(schema, rows)
+        accounting, whole = accounting_of(budget), purse(budget)
+        decision = self.decide(schema, accounting, whole, n)
+        phases = self._phases(schema, accounting, decision, n)
+        tables = sum(phase.tables for phase in phases)
+        memory, seconds = effort(schema, n, tables, sum(phase.tables * phase.cells for phase in phases))
+        return Plan(
+            self.name, budget, accounting, n, self._settled(decision), decision.degree, tuple(phases),
+            noise_of(accounting), memory, seconds, self._notes(decision),
+        )  # fmt: skip
+
+    def _phases(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> list[Phase]:
+        d, k = len(decision.variables), decision.degree
+        phases = []
+        if decision.count_cost:
+            scale = table_scale(schema, accounting, decision.count_cost)
+            phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
+        if decision.view_cost:
+            cells = max(map(schema.cells, decision.views))
+            what = "views that cover every pair once"
+            phases.append(
+                tables_phase(
+                    "correlations", schema, accounting, decision.view_cost, len(decision.views), cells, rows, what
+                )
+            )
+        if decision.structure_cost:
+            phases.append(Phase("structure", decision.structure_cost, d - 1, detail="choices by score R, in turn"))
+        if decision.update_cost:
+            what = f"the search frontier, in each of {self.rounds} rounds"
+            cost, cells = decision.update_cost / self.rounds, 2 ** (decision.frontier + 1)
+            phase = tables_phase("update", schema, accounting, cost, d - 1, cells, rows, what)
+            phases.append(replace(phase, cost=decision.update_cost))
+        tables, cells = (d - k, 2 ** (k + 1)) if k else (d, 2)
+        what = "each variable with its parents"
+        return [*phases, tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, rows, what)]
+
+    def _settled(self, decision: Decision) -> dict[str, Any]:
+        return {
+            "variant": "frontier",
+            "degree": decision.degree,
+            "frontier": decision.frontier,
+            "rounds": self.rounds if decision.update_cost else 0,
+            "views": len(decision.views),
+            "cells": self.cells,
+        }
+
+    def _notes(self, decision: Decision) -> tuple[str, ...]:
+        if not decision.degree and len(decision.variables) > 1:
+            return ("no pair of variables would be useful at this budget: columns are published independently",)
+        if not decision.update_cost and decision.degree:
+            return ("the budget leaves no room for a search frontier: the first network stands",)
+        return ()
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    @property
+    def _sequential(self) -> PrivBayes:
+        return PrivBayes(cells=self.cells)
+
+    def fit(self, table: PrivateTable) -> Fit:
+        variant = suited(table) if self.variant == "auto" else self.variant
+        if variant == "frontier":
+            return self._frontier(table)
+        fit = self._sequential.fit(table)
+        facts = {**fit.facts, "options": {"variant": "sequential", **fit.facts["options"]}}
+        return replace(fit, facts=facts)
+
+    def _frontier(self, table: PrivateTable) -> Fit:
+        rows, count = row_count(table)
+        decision = self.decide(table.schema, table.accounting, table.purse, rows)
+        gathered = Gathered()
+        if decision.views:
+            table.progress("correlations", 0, 1)
+            gathered.add(table.measure(decision.views, decision.view_cost, "correlations"))
+        size = SizeLimit(table.schema, decision.variables, self.cells)
+        pairs = self._first(table, decision, size)
+        if decision.update_cost:
+            correlation = pair_correlations(gathered, decision.variables, rows)
+            for done in range(self.rounds):
+                table.progress("update", done, self.rounds)
+                pairs = self._updated(table, decision, pairs, correlation, gathered)
+        measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
+        if size.fits:
+            measured = [*gathered.inside([m.axes for m in measured]), *measured]
+        model = model_of(table, pairs, measured, rows, size, self.cells)
+        facts = {"options": self._settled(decision), "network": network_json(pairs)}
+        return Fit(model, (*count, *measured), rows, facts, self._notes(decision))
+
+    def _first(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
+        """Phase 2: d − 1 choices, in turn."""
+        if not decision.structure_cost:
+            return tuple(Pair(axis) for axis in decision.variables)
+        rule = FixedDegree(decision.degree)
+        return greedy_bayes(table, decision.variables, rule, "R", decision.structure_cost, size if size.fits else None)
+
+    def _updated(
+        self, table: PrivateTable, decision: Decision, pairs: tuple[Pair, ...], correlation: Floats, gathered: Gathered
+    ) -> tuple[Pair, ...]:
+        """Phase 3: one release of the frontier's tables, then the best parents that they show."""
+        variables = decision.variables
+        number = {axis: i for i, axis in enumerate(variables)}
+        own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
+        frontier = search_frontier([own[i] for i in range(len(own))], correlation, decision.frontier)
+        asks = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
+        gathered.add(table.measure(asks, decision.update_cost / self.rounds, "update"))
+        return self._best(table.schema, decision, frontier, gathered)
+
+    def _best(self, schema: Schema, decision: Decision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:
+        """Of each variable's parents in the frontier those k with the highest score; any choice is acyclic."""
+        from itertools import combinations
+
+        size = SizeLimit(schema, decision.variables, self.cells)
+        found: list[Pair] = []
+        for x in in_order(frontier):
+            child, above = decision.variables[x], sorted(frontier[x])
+            options: list[tuple[float, Pair]] = []
+            for degree in range(min(decision.degree, len(above)), 0, -1):
+                for parents in combinations(above, degree):
+                    pair = Pair(child, tuple(decision.variables[p] for p in parents))
+                    about = gathered.about(pair.axes)
+                    if about is not None and (not size.fits or size.allows(pair.child, pair.parents)):
+                        options.append((dependence(about.values), pair))
+                if options:
+                    break
+            found.append(max(options, key=lambda option: option[0])[1] if options else Pair(child))
+            size.add(found[-1].axes)
+        return tuple(found)
+
+
+def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
+    return (*(variables[p] for p in sorted(parents)), variables[x])
+
+
+def suited(table: PrivateTable) -> str:
+    """The variant for these owners, from public facts: how many they are, and how many rows each of them has.
+
+    A choice on one owner's rows is as good as one on all rows while every owner has a turn and its even part of the
+    rows. Otherwise the frontier, whose every table but the first network's is of all rows (PROOF.md).
+    """
+    parts = table.owners()
+    turns = len(table.schema.modelled) - 1
+    counts = [part.schema.rows for part in parts]
+    even = sum(count for count in counts if count is not None) / max(1, len(counts))
+    uneven = any(count is not None and count * UNEVEN < even for count in counts)
+    narrow = len(binary_variables(table.schema)) <= MOST_VARIABLES
+    return "frontier" if narrow and turns > 0 and (len(parts) > turns or uneven) else "sequential"
