@@ -71,20 +71,21 @@ class WaveletModel:
     # -- as a distribution -----------------------------------------------------------------------------------
 
     @cached_property
-    def _tree(self) -> JunctionTree:
+    def distribution(self) -> JunctionTree:
+        """The non-negative table that rows and probability tables come from."""
         from understudy.models.junction_tree import JunctionTree
 
         table = non_negative(self.coefficients, self.dimensions, float(self.count))
         return JunctionTree.of_beliefs(self.schema, [Factor(self.wavelets.axes, table).normalised()])
 
     def project(self, names: Sequence[str]) -> Factor:
-        return self._tree.project(names)
+        return self.distribution.project(names)
 
     def condition(self, evidence: Evidence) -> Model:
-        return self._tree.condition(evidence)
+        return self.distribution.condition(evidence)
 
     def sample(self, rows: int, generator: np.random.Generator) -> Rows:
-        return self._tree.sample(rows, generator)
+        return self.distribution.sample(rows, generator)
 
     # -- sums of ranges --------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class WaveletModel:
     # -- queries ---------------------------------------------------------------------------------------------
 
     def answer(self, query: Query) -> Answer | None:
-        """Counts and shares, from the coefficients; means go the usual way."""
+        """From the coefficients, with the noise that is known."""
         from understudy.models.wavelet_answer import answer
 
         return answer(self, query)

@@ -1,29 +1,35 @@
-"""Queries to a wavelet model: counts and shares with the exact standard error of their noise."""
+"""Queries to a wavelet model: counts and shares with the exact standard error of their noise, means to first order."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.models.query import Answer, Figure, Query
+from understudy.models.query import answer as usual_answer
 
 if TYPE_CHECKING:
     from understudy.models.wavelet import WaveletModel
 
+Floats = NDArray[np.float64]
 COVERS = "the noise of this release, exactly"
+RATIO = "the noise of this release, to first order (a mean is a ratio of two noisy sums)"
+ENOUGH = 3.0  # standard errors that a group's rows must be from none, to divide by them
 
 
 def answer(model: WaveletModel, query: Query) -> Answer | None:
-    """None where the usual way is as good: a mean, or the public number of rows."""
-    if query.of is not None or (not query.selections and query.schema.rows is not None):
+    """None where the usual way is as good: the public number of rows, or a mean inside each of its own cells."""
+    if query.of is not None:
+        return None if query.of in query.by else _mean(model, query, query.of)
+    if not query.selections and query.schema.rows is not None:
         return None
     weights = {name: selection.weights for name, selection in query.selections.items()}
     unit = query.rows if query.measure == "share" else 1
-    if query.by:
-        values, variances = model.grouped_sums(weights, query.by)
-    else:
-        values, variances = map(np.asarray, model.weighted_sum(weights))
+    values, variances = _sums(model, weights, query)
     labels = [query.schema[name].labels for name in query.by]
     figures = tuple(
         Figure(
@@ -33,12 +39,48 @@ def answer(model: WaveletModel, query: Query) -> Answer | None:
         )
         for codes in query.groups
     )
-    return Answer(query.measure, query.by, figures, _covers(query), query.notes + _notes(figures))
+    return Answer(query.measure, query.by, figures, _covers(query, COVERS), query.notes + _notes(figures))
 
 
-def _covers(query: Query) -> str:
+def _sums(model: WaveletModel, weights: Mapping[str, Floats], query: Query) -> tuple[Floats, Floats]:
+    if query.by:
+        return model.grouped_sums(weights, query.by)
+    value, variance = model.weighted_sum(weights)
+    return np.asarray(value), np.asarray(variance)
+
+
+def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
+    """M/C, the values added up over how many there are, both from the coefficients. By the delta method the variance is
+    that of (M − mean·C)/C, whose numerator is linear. A group that noise might have made up has no standard error."""
+    usual = usual_answer(model.distribution, query)
+    own = query.selections[of]
+    others = {name: selection.weights for name, selection in query.selections.items() if name != of}
+    middle = own.moments.sum() / max(own.present.sum(), 1e-300)  # numbers near zero lose nothing when squares differ
+    away = own.moments - middle * own.present
+    unit = max(float(abs(away).max(initial=0)), 1e-300)
+    count, of_count = _sums(model, others | {of: own.present}, query)
+    total, of_total = _sums(model, others | {of: away / unit}, query)
+    _, of_both = _sums(model, others | {of: away / unit + own.present}, query)
+    known = count > ENOUGH * np.sqrt(of_count) + 1e-9
+    ratio = np.divide(total, count, out=np.zeros_like(total), where=known)
+    spread = np.maximum(of_total - ratio * (of_both - of_total - of_count) + ratio**2 * of_count, 0)
+    error = unit * np.sqrt(np.divide(spread, count**2, out=np.zeros_like(spread), where=known))
+    figures = tuple(
+        Figure(line.by, float(middle + unit * ratio[codes]), float(error[codes])) if known[codes] else line
+        for codes, line in zip(query.groups, (replace(line, stderr=None) for line in usual.figures))
+    )
+    return Answer(query.measure, query.by, figures, _covers(query, RATIO), usual.notes + _unsure(figures))
+
+
+def _unsure(figures: Any) -> tuple[str, ...]:
+    if all(figure.stderr is not None for figure in figures):
+        return ()
+    return ("a mean over so few rows that noise might have made them up has no standard error",)
+
+
+def _covers(query: Query, what: str) -> str:
     whole = all(selection.whole for selection in query.selections.values())
-    return COVERS if whole else f"{COVERS}; not a cut bin's shape"
+    return what if whole else f"{what}; not a cut bin's shape"
 
 
 def _notes(figures: Any) -> tuple[str, ...]:

@@ -122,6 +122,50 @@ def test_a_query_is_answered_from_the_coefficients() -> None:
     assert mean.value == pytest.approx((counts.sum(axis=1) @ [*range(12), 12.5]) / 500)  # the last bin is closed
 
 
+MEANS = ("mean(age)", "mean(age) where region = North", "mean(age) by sex where 2 <= age < 11", "mean(age) by region")
+
+
+@pytest.mark.parametrize("total", [5000, None])
+@pytest.mark.parametrize("text", MEANS)
+def test_a_mean_and_its_error_to_first_order(text: str, total: int | None) -> None:
+    """Against linear algebra: the gradient of M/C by the coefficients, at the coefficients that were released."""
+    model, _ = model_of(("age", "region", "sex"), total, seed=3)
+    rows = total or 500
+    query = Query.of_text(text, model.schema, rows)
+    found = answer(model, query)
+    back, whole = matrices(model)
+    spread = np.eye(back.shape[1]) * model.wavelets.variance
+    if total is not None:
+        spread = spread - np.outer(spread @ whole, whole @ spread) / (whole @ spread @ whole)
+    y, own = model.coefficients.ravel(), query.selections["age"]
+    for codes, figure in zip(query.groups, found.figures):
+        parts = {name: s.weights for name, s in query.selections.items()}
+        for name, code in zip(query.by, codes):
+            parts[name] = np.eye(model.schema[name].size)[code] * parts[name]
+        sums = []
+        for column in (own.moments, own.present):
+            full = np.ones(())
+            for name in model.schema.names:
+                full = np.multiply.outer(full, (parts | {"age": column}).get(name, np.ones(model.schema[name].size)))
+            sums.append(full.ravel() @ back)
+        gradient = (sums[0] - (sums[0] @ y) / (sums[1] @ y) * sums[1]) / (sums[1] @ y)
+        if figure.stderr is None:
+            assert sums[1] @ y <= 3.001 * np.sqrt(sums[1] @ spread @ sums[1])
+            continue
+        assert figure.value == pytest.approx((sums[0] @ y) / (sums[1] @ y))
+        assert figure.stderr == pytest.approx(np.sqrt(gradient @ spread @ gradient), rel=1e-6)
+    assert found.stderr_covers is not None and "to first order" in found.stderr_covers
+
+
+def test_a_mean_of_rows_that_noise_made_up_claims_nothing() -> None:
+    model, _ = model_of(("age", "region"), 500, noise=300)
+    found = answer(model, Query.of_text("mean(age) by region", model.schema, 500))
+    assert any(f.stderr is None for f in found.figures) and any("made them up" in note for note in found.notes)
+    assert all(f.value is None or 0 <= f.value <= 13 for f in found.figures if f.stderr is None)
+    inside = answer(model, Query.of_text("mean(age) by age", model.schema, 500))
+    assert all(f.stderr is None for f in inside.figures)
+
+
 def test_a_negative_count_is_left_as_it_is_and_noted() -> None:
     model, _ = model_of(("age", "region"), 500, noise=200)
     found = answer(model, Query.of_text("count by age, region", model.schema, 500))
