@@ -7,7 +7,22 @@ import sys
 
 import typer
 
-from understudy.cli import check, demo, doctor, evaluate, init, ledger, plan, publish, query, report, sample
+from understudy.cli import (
+    check,
+    curator,
+    demo,
+    doctor,
+    evaluate,
+    federation,
+    init,
+    ledger,
+    party,
+    plan,
+    publish,
+    query,
+    report,
+    sample,
+)
 from understudy.cli.output import fail, wants_json
 from understudy.errors import UnderstudyError, UsageError
 
@@ -31,6 +46,9 @@ app.command("query")(query.query)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.add_typer(ledger.app, name="ledger")
+app.command("curator")(curator.curator)
+app.command("party")(party.party)
+app.add_typer(federation.app, name="federation")
 app.command("doctor")(doctor.doctor)
 
 

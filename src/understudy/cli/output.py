@@ -60,3 +60,30 @@ class ProgressLine:
         if self._on:
             sys.stderr.write("\r" + " " * self._width + "\r")
             sys.stderr.flush()
+
+
+class StatusLine:
+    """What a process is doing: one line that changes on a terminal, a line each in a log, nothing when quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._on = not quiet
+        self._terminal = sys.stderr.isatty()
+        self._width = 0
+        self._last = ""
+
+    def __call__(self, text: str) -> None:
+        if not self._on or text == self._last:
+            return
+        self._last = text
+        if self._terminal:
+            text = text[:100]
+            sys.stderr.write("\r" + text.ljust(self._width))
+            self._width = max(self._width, len(text))
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._on and self._terminal:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()

@@ -72,8 +72,8 @@ def publish_to_files(
     schema = Schema.open(schema_path)
     budget = Budget(epsilon, delta)
     check_output(output)
-    target = release_path or _beside(output)
-    _check_targets(Path(data), schema_path, output, target, report)
+    target = release_path or release_beside(output)
+    check_targets({"the data": Path(data), "the schema": schema_path}, output, target, report)
     book = Ledger(ledger or default_ledger(schema))
     count = [0]
 
@@ -82,7 +82,7 @@ def publish_to_files(
         release.save(target)
         release.write(output, count[0])
         if report is not None:
-            _write_report(report, target)
+            write_report_of(report, target)
 
     try:
         publication = run(
@@ -98,7 +98,7 @@ def publish_to_files(
     )  # fmt: skip
 
 
-def _write_report(report: Path, release: Path) -> None:
+def write_report_of(report: Path, release: Path) -> None:
     """From the file that leaves the building, so that `understudy report` would write the same bytes."""
     from understudy.report import public_report
     from understudy.report.file import write_report
@@ -106,7 +106,7 @@ def _write_report(report: Path, release: Path) -> None:
     write_report(report, public_report(Release.open(release)))
 
 
-def _check_targets(data: Path, schema: Path, output: Path, release: Path, report: Path | None) -> None:
+def check_targets(inputs: Mapping[str, Path], output: Path, release: Path, report: Path | None) -> None:
     """Before anything is spent: the outputs have somewhere to go, and none takes the place of another file."""
     folder = release.absolute().parent
     if release.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -117,14 +117,14 @@ def _check_targets(data: Path, schema: Path, output: Path, release: Path, report
 
         check_public_file(report)
         outputs["the report"] = report
-    files = {"the data": data, "the schema": schema, **outputs}
+    files = {**inputs, **outputs}
     for what, path in outputs.items():
         for other, taken in files.items():
             if what != other and path.resolve() == taken.resolve():
                 raise UsageError(f"{what} would take the place of {other}, {taken.name!r}: choose another name")
 
 
-def _beside(output: Path) -> Path:
+def release_beside(output: Path) -> Path:
     """people.csv.gz -> people.release.zip"""
     name = output.name
     for suffix in (".gz", ".csv", ".tsv", ".parquet"):

@@ -67,7 +67,7 @@ class CuratorClient:
             if self._waiting is not None:
                 self._waiting(shown(reason))
             time.sleep(pause)
-            pause = min(5.0, pause * 1.6)
+            pause = min(2.0, pause * 1.6)
 
     def close(self) -> None:
         if self._connection is not None:

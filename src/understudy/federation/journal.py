@@ -1,14 +1,14 @@
-"""The curator's journal: the session, and the outcome of every stage, on disk before anything follows from it.
+"""Journals: what each side has to know again after it was killed, on disk before anything follows from it.
 
-A curator that was killed runs its method again from the start; what was asked before is answered from here, so that it
-comes to the same point of the same round and goes on with the owners from there.
+The curator's has the session and the outcome of every stage. A curator that was killed runs its method again from the
+start; what was asked before is answered from here, so that it comes to the same point of the same round and goes on
+with the owners from there. An owner's has the requests it accepted, its replies and its rounds' seeds.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from understudy.errors import FederationError
+from understudy.federation.owner import Request
 from understudy.lock import ProcessLock, on_network_file_system
+from understudy.privacy.random_source import SystemSource
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -24,6 +26,14 @@ CREATE TABLE IF NOT EXISTS stages (round INTEGER NOT NULL, stage TEXT NOT NULL, 
 CREATE TABLE IF NOT EXISTS letters (
   round INTEGER NOT NULL, stage TEXT NOT NULL, owner TEXT NOT NULL, asked TEXT NOT NULL, body BLOB NOT NULL, reply BLOB,
   PRIMARY KEY (round, stage, owner));
+"""
+
+
+_OWNER_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (
+  number INTEGER PRIMARY KEY, round INTEGER NOT NULL, stage TEXT NOT NULL, body BLOB NOT NULL, reply BLOB,
+  UNIQUE (round, stage));
+CREATE TABLE IF NOT EXISTS seeds (round INTEGER PRIMARY KEY, seed BLOB NOT NULL);
 """
 
 
@@ -52,7 +62,7 @@ class CuratorJournal:
                 f"the journal {path.name!r} is of another session (another roster, schema, method or version of "
                 "understudy). Run the command it was made with to finish that one, or move the file away"
             )
-        self.session = known or secrets.token_hex(16)
+        self.session = known or SystemSource().words(2).tobytes().hex()
         if known is None:
             with self._transaction():
                 self._connection.execute("INSERT INTO facts VALUES ('session', ?)", (self.session,))
@@ -96,13 +106,64 @@ class CuratorJournal:
     def remove(self) -> None:
         """The session is over and told: nothing is left to continue."""
         self.close_file()
-        for end in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        _unlink(self.path)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with transaction(self._connection, self.path):
             yield
+
+
+class OwnerJournal:
+    """An owner's memory of one session (`owner.RoundStore`): it holds secrets, and is removed when the session ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = ProcessLock(path.with_name(path.name + ".lock"))
+        if not self._lock.acquire():
+            raise FederationError("this owner takes part in the session already, in another process")
+        try:
+            self._connection = open_database(path, _OWNER_TABLES, "journal")
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def requests(self) -> list[Request]:
+        rows = self._connection.execute("SELECT round, stage, body, reply FROM requests ORDER BY number").fetchall()
+        return [Request(*row) for row in rows]
+
+    def find(self, round: int, stage: str) -> Request | None:
+        row = self._connection.execute(
+            "SELECT round, stage, body, reply FROM requests WHERE round = ? AND stage = ?", (round, stage)
+        ).fetchone()
+        return None if row is None else Request(*row)
+
+    def accept(self, round: int, stage: str, body: bytes) -> None:
+        self._write("INSERT INTO requests (round, stage, body) VALUES (?, ?, ?)", (round, stage, body))
+
+    def reply(self, round: int, stage: str, reply: bytes) -> None:
+        self._write("UPDATE requests SET reply = ? WHERE round = ? AND stage = ?", (reply, round, stage))
+
+    def seed(self, round: int, fresh: bytes) -> bytes:
+        self._write("INSERT OR IGNORE INTO seeds VALUES (?, ?)", (round, fresh))
+        return bytes(self._connection.execute("SELECT seed FROM seeds WHERE round = ?", (round,)).fetchone()[0])
+
+    def close_file(self) -> None:
+        self._connection.close()
+        self._lock.release()
+
+    def remove(self) -> None:
+        self.close_file()
+        _unlink(self.path)
+
+    def _write(self, statement: str, values: tuple[object, ...]) -> None:
+        with transaction(self._connection, self.path):
+            self._connection.execute(statement, values)
+
+
+def _unlink(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:

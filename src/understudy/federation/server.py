@@ -134,7 +134,9 @@ class MailServer:
         """Owners that are gone, and why."""
         with self._moved:
             gone = {n: b.left or "did not answer in time" for n, b in self._boxes.items() if b.left or b.missed}
-            return gone | {n: "sent an answer that cannot be used" for n, b in self._boxes.items() if b.failed}
+            return gone | {
+                n: "declined, or sent too much" for n, b in self._boxes.items() if b.failed and n not in gone
+            }
 
     @property
     def traffic(self) -> dict[str, dict[str, int]]:
@@ -170,7 +172,7 @@ class MailServer:
             self._moved.notify_all()
         if message.kind == "next":
             return self._next(box)
-        if message.kind == "answer":
+        if message.kind in ("answer", "decline"):
             return self._take(box, message)
         if message.kind == "leave":
             with self._moved:
@@ -212,7 +214,7 @@ class MailServer:
                 return _refused("late", f"round {message.round} ({message.stage}) is over, or was never asked")
             if box.reply is not None and box.reply != message.body:
                 return _refused("twice", f"round {message.round} ({message.stage}) has another answer from this owner")
-            if len(message.body) > task.limit:
+            if message.kind == "decline" or len(message.body) > task.limit:
                 box.failed = True
             else:
                 box.reply = message.body

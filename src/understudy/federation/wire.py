@@ -5,6 +5,7 @@ A message is a head of fixed length and a body. Owners speak first, always; the 
     owner       join      its roster; the curator says welcome with the session, or refused
                 next      what now? The curator says task, wait, or end
                 answer    the reply to a task; the curator says taken, or refused
+                decline   this owner does not answer this task; the curator says taken
                 leave     this owner cannot go on, and why; the curator says taken
 """
 
@@ -22,7 +23,7 @@ VERSION: Final = 1
 PATH: Final = "/understudy/federation"
 LARGEST: Final = 256 << 20  # a masked table of the largest size fits
 LARGEST_NOTE: Final = 1 << 20  # of a message that is not a task or an answer
-KINDS: Final = ("join", "welcome", "next", "task", "wait", "answer", "taken", "leave", "end", "refused")
+KINDS: Final = ("join", "welcome", "next", "task", "wait", "answer", "taken", "decline", "leave", "end", "refused")
 _HEAD: Final = struct.Struct(">4sB16s16sQQQ")
 _MAGIC: Final = b"UsF" + bytes([VERSION])
 HEAD: Final = _HEAD.size

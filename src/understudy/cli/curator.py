@@ -1,0 +1,151 @@
+"""`understudy curator`: several owners' tables become one release; the curator has no rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.options import (
+    Authority,
+    Certificate,
+    Json,
+    Key,
+    Quiet,
+    RosterFile,
+    SchemaFile,
+    Settings,
+    settings,
+)
+from understudy.cli.output import ProgressLine, say, say_json
+from understudy.errors import UsageError
+
+if TYPE_CHECKING:
+    from understudy.federation.curator import Curation
+    from understudy.federation.roster import Roster
+
+
+def curator(
+    schema: SchemaFile,
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Each owner's privacy budget; as in the roster.")],
+    roster: RosterFile,
+    listen: Annotated[str, typer.Option("--listen", help="Where owners call in: HOST:PORT.")],
+    cert: Certificate,
+    key: Key,
+    ca: Authority,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the synthetic table goes: .csv or .parquet.")],
+    delta: Annotated[str | None, typer.Option("--delta", help="As in the roster, or left out.")] = None,
+    method: Annotated[str | None, typer.Option("--method", help="As in the roster, or left out.")] = None,
+    set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
+    release: Annotated[Path | None, typer.Option("--release", help="Default: OUT.release.zip.")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=0, help="Synthetic rows; default: all owners'.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds an owner has for an answer.")] = 300.0,
+    wait: Annotated[float, typer.Option("--wait", min=1, help="Seconds to wait for all owners to join.")] = 3600.0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Gather the owners of a roster and publish one synthetic stand-in of all their tables."""
+    from understudy.cli.publication import check_targets, release_beside, write_report_of
+    from understudy.federation.certificates import Identity
+    from understudy.federation.curator import Desk, curate
+    from understudy.federation.roster import Roster
+    from understudy.release import Release
+    from understudy.release.writing import check_output
+    from understudy.schema import Schema
+
+    agreed = Roster.open(roster)
+    check_agreed(agreed, epsilon, delta, method, settings(set))
+    host, port = host_and_port(listen)
+    check_output(output)
+    target = release or release_beside(output)
+    check_targets({"the roster": roster, "the schema": schema}, output, target, report)
+    line = ProgressLine(quiet or json)
+    count = [0]
+
+    def save(made: Release) -> None:
+        count[0] = made.rows if rows is None else rows
+        made.save(target)
+        made.write(output, count[0])
+        if report is not None:
+            write_report_of(report, target)
+
+    def note(text: str) -> None:
+        if not (quiet or json):
+            line.clear()
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
+    def opened(at: int, resumed: bool) -> None:
+        again = " (the interrupted session goes on)" if resumed else ""
+        note(f"{agreed.curator.name} listens at https://{host}:{at}{again}")
+
+    def awaited(missing: Sequence[str]) -> None:
+        note(f"waiting for {', '.join(missing)}")
+
+    desk = Desk(host, port, Identity(cert, key, ca), target.with_name(target.name + ".session"), timeout, wait)
+    try:
+        made = curate(Schema.open(schema), agreed, desk, save=save, progress=line, opened=opened, awaited=awaited)
+    finally:
+        line.clear()
+    if json:
+        say_json(as_json(made, count[0], output, target, report))
+        return
+    say(made.release.summary())
+    files = [path.name for path in (output, target, report) if path is not None]
+    most = max(sum(both.values()) for both in made.bytes.values())
+    say(f"\nWrote {', '.join(files[:-1])} and {files[-1]}; the spend is in every owner's own ledger.")
+    say(f"{len(made.owners)} owners, {made.rounds} rounds, at most {most / 1e6:.2f} MB with one owner.")
+    for name, why in made.dropped.items():
+        say(f"{name} was not there at the end: {why}.")
+
+
+def as_json(made: Curation, rows: int, output: Path, release: Path, report: Path | None) -> dict[str, Any]:
+    from fractions import Fraction
+
+    card = made.release.card
+    return {
+        "method": card["method"],
+        "epsilon": card["epsilon"],
+        "delta": card["delta"],
+        "neighbours": card["neighbours"],
+        "rows": rows,
+        "seconds": made.seconds,
+        "charges": [{**c, "cost": float(Fraction(c["cost"]))} for c in made.charges],
+        "options": card["options"],
+        "warnings": card["warnings"],
+        "resumed": made.resumed,
+        "output": str(output),
+        "release": str(release),
+        "owners": list(made.owners),
+        "dropped": made.dropped,
+        "rounds": made.rounds,
+        "bytes": made.bytes,
+    } | ({} if report is None else {"report": str(report)})
+
+
+def check_agreed(roster: Roster, epsilon: str, delta: str | None, method: str | None, options: dict[str, str]) -> None:
+    """What the command says again must be what the owners agreed on."""
+    from understudy.privacy.budget import exact, show
+
+    said: list[tuple[str, Any, Any]] = [
+        ("epsilon", show(exact(epsilon, "epsilon")), show(roster.budget.epsilon)),
+        ("delta", None if delta is None else show(exact(delta, "delta")), show(roster.budget.delta)),
+        ("method", method, roster.method),
+        *((f"--set {key}", value, dict(roster.options).get(key)) for key, value in options.items()),
+    ]
+    for what, here, there in said:
+        if here is not None and here != there:
+            raise UsageError(
+                f"{what} is {here} here and {there or 'not set'} in the roster: the roster is what was agreed"
+            )
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"--listen takes HOST:PORT such as 0.0.0.0:8443, not {text!r}")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,98 @@
+"""`understudy party`: one owner takes part in a federation with its own rows, its own ledger and its own consent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.options import (
+    Authority,
+    Certificate,
+    EngineName,
+    Json,
+    Key,
+    Master,
+    Quiet,
+    RosterFile,
+    SchemaFile,
+)
+from understudy.cli.output import StatusLine, say, say_json
+from understudy.errors import UsageError
+
+if TYPE_CHECKING:
+    from understudy.federation.party import Terms
+
+
+def party(
+    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
+    schema: SchemaFile,
+    roster: RosterFile,
+    curator: Annotated[str, typer.Option("--curator", help="The curator's address: https://host:port.")],
+    cert: Certificate,
+    key: Key,
+    ca: Authority,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
+    ] = None,
+    cap: Annotated[
+        str | None, typer.Option("--cap", help="Cap of a new account, or none; default: the roster's epsilon.")
+    ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Agree to the roster's terms without being asked.")
+    ] = False,
+    patience: Annotated[
+        float, typer.Option("--patience", min=1, help="Seconds to wait for a curator that is away.")
+    ] = 600.0,
+    engine: EngineName = None,
+    master: Master = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take part with DATA. Only ever calls out; shows what is asked and what it costs before anything is counted."""
+    from understudy.federation.certificates import Identity
+    from understudy.federation.party import Party
+    from understudy.federation.roster import Roster
+    from understudy.publishing import default_ledger
+    from understudy.schema import Schema
+
+    if not approve and not sys.stdin.isatty():
+        raise UsageError("nobody is there to ask: with --approve, this owner agrees to the roster's terms beforehand")
+    agreed, public = Roster.open(roster), Schema.open(schema)
+    status = StatusLine(quiet or json)
+
+    def agree(terms: Terms) -> bool:
+        status.clear()
+        if approve:
+            if not (quiet or json):
+                sys.stderr.write(terms.text() + "\n")
+            return True
+        sys.stderr.write(terms.text() + "\n")
+        return typer.confirm("Take part?", default=False, err=True)
+
+    book = ledger or default_ledger(public)
+    taking = Party(
+        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status
+    )
+    try:
+        done = taking.take_part()
+    finally:
+        status.clear()
+    if json:
+        from fractions import Fraction
+
+        charges = [{**c, "cost": float(Fraction(c["cost"]))} for c in done.charges]
+        say_json(
+            {
+                "owner": done.owner, "federation": agreed.name, "session": done.session,
+                "epsilon": float(agreed.budget.epsilon), "delta": float(agreed.budget.delta), "charges": charges,
+                "account": done.account, "ledger": str(book), "release": done.release, "resumed": done.resumed,
+                "rounds": done.rounds, "bytes": done.bytes,
+            }
+        )  # fmt: skip
+        return
+    traffic = f"{done.rounds} rounds, {done.bytes['sent'] / 1e6:.2f} MB out, {done.bytes['received'] / 1e6:.2f} MB in"
+    say(f"{done.owner} took part in {agreed.name}: {traffic}.")
+    say(f"{agreed.budget} of account {done.account!r} is spent, in {book.name}. The release is {done.release[:16]}…")

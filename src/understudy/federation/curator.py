@@ -1,0 +1,149 @@
+"""The curator: it has no rows and no ledger. It runs a method over the owners' tables and makes the release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import FederationError, UnderstudyError, UsageError
+from understudy.federation.certificates import Identity
+from understudy.federation.federated_table import FederatedTable
+from understudy.federation.journal import CuratorJournal
+from understudy.federation.roster import Roster
+from understudy.federation.server import MailServer
+from understudy.methods import Method, method_named
+from understudy.privacy.entries import GENESIS, Head
+from understudy.privacy.table import Progress
+from understudy.publishing import Clock, check_confirmed, release_of
+from understudy.release.card import Card, Together
+from understudy.release.release import Release
+from understudy.schema import Schema
+from understudy.version import VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Curation:
+    """The release, and what it took."""
+
+    release: Release
+    seconds: dict[str, float]
+    charges: list[dict[str, str]]  # to whom, what for
+    resumed: bool
+    owners: tuple[str, ...]
+    dropped: dict[str, str]
+    rounds: int
+    bytes: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where the curator works: its address, its identity, its journal, and how long it waits for answers and joins."""
+
+    host: str
+    port: int
+    identity: Identity
+    journal: Path
+    timeout: float = 300.0
+    wait: float = 3600.0
+
+
+def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[Schema, Method]:
+    """All that can be wrong before anyone is spoken to."""
+    common = roster.common_schema(schema)
+    check_confirmed(common)
+    method = method_named(roster.method, dict(roster.options), common)
+    method.plan(common, roster.budget, rows=common.rows or 1000)
+    fingerprint, public_key = identity.certificate_facts()
+    if (fingerprint, public_key) != (roster.curator.fingerprint, roster.curator.public_key):
+        raise UsageError(
+            f"this certificate (fingerprint {fingerprint[:16]}…) is not the one of {roster.curator.name!r} in the "
+            f"roster ({roster.curator.fingerprint[:16]}…)"
+        )
+    return common, method
+
+
+def curate(
+    schema: Schema,
+    roster: Roster,
+    desk: Desk,
+    *,
+    save: Callable[[Release], None],
+    progress: Progress | None = None,
+    opened: Callable[[int, bool], None] | None = None,
+    awaited: Callable[[Sequence[str]], None] | None = None,
+) -> Curation:
+    """Gather the owners, fit, save, and tell every owner how it ended."""
+    common, method = check_curator(schema, roster, desk.identity)
+    journal = CuratorJournal(desk.journal, _request(roster, common))
+    try:
+        with MailServer(roster, desk.identity, journal, desk.host, desk.port, desk.timeout) as server:
+            if opened is not None:
+                opened(server.port, journal.resumed)
+            try:
+                curation = _session(common, roster, method, server, journal, desk, save, Clock(progress), awaited)
+            except UnderstudyError as error:  # the session is over: everyone is told, nothing is left to continue
+                server.finish(outcome="aborted", reason=error.message)
+                journal.remove()
+                raise
+            server.finish(outcome="done", release=curation.release.hash)
+        journal.remove()
+    except BaseException:
+        journal.close_file()
+        raise
+    return curation
+
+
+def _session(
+    schema: Schema,
+    roster: Roster,
+    method: Method,
+    server: MailServer,
+    journal: CuratorJournal,
+    desk: Desk,
+    save: Callable[[Release], None],
+    clock: Clock,
+    awaited: Callable[[Sequence[str]], None] | None,
+) -> Curation:
+    if journal.noted("gathered") is None:
+        clock("gather", 0, 1, Fraction(0))
+        server.gather(desk.wait, awaited)
+        journal.note("gathered", "yes")
+    table = FederatedTable(schema, roster, server, journal.session, clock)
+    try:
+        fit = method.fit(table)
+    except FederationError as error:
+        gone = "; ".join(f"{name}: {why}" for name, why in server.dropped.items())
+        raise type(error)(error.message + (f". Not there: {gone}" if gone else "")) from None
+    card = Card.of(
+        schema, roster.budget, method.name, fit.facts.get("options", {}), largest_charges(table, roster), None, True,
+        fit.notes, _together(roster),
+    )  # fmt: skip
+    release = release_of(fit, card, tuple(a.name for a in schema.attributes), Head(0, GENESIS))
+    clock("write", 0, 1, table.purse)
+    save(release)
+    return Curation(
+        release, clock.stop(), table.charges, journal.resumed, roster.names, server.dropped, len(server.rounds),
+        server.traffic,
+    )  # fmt: skip
+
+
+def largest_charges(table: FederatedTable, roster: Roster) -> list[dict[str, Any]]:
+    """What the owner that was charged most paid, line by line: no owner paid more."""
+    most = max(roster.names, key=lambda name: table.paid[name])
+    unit = "epsilon" if table.accounting == "pure" else "rho"
+    return [
+        {"purpose": c["purpose"], "cost": c["cost"], "unit": unit} for c in table.charges if c["owner"] in (most, "all")
+    ]
+
+
+def _together(roster: Roster) -> Together:
+    return Together(roster.name, roster.names, roster.colluding, roster.dropping, roster.honest, roster.hash)
+
+
+def _request(roster: Roster, schema: Schema) -> str:
+    return hashlib.sha256(json.dumps([roster.hash, schema.hash, VERSION]).encode()).hexdigest()

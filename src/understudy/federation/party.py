@@ -1,0 +1,288 @@
+"""A party: one owner's process. It reads its own rows, pays from its own ledger, and only ever calls out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from understudy.engines.opening import Opened, open_engine
+from understudy.errors import BudgetError, FederationError, LedgerError, UnderstudyError, UsageError
+from understudy.federation.certificates import Identity
+from understudy.federation.client import CuratorClient
+from understudy.federation.journal import OwnerJournal
+from understudy.federation.owner import OwnerAnswers
+from understudy.federation.roster import Roster
+from understudy.federation.signatures import KeySigner
+from understudy.federation.wire import Message, shown
+from understudy.privacy.budget import Amount, show
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.reservation import Reservation
+from understudy.publishing import check_confirmed, refuse_early
+from understudy.schema import Schema
+from understudy.version import VERSION
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an owner is asked to agree to, in words for its operator. Nothing was sent or charged yet."""
+
+    name: str
+    roster: Roster
+    curator: str
+    account: str
+    spent: Fraction
+    cap: Fraction | None
+
+    def text(self) -> str:
+        roster, budget = self.roster, self.roster.budget
+        cap = "no cap" if self.cap is None else f"cap {show(self.cap)}"
+        options = "".join(f" {key}={value}" for key, value in roster.options)
+        colluding = "one owner" if roster.colluding == 1 else f"{roster.colluding} owners"
+        rows = roster[self.name].rows
+        lines = [
+            f"Federation {roster.name} asks {self.name} to take part.",
+            f"  Curator   {roster.curator.name} at {self.curator}",
+            f"  Owners    {', '.join(roster.names)}",
+            f"  Method    {roster.method}{options}",
+            f"  Your data fits the schema{'' if rows is None else f'; that it has {rows:,} rows is known to all'}.",
+            f"  Cost      {budget} for each person's row, of account {self.account!r} "
+            f"(epsilon {show(self.spent)} spent so far, {cap})",
+            "  Leaves    which option was chosen when it is your turn to choose, and sums of all owners' counts with",
+            "            noise. No row, no count of yours.",
+            f"  Holds     against anyone outside, the curator, any owner, and the curator with up to {colluding}",
+            f"            (K = {len(roster.owners)}, t = {roster.colluding}, u = {roster.dropping}, "
+            f"h = {roster.honest}). A person held by p owners has p times the loss.",
+            f"  Roster    {roster.hash}",
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Participation:
+    """How it ended for this owner."""
+
+    owner: str
+    session: str
+    release: str  # its hash
+    account: str
+    charges: list[dict[str, Any]]
+    resumed: bool
+    rounds: int
+    bytes: dict[str, int]
+
+
+@dataclass
+class Party:
+    """One owner's side of a session; `take_part` is the whole of it."""
+
+    data: Any
+    schema: Schema
+    roster: Roster
+    identity: Identity
+    url: str
+    ledger: Path
+    cap: Amount | None = None
+    engine: str | None = None
+    master: str | None = None
+    patience: float = 600.0
+    approve: Callable[[Terms], bool] = lambda terms: False
+    told: Callable[[str], None] = lambda text: None
+    source: RandomSource | None = None
+
+    def take_part(self) -> Participation:
+        """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
+        name = owner_of(self.roster, self.identity)
+        key = self.identity.private_key()
+        own = self.roster.own_schema(self.schema, name)
+        check_confirmed(own)
+        client = CuratorClient(
+            self.url, self.identity, self.roster.curator.fingerprint, self.patience,
+            lambda why: self.told(f"waiting for the curator ({why})"),
+        )  # fmt: skip
+        book = Ledger(self.ledger)
+        try:
+            refuse_early(book, own, self.roster.budget)
+            self.told("reading the data")
+            opened = open_engine(self.data, own, self.engine, self.master)
+            try:
+                return self._with_consent(name, own, opened, book, client, KeySigner(key))
+            finally:
+                opened.engine.close()
+        finally:
+            client.close()
+            book.close()
+
+    def _with_consent(
+        self, name: str, own: Schema, opened: Opened, book: Ledger, client: CuratorClient, signer: KeySigner
+    ) -> Participation:
+        account = book.account(own.account)
+        spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
+        agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap))
+        self.told("calling the curator")
+        welcome = client.send(Message.note("join", roster=self.roster.as_json(), understudy=VERSION))
+        if welcome.kind != "welcome" or welcome.facts.get("roster") != self.roster.hash:
+            raise FederationError(_refusal(welcome, "the curator has another roster"))
+        if not agreed:
+            client.send(Message.note("leave", welcome.session, reason="its operator did not agree"))
+            raise FederationError("not approved: the curator was told. Nothing was charged, no row was counted")
+        journal = OwnerJournal(self.ledger.with_name(f"{self.ledger.name}.{welcome.session}.session"))
+        sitting = _Sitting(self, name, own, opened, book, client, signer, journal, welcome.session)
+        try:
+            return sitting.run()
+        except BaseException:
+            sitting.give_up()
+            raise
+
+    def _new_cap(self) -> Fraction | None:
+        from understudy.privacy.budget import exact
+
+        if self.cap == "none":
+            return None
+        return self.roster.budget.epsilon if self.cap is None else exact(self.cap, "the cap")
+
+
+class _Sitting:
+    """The session from joining to its end."""
+
+    def __init__(
+        self,
+        party: Party,
+        name: str,
+        own: Schema,
+        opened: Opened,
+        book: Ledger,
+        client: CuratorClient,
+        signer: KeySigner,
+        journal: OwnerJournal,
+        session: str,
+    ) -> None:
+        self._party = party
+        self._name = name
+        self._own = own
+        self._opened = opened
+        self._book = book
+        self._client = client
+        self._signer = signer
+        self._journal = journal
+        self._session = session
+        self._source = party.source or SystemSource()
+        self._reservation: Reservation | None = None
+        self._answers: OwnerAnswers | None = None
+        self._rounds: set[int] = set()
+        self._over = False
+        self._declined = ""
+
+    def run(self) -> Participation:
+        self._party.told("waiting for the other owners")
+        while True:
+            message = self._client.send(Message("next", self._session))
+            if message.kind == "task":
+                self._client.send(self._reply_to(message))
+            elif message.kind == "end":
+                return self._end(message)
+            elif message.kind != "wait":
+                raise FederationError(_refusal(message, "the curator does not answer as it should"))
+
+    def _reply_to(self, task: Message) -> Message:
+        """The answer; where there is none, a typed word that there will be none, so that nobody waits for it."""
+        try:
+            answers = self._sit_down()
+        except (BudgetError, LedgerError):
+            self._client.send(Message.note("leave", self._session, reason="its ledger refused the budget"))
+            raise
+        self._rounds.add(task.round)
+        try:
+            body = answers.answer(task.round, task.stage, task.body)
+        except UnderstudyError as error:
+            self._declined = error.message
+            self._party.told(f"round {task.round}, {task.stage}: declined. {error.message}")
+            return Message("decline", self._session, task.round, task.stage)
+        assert self._reservation is not None
+        spent = self._reservation.purse - self._reservation.left
+        self._party.told(f"round {task.round}, {task.stage}: answered, spent {float(spent):.4g}")
+        return Message("answer", self._session, task.round, task.stage, body)
+
+    def _sit_down(self) -> OwnerAnswers:
+        """At the first task: every owner is there, so the whole budget is reserved, and questions can be answered."""
+        if self._answers is None:
+            roster = self._party.roster
+            self._reservation = self._reserve()
+            table = OwnedTable(self._own, self._opened.engine, self._reservation, self._source)
+            self._answers = OwnerAnswers(
+                self._name, roster, self._session, table, self._signer, self._source, self._journal
+            )
+        return self._answers
+
+    def _reserve(self) -> Reservation:
+        roster, cap = self._party.roster, self._party.cap
+        request = {
+            "federation": roster.name, "session": self._session, "roster": roster.hash, "method": roster.method,
+            "options": dict(roster.options),
+        }  # fmt: skip
+        return self._book.reserve(
+            self._own, roster.budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
+            private=self._source.private,
+        )  # fmt: skip
+
+    def _end(self, message: Message) -> Participation:
+        facts = message.facts
+        if self._reservation is None and self._journal.requests():
+            self._reservation = self._reserve()  # this process came back only to hear the end
+        if facts.get("outcome") != "done":
+            raise self._aborted(shown(facts.get("reason", "no reason given")))
+        charges: list[dict[str, Any]] = []
+        release = shown(facts.get("release", ""), 64)
+        if self._reservation is not None:
+            charges = self._reservation.charges()
+            self._reservation.finish(release)
+        self._over = True
+        self._journal.remove()
+        return Participation(
+            self._name, self._session, release, self._own.account, charges,
+            self._reservation is not None and self._reservation.resumed, len(self._rounds),
+            {"sent": self._client.sent, "received": self._client.received},
+        )  # fmt: skip
+
+    def _aborted(self, reason: str) -> FederationError:
+        spent = "nothing was charged here"
+        if self._reservation is not None:
+            drawn, budget = self._reservation.drawn, self._reservation.budget
+            self._reservation.abandon("the session was aborted")
+            spent = (
+                f"{budget} of account {self._own.account!r} stays spent" if drawn else "the reservation was given back"
+            )
+        self._over = True
+        self._journal.remove()
+        own = f" This owner declined: {self._declined}." if self._declined else ""
+        return FederationError(f"the session was aborted, nothing was released: {reason}.{own} Here, {spent}.")
+
+    def give_up(self) -> None:
+        """The process ends before the session does: what is needed to go on stays."""
+        if self._over:
+            return
+        if self._reservation is not None:
+            self._reservation.abandon("stopped")
+        self._journal.close_file()
+
+
+def owner_of(roster: Roster, identity: Identity) -> str:
+    """Who this certificate makes one."""
+    fingerprint, public_key = identity.certificate_facts()
+    for owner in roster.owners:
+        if owner.fingerprint == fingerprint and owner.public_key == public_key:
+            return owner.name
+    raise UsageError(
+        f"the certificate {identity.certificate.name!r} (fingerprint {fingerprint[:16]}…) is of none of the roster's "
+        f"owners: {', '.join(roster.names)}"
+    )
+
+
+def _refusal(message: Message, otherwise: str) -> str:
+    if message.kind == "refused":
+        return f"the curator refused: {shown(message.facts.get('message', 'no reason given'), 2000)}"
+    return otherwise

@@ -1,0 +1,56 @@
+"""Writing a roster from certificates, a schema and the owners' public row counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from understudy.errors import UsageError
+from understudy.federation.certificates import certificate_facts
+from understudy.federation.roster import Curator, Owner, Roster, schema_hash
+from understudy.methods import method_named
+from understudy.privacy.budget import Amount, Budget
+from understudy.publishing import check_confirmed
+from understudy.schema import Schema
+
+
+def write_roster(
+    path: Path,
+    schema: Schema,
+    name: str,
+    certificates: Path,
+    curator: str,
+    rows: Mapping[str, int | None],
+    epsilon: Amount,
+    delta: Amount,
+    colluding: int,
+    dropping: int,
+    method: str,
+    options: Mapping[str, str],
+) -> Roster:
+    """The roster, checked against the schema and the method before anyone is asked to agree to it."""
+    check_confirmed(schema)
+    counted = all(count is not None for count in rows.values())
+    if counted != (schema.neighbours == "replace-one"):
+        raise UsageError(
+            f"under {schema.neighbours} neighbours the owners' row counts are "
+            + ("public: write NAME=ROWS" if schema.neighbours == "replace-one" else "private: write NAME alone")
+        )
+    whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
+    chosen = method_named(method, options, whole)
+    budget = Budget(epsilon, delta)
+    chosen.plan(whole, budget, rows=whole.rows or 1000)
+    roster = Roster(
+        owners=tuple(Owner(n, count, *certificate_facts(certificates / f"{n}.pem")) for n, count in rows.items()),
+        schema_hash=schema_hash(schema),
+        budget=budget,
+        method=chosen.name,
+        options=tuple(sorted((key, str(value)) for key, value in options.items())),
+        colluding=colluding,
+        dropping=dropping,
+        curator=Curator(curator, *certificate_facts(certificates / f"{curator}.pem")),
+        name=name,
+    )
+    roster.save(path)
+    return roster
