@@ -92,7 +92,8 @@ def _blocks(schema: Schema, asks: Any) -> HadamardBlocks:
 
 
 def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> WaveletTable:
-    if form not in get_args(Form) or not all(kind in get_args(Kind) for kind in _list(kinds, "kinds")):
+    known = form in get_args(Form) and all(kind in get_args(Kind) for kind in _list(kinds, "kinds"))
+    if not known or len(kinds) != len(_list(axes, "axes")):
         raise _refused("a wavelet")
     return WaveletTable(_axes(axes, schema), tuple(kinds), form)
 

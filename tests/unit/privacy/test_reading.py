@@ -1,0 +1,141 @@
+"""Questions read back from JSON: all that methods ask survives, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from conftest import schema_of
+from understudy.demo import demo_schema
+from understudy.errors import TooLarge, UsageError
+from understudy.privacy.questions import Choice, FineDetails, HadamardBlocks, NextLink, Scores, Tables, WaveletTable
+from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
+from understudy.privacy.scores import Pair
+from understudy.schema import Axis
+
+SCHEMA = demo_schema(rows=1000)
+AGE, SEX, REGION = Axis("age"), Axis("sex"), Axis("region")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Choice([Pair(SEX, (AGE,)), Pair(REGION), Pair(SEX, (Axis("region", 1), AGE))], "R", [1, -2, 2**61]),
+        Choice([Pair(SEX, (Axis("age", 0, 1, True),))], "F"),
+        NextLink((AGE, SEX), (REGION,), 7),
+    ],
+)
+def test_choices_survive(question: Any) -> None:
+    again = options_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
+    assert json.dumps(again.as_json()) == json.dumps(question.as_json())
+    assert again.count == question.count
+    assert again.sensitivity(SCHEMA) == question.sensitivity(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Tables.of([(AGE, SEX), (REGION,), ()], [Fraction(1, 3), Fraction(1, 7), Fraction(1, 9)]),
+        HadamardBlocks([(AGE, SEX), (REGION,)]),
+        WaveletTable((AGE, SEX), ("haar", "plain"), "published"),
+        FineDetails("income", 2),
+    ],
+)
+def test_vectors_survive(question: Any) -> None:
+    again = vector_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
+    assert json.dumps(again.as_json()) == json.dumps(question.as_json())
+    assert again.parts(SCHEMA, "pure", Fraction(1)) == question.parts(SCHEMA, "pure", Fraction(1))
+
+
+AXIS = ["age", 0, -1, False]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, [], {}, "choice", [["choice"]], ["nothing"], ["tables"], ["scores", [AXIS]], ["figure", "x"],
+        ["choice", [], "R", None, None],
+        ["choice", [[AXIS]], "Q", None, None],
+        ["choice", [[AXIS]], ["R"], None, None],
+        ["choice", [[AXIS]], "R", None, [[1, 2]]],
+        ["choice", [[AXIS]], "R", [1.5], None],
+        ["choice", [[AXIS]], "R", [2**62], None],
+        ["choice", [[AXIS]], "R", [True], None],
+        ["choice", [[AXIS]], "R", [1, 2], None],
+        ["choice", [[]], "R", None, None],
+        ["choice", [[AXIS, AXIS]], "R", None, None],
+        ["choice", [[AXIS]], "R", None],
+        ["choice", [[AXIS]], "R", None, None, None],
+        ["choice", [[["nobody", 0, -1, False]]], "R", None, None],
+        ["choice", [[["person_id", 0, -1, False]]], "R", None, None],
+        ["choice", [[["age", 99, -1, False]]], "R", None, None],
+        ["choice", [[["age", -1, -1, False]]], "R", None, None],
+        ["choice", [[["age", 0, 99, False]]], "R", None, None],
+        ["choice", [[["age", 1, 1, False]]], "R", None, None],
+        ["choice", [[["age", 0, -2, False]]], "R", None, None],
+        ["choice", [[["age", False, -1, False]]], "R", None, None],
+        ["choice", [[["age", 0, -1, 0]]], "R", None, None],
+        ["choice", [["age"]], "R", None, None],
+        ["link", [AXIS], [], 0],
+        ["link", [AXIS], [["sex", 0, -1, False]], -1],
+    ],
+)  # fmt: skip
+def test_what_is_no_choice_is_refused(data: Any) -> None:
+    with pytest.raises(UsageError):
+        options_from_json(data, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["tables", [[AXIS]], []],
+        ["tables", [[AXIS]], ["1", "1"]],
+        ["tables", [[AXIS]], ["2"]],
+        ["tables", [[AXIS]], ["0"]],
+        ["tables", [[AXIS]], ["-1"]],
+        ["tables", [[AXIS]], [1]],
+        ["tables", [[AXIS]], ["1/0"]],
+        ["tables", [], []],
+        ["coefficients", []],
+        ["wavelet", [AXIS], ["haar", "haar"], "tight"],
+        ["wavelet", [AXIS], ["sine"], "tight"],
+        ["wavelet", [AXIS], [["haar"]], "tight"],
+        ["wavelet", [AXIS], ["haar"], "loose"],
+        ["details", "sex", 1],
+        ["details", "income", 99],
+        ["details", "income", True],
+        ["details", "nobody", 1],
+        ["details", ["income"], 1],
+        ["choice", [[AXIS]], "R", None, None],
+        ["scores", [AXIS, ["sex", 0, -1, False]]],
+    ],
+)  # fmt: skip
+def test_what_is_no_vector_is_refused(data: Any) -> None:
+    with pytest.raises(UsageError):
+        vector_from_json(data, SCHEMA)
+
+
+def test_large_tables_are_refused_before_they_are_made() -> None:
+    wide = schema_of({"a": 6000, "b": 6000}, 100)
+    ask = [["a", 0, -1, False], ["b", 0, -1, False]]
+    with pytest.raises(TooLarge):
+        vector_from_json(["tables", [ask], ["1"]], wide)
+    with pytest.raises(TooLarge):
+        options_from_json(["choice", [ask], "R", None, None], wide)
+    with pytest.raises(TooLarge):
+        vector_from_json(["tables", [[["a", 0, -1, False]]] * 4000, [str(Fraction(1, 4000))] * 4000], wide)
+
+
+def test_scores_are_written_but_not_read() -> None:
+    with pytest.raises(UsageError, match="none of them"):
+        vector_from_json(json.loads(json.dumps(Scores((AGE, SEX)).as_json())), SCHEMA)
+
+
+def test_fractions_are_read_as_they_are_written() -> None:
+    assert fraction_from_json("22/7") == Fraction(22, 7)
+    for text in ("2/4", "0.5", "1e9", " 1", "1_0", "", "x", "1/0", 3, None, "1" * 5000):
+        with pytest.raises(UsageError):
+            fraction_from_json(text)
