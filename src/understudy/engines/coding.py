@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.finding import finding_sql
 from understudy.engines.numerals import as_numbers, as_texts, as_whole, parse_plain
-from understudy.engines.sources import Source
+from understudy.engines.sources import Header, Source
 from understudy.engines.threads import stream
 from understudy.errors import DataError, did_you_mean
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
@@ -63,17 +63,17 @@ def encode_table(source: Source, schema: Schema) -> CodedTable:
 
 def encode_pieces(source: Source, schema: Schema, keep: Keep) -> int:
     """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
-    for misfit in _structure(source, schema):
+    for misfit in structure_misfits(source, schema):
         raise misfit.error()
     rows, unfit = _code(source, schema, keep)
-    for misfit in _cells(schema, unfit) + _row_count(schema, rows):
+    for misfit in cell_misfits(schema, unfit) + row_misfits(schema, rows):
         raise misfit.error()
     return rows
 
 
 def misfits(source: Source, schema: Schema) -> list[Misfit]:
     """Every reason why `encode_table` would refuse, in the order of columns and attributes."""
-    found = _structure(source, schema)
+    found = structure_misfits(source, schema)
     present = [a.name for a in schema.attributes if a.column in source.columns]
     if not any(schema[name].modelled for name in present):
         return found
@@ -82,7 +82,15 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
         rows, unfit = _code(source, schema, lambda name, codes: None)
     except DataError as error:
         return [*found, Misfit("file", error.attribute, error.message)]
-    return found + _cells(schema, unfit) + _row_count(schema, rows)
+    return found + cell_misfits(schema, unfit) + row_misfits(schema, rows)
+
+
+def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]:
+    """The code of every text that is compared as text, the neutralised ones too; and the code of a null."""
+    coder = _Coder(attribute, decimal)
+    declared = sorted(coder.declared)
+    texts = [*declared, *("'" + text for text in declared if text and text[0] in _ACTIVE)]
+    return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
 
 
 def failing_attributes(source: Source, schema: Schema) -> list[str]:
@@ -93,7 +101,7 @@ def failing_attributes(source: Source, schema: Schema) -> list[str]:
 # -- what does not fit ---------------------------------------------------------------------------------------
 
 
-def _structure(source: Source, schema: Schema) -> list[Misfit]:
+def structure_misfits(source: Source | Header, schema: Schema) -> list[Misfit]:
     known = list(dict.fromkeys(a.column for a in schema.attributes))
     undeclared = [
         Misfit("undeclared", name, _undeclared(name, source, known)) for name in source.columns if name not in known
@@ -102,7 +110,7 @@ def _structure(source: Source, schema: Schema) -> list[Misfit]:
     return undeclared + absent
 
 
-def _undeclared(name: str, source: Source, known: list[str]) -> str:
+def _undeclared(name: str, source: Source | Header, known: list[str]) -> str:
     if len(source.columns) == 1 and any(mark in name for mark in ",;\t|"):
         return "the header is a single column that holds delimiters: declare `delimiter` in [table.csv]"
     hint = did_you_mean(name, known) if len(known) > 1 else ""
@@ -112,14 +120,14 @@ def _undeclared(name: str, source: Source, known: list[str]) -> str:
     ).replace("  ", " ")
 
 
-def _absent(name: str, source: Source) -> str:
+def _absent(name: str, source: Source | Header) -> str:
     return (
         f"the schema declares {name!r}, but the data has no such column. "
         f"{did_you_mean(name, list(source.columns))} Rename the column, or take the attribute out of the schema"
     ).replace("  ", " ")
 
 
-def _cells(schema: Schema, unfit: set[str]) -> list[Misfit]:
+def cell_misfits(schema: Schema, unfit: set[str]) -> list[Misfit]:
     return [Misfit("cells", a.name, _unfit(a)) for a in schema.modelled if a.name in unfit]
 
 
@@ -137,7 +145,7 @@ def _unfit(attribute: Attribute) -> str:
     )
 
 
-def _row_count(schema: Schema, rows: int) -> list[Misfit]:
+def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
     if rows == 0:
         return [Misfit("rows", None, "the table has a header and no rows: there is nothing to publish")]
     if schema.rows is not None and rows != schema.rows:

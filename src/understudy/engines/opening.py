@@ -5,17 +5,21 @@ What can be refused without a charge is refused here: absent columns, cells that
 
 from __future__ import annotations
 
-import re
+import os
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from understudy.engines.addresses import address_of, scheme_of
 from understudy.engines.coding import Misfit
 from understudy.engines.engine import OpenEngine
 from understudy.errors import UsageError, did_you_mean
 from understudy.schema import Schema
 
-ENGINES = ("memory", "mapped")
-_ADDRESS = re.compile("([A-Za-z][A-Za-z0-9+.-]+)://")
+if TYPE_CHECKING:
+    from understudy.engines.sql import Warehouse
+
+ENGINES = ("memory", "mapped", "duckdb", "postgresql", "spark")
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,11 @@ def open_engine(data: Any, schema: Schema, engine: str | None = None, master: st
     An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column.
     """
     from understudy.engines.embedded import open_embedded
+    from understudy.engines.sql import open_sql
 
-    engine_for(data, engine, master)
+    warehouse = _warehouse(data, engine_for(data, engine, master), master)
+    if warehouse is not None:
+        return Opened(*open_sql(warehouse, schema.counted))
     return Opened(*open_embedded(data, schema.counted, engine))
 
 
@@ -41,23 +48,54 @@ def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: s
     """Every reason why `open_engine` would refuse the data."""
     from understudy.engines.coding import misfits
     from understudy.engines.sources import open_source
+    from understudy.engines.sql import sql_misfits
 
-    engine_for(data, engine, master)
+    warehouse = _warehouse(data, engine_for(data, engine, master), master)
+    if warehouse is not None:
+        return sql_misfits(warehouse, schema)
     return misfits(open_source(data, schema.csv), schema)
 
 
-def engine_for(data: Any, engine: str | None, master: str | None) -> str:
-    """The name of the engine that counts this data; an address is never shown, since it may hold a password."""
+def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
+    """The name of the engine that counts this data; None for an embedded one by size. An address is never shown."""
     if engine is not None and engine not in ENGINES:
         raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
-    if master is not None:
+    if master is not None and engine not in (None, "spark"):
         raise UsageError("a master goes with the engine spark")
-    if scheme := address_scheme(data):
-        raise UsageError(f"no engine reads {scheme}:// addresses: name a file")
-    return engine or "memory"  # or mapped, by size
+    engine = "spark" if master is not None else engine
+    if engine != "spark" and scheme_of(data) is not None:
+        named = address_of(data).engine
+        if engine not in (None, named):
+            raise UsageError(f"this address is read by the engine {named}, not by {engine}")
+        return named
+    if engine == "postgresql":
+        raise UsageError("the engine postgresql reads an address: postgresql://host/database?table=schema.people")
+    return engine
 
 
-def address_scheme(data: Any) -> str | None:
-    """`postgresql` of postgresql://…, None for paths and frames."""
-    found = _ADDRESS.match(data) if isinstance(data, str) else None
-    return found[1].lower() if found else None
+def _warehouse(data: Any, engine: str | None, master: str | None) -> Warehouse | None:
+    """A connection for the engines that count by SQL; None for the embedded ones."""
+    if engine == "postgresql":
+        from understudy.engines.postgresql_rows import PostgreSQLRows
+
+        return PostgreSQLRows(address_of(data))
+    if engine not in ("duckdb", "spark"):
+        return None
+    if not isinstance(data, str | os.PathLike):
+        raise UsageError(f"the engine {engine} reads a table or a Parquet file where it is, not a frame in memory")
+    if engine == "spark":
+        from understudy.engines.spark_rows import SparkRows
+
+        return SparkRows(os.fspath(data), master)
+    from understudy.engines.duckdb_rows import DuckDBRows
+
+    if scheme_of(data) is not None:
+        return DuckDBRows(address_of(str(data)))
+    path = Path(data)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        raise UsageError(
+            "the engine duckdb counts Parquet files and tables of a DuckDB file; leave --engine for others"
+        )
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}")
+    return DuckDBRows(path)

@@ -1,0 +1,118 @@
+"""Rows in DuckDB: a table of a database file, or a Parquet file. Coded once into a private temporary table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.engines.addresses import Address
+from understudy.engines.expressions import Column, Type
+from understudy.engines.scratch import Scratch
+from understudy.engines.sql import Integers
+from understudy.engines.syntax import DuckDBSyntax
+from understudy.errors import DataError, UnderstudyError, UsageError
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_TYPES: dict[str, Type] = {
+    **dict.fromkeys(_INTEGERS, "integer"), "VARCHAR": "text", "BOOLEAN": "boolean", "FLOAT": "real",
+    "DOUBLE": "double", "DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_S": "timestamp",
+    "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "TIMESTAMP WITH TIME ZONE": "instant",
+}  # fmt: skip
+
+
+class DuckDBRows:
+    """One read-only connection, one transaction."""
+
+    name = "duckdb"
+
+    def __init__(self, source: Address | Path) -> None:
+        duckdb = _driver()
+        self.syntax = DuckDBSyntax()
+        self._source = source
+        self._scratch = Scratch()
+        self._connection: Any = None
+        try:
+            with self._told("opened"):
+                file = source.place if isinstance(source, Address) else ":memory:"
+                if isinstance(source, Address) and not Path(file).is_file():
+                    raise UsageError(f"there is no DuckDB file {file!r}")
+                self._connection = duckdb.connect(file, read_only=isinstance(source, Address))
+                for setting, value in (("temp_directory", str(self._scratch.path)), ("TimeZone", "UTC")):
+                    self._connection.execute(f"SET {setting} = {self.syntax.text(value)}")
+                self._connection.execute("SET enable_progress_bar = false")
+                self._connection.execute("BEGIN TRANSACTION")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def relation(self) -> str:
+        if isinstance(self._source, Path):
+            return f"read_parquet({self.syntax.text(str(self._source))})"
+        return ".".join(map(self.syntax.quoted, self._source.table))
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        with self._told("described"):
+            found = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
+        return tuple(Column(name, _type(declared), declared) for name, declared, *_ in found)
+
+    def keep(self, coded: str) -> str:
+        with self._told("coded"):
+            self._connection.execute(f"CREATE TEMP TABLE understudy_coded AS SELECT * FROM {coded}")
+        return "understudy_coded"
+
+    def row(self, sql: str) -> tuple[int | None, ...]:
+        with self._told("counted"):
+            found: tuple[int | None, ...] = self._connection.execute(sql).fetchone()
+        return found
+
+    def counts(self, sql: str) -> tuple[Integers, Integers]:
+        with self._told("counted"):
+            found = self._connection.execute(sql).fetchnumpy()
+        return np.asarray(found["k"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._scratch.close()
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """The driver's text may hold a cell: only its kind is passed on."""
+        duckdb = _driver()
+        try:
+            yield
+        except duckdb.CatalogException:
+            name = ".".join(self._source.table) if isinstance(self._source, Address) else self._source.name
+            raise UsageError(f"the database has no table or view {name!r}") from None
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            kind = type(error).__name__
+            if what in ("opened", "described"):
+                raise DataError(
+                    f"the data cannot be opened by DuckDB ({kind}): it is damaged, of another format, or another "
+                    "process is writing to it"
+                ) from None
+            raise UnderstudyError(f"the data could not be {what} by DuckDB ({kind}); is the disk full?") from None
+        except duckdb.Error as error:
+            raise UnderstudyError(f"the data could not be {what} by DuckDB ({type(error).__name__})") from None
+
+
+def _type(declared: str) -> Type | None:
+    if declared.startswith("DECIMAL"):
+        return "decimal"
+    return "text" if declared.startswith("ENUM") else _TYPES.get(declared)
+
+
+def _driver() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError("the engine duckdb needs one more package: pip install 'understudy[duckdb]'") from None
+    return duckdb

@@ -1,0 +1,388 @@
+"""Expressions: the code of an attribute's cell as SQL, generated from the public schema by the rules of `coding`.
+
+A cell that no rule covers is UNFIT. A cell that Python's own parsers might read and SQL cannot (digits of another
+script, a week date) is UNREADABLE: it is refused before any charge, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from understudy.engines.coding import text_codes
+from understudy.engines.numerals import as_texts
+from understudy.engines.syntax import Syntax, tree
+from understudy.errors import DataError
+from understudy.schema import Attribute, Booleans, Intervals
+
+UNREADABLE = -2
+Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant"]
+_NUMBERS = ("integer", "real", "double", "decimal")
+_MOMENTS = ("date", "timestamp", "instant")
+_LISTED = 24  # texts that are compared one after the other; more are joined
+_LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
+_S = "[ \\t-\\r\\x1c-\\x1f]"
+_FAR = "[^\\x01-\\x7f]"  # beyond ASCII
+_PARTS = {"Y": "([0-9]{4})", "m": "(0?[1-9]|1[0-2])", "d": "(0?[1-9]|[12][0-9]|3[01])",
+          "H": "([01]?[0-9]|2[0-3])", "M": "([0-5]?[0-9])", "S": "([0-5]?[0-9])"}  # fmt: skip
+_DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a database table: its name and the kind of its type; `other` types have no kind and a name only."""
+
+    name: str
+    type: Type | None
+    declared: str
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Stages of named SQL, each over the one before: what is read, its parts, its number. Then the code."""
+
+    code: str
+    read: dict[str, str]
+    parts: dict[str, str] = field(default_factory=dict)
+    value: dict[str, str] = field(default_factory=dict)
+    join: str = ""
+
+    @property
+    def stages(self) -> tuple[dict[str, str], ...]:
+        return self.read, self.parts, self.value
+
+
+def expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
+    """The code of a cell; the names of columns in between end in `at`."""
+    return _Writer(attribute, column, at, syntax, decimal).expression()
+
+
+@dataclass(frozen=True)
+class _Writer:
+    attribute: Attribute
+    column: Column
+    at: int
+    syntax: Syntax
+    decimal: str
+
+    def expression(self) -> Expression:
+        domain, type = self.attribute.domain, self.column.type
+        if type is None:
+            raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
+        if isinstance(domain, Booleans) and type == "boolean":
+            name = self._name("x")
+            code = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 ELSE {self._null} END"
+            return Expression(code, {name: self._source})
+        if not isinstance(domain, Intervals):
+            return self._texts() if type == "text" else self._typed_texts()
+        if domain.kind in ("integer", "number"):
+            return self._typed_numbers() if type in _NUMBERS else self._text_numbers(domain)
+        return self._typed_moments(domain) if type in _MOMENTS else self._text_moments(domain)
+
+    # -- names and codes -------------------------------------------------------------------------------------
+
+    def _name(self, letter: str) -> str:
+        return f"{letter}{self.at}"
+
+    @property
+    def _source(self) -> str:
+        return self.syntax.quoted(self.column.name)
+
+    @property
+    def _codes(self) -> tuple[dict[str, int], int]:
+        return text_codes(self.attribute, self.decimal)
+
+    @property
+    def _null(self) -> int:
+        return self._codes[1]
+
+    @property
+    def _unfit(self) -> int:
+        """The code of a cell that nothing declares."""
+        domain = self.attribute.domain
+        if isinstance(domain, Intervals):
+            return int(self.attribute.encode_numbers(np.asarray([np.inf]), np.asarray([False]))[0])
+        return int(self.attribute.encode(["\0"])[0])
+
+    def _refusal(self, reason: str) -> DataError:
+        return DataError(
+            f"column {self.column.name!r} has the type {self.column.declared}: {reason}", attribute=self.attribute.name
+        )
+
+    # -- closed lists of texts -------------------------------------------------------------------------------
+
+    def _texts(self) -> Expression:
+        known, null = self._codes
+        cell = self._name("x")
+        read = {cell: self.syntax.as_text(self._source)}
+        if len(known) <= _LISTED:
+            cases = " ".join(f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items())
+            return Expression(f"CASE WHEN {cell} IS NULL THEN {null} {cases} ELSE {self._unfit} END", read)
+        table = self._name("m")
+        code = f"CASE WHEN {cell} IS NULL THEN {null} ELSE coalesce({table}.c, {self._unfit}) END"
+        join = f"LEFT JOIN {self.syntax.lookup(list(known.items()), table)} ON {table}.k = {cell}"
+        return Expression(code, read, join=join)
+
+    def _typed_texts(self) -> Expression:
+        """A typed cell has the text that `coding` gives it; each declared text becomes the value it stands for."""
+        known, null = self._codes
+        cell = self._name("x")
+        cases = [
+            f"WHEN {cell} = {literal} THEN {code}"
+            for text, code in known.items()
+            if (literal := self._literal(text)) is not None
+        ]
+        absent = f"{cell} IS NULL" + (f" OR {self._is_nan(cell)}" if self.column.type in ("real", "double") else "")
+        code = f"CASE WHEN {absent} THEN {null} {' '.join(cases)} ELSE {self._unfit} END"
+        return Expression(code, {cell: self._source})
+
+    def _is_nan(self, cell: str) -> str:
+        return f"{cell} = {self.syntax.double(np.nan)}"
+
+    def _literal(self, text: str) -> str | None:
+        """The value whose text this is, as SQL; None where no value of the column's type has it."""
+        type = self.column.type
+        try:
+            if type == "boolean":
+                return text.upper() if text in ("true", "false") else None
+            if type == "integer":
+                return text if str(int(text)) == text and -(2**63) <= int(text) < 2**63 else None
+            if type == "decimal":
+                number = Decimal(text)
+                return text if number.is_finite() and _text(number) == text else None
+            if type in ("real", "double"):
+                value = (np.float32 if type == "real" else np.float64)(text)
+                return self.syntax.double(float(value)) if _text(value) == text else None
+            if type == "date":
+                return f"DATE '{text}'" if date.fromisoformat(text).isoformat() == text else None
+            moment = datetime.fromisoformat(text)
+            same = moment.isoformat() == text and (moment.tzinfo is not None) == (type == "instant")
+            return self._moment(moment) if same else None
+        except (ValueError, InvalidOperation, OverflowError):
+            return None
+
+    def _moment(self, moment: datetime) -> str:
+        if moment.tzinfo is None:
+            return f"{self.syntax.timestamp} '{moment.isoformat(' ')}'"
+        return f"{self.syntax.instant} '{moment.isoformat(' ')}'"
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    def _typed_numbers(self) -> Expression:
+        cell, value = self._name("x"), self._name("v")
+        number = self.syntax.as_double(cell)
+        if self.column.type in ("real", "double"):
+            number = f"CASE WHEN NOT {self._is_nan(cell)} THEN {number} END"
+        elif self.column.type == "decimal" and self.syntax.name == "postgresql":
+            number = (
+                f"CASE WHEN abs({cell}) <= 1e300 THEN {number} WHEN {cell} = 'NaN' THEN NULL "
+                f"WHEN {cell} = 'Infinity' OR {cell} = '-Infinity' THEN {self.syntax.double(np.inf)} "
+                f"WHEN {cell} > 0 THEN {self.syntax.double(1e300)} ELSE {self.syntax.double(-1e300)} END"
+            )
+        return Expression(self._number_code(value), {cell: self._source}, value={value: number})
+
+    def _number_code(self, value: str) -> str:
+        """Of a number on the domain's scale; null is an empty cell, infinity a cell that does not fit."""
+        attribute, domain = self.attribute, self.attribute.domain
+        assert isinstance(domain, Intervals)
+        cases = [f"WHEN {value} IS NULL THEN {self._null}"]
+        parsed = [domain.parse(text) for text in attribute.missing]
+        missing = [self.syntax.double(number) for number in parsed if np.isfinite(number)]
+        if missing:
+            cases.append(f"WHEN {value} IN ({', '.join(missing)}) THEN {attribute.missing_code}")
+        if self.column.type != "integer":
+            infinite = ", ".join(self.syntax.double(number) for number in (np.inf, -np.inf))
+            wrong = f"{value} IN ({infinite})" + (f" OR {value} <> floor({value})" if domain.integral else "")
+            cases.append(f"WHEN {wrong} THEN {self._unfit}")
+        return f"CASE {' '.join(cases)} ELSE {self._step(value)} END"
+
+    def _step(self, value: str) -> str:
+        domain = self.attribute.domain
+        assert isinstance(domain, Intervals)
+        bounds, codes = steps(domain)
+        if (width := even(domain, bounds, codes)) is not None:
+            low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
+            whole = f"{self.syntax.as_integer(value)} - {int(bounds[0])}"
+            inside = self.syntax.divide(whole, width) if width > 1 else f"({whole})"
+            return (
+                f"CASE WHEN {value} < {low} THEN {codes[0]} WHEN {value} >= {high} THEN {codes[-1]} "
+                f"ELSE {codes[1]} + {inside} END"
+            )
+        if len(bounds) <= self.syntax.small:
+            return tree(value, bounds, codes, self.syntax)
+        return self.syntax.step(value, bounds, codes)
+
+    def _text_numbers(self, domain: Intervals) -> Expression:
+        if self.column.type != "text":
+            raise self._refusal(f'kind = "{domain.kind}" reads numbers or text, so correct one of them')
+        point = re.escape(self.decimal)
+
+        def numeral(digit: str, space: str, exponent: str) -> str:
+            if domain.kind == "integer":
+                return f"{space}*([+-]?{digit}+(?:{point}0*)?){space}*"
+            body = f"(?:{digit}+(?:{point}{digit}*)?|{point}{digit}+)"
+            return f"{space}*([+-]?{body}(?:[eE][+-]?{digit}{exponent})?){space}*"
+
+        plain = numeral("[0-9]", _S, "{1,2}")
+        loose = numeral(f"(?:[0-9]|{_FAR})", f"(?:{_S}|{_FAR})", "+")
+        cell, value = self._name("x"), self._name("v")
+        text = self.syntax.group(cell, plain, 1)
+        if self.decimal != ".":
+            text = f"replace({text}, {self.syntax.text(self.decimal)}, '.')"
+        fits = f"length({cell}) <= {_LONGEST} AND {self.syntax.matches(cell, plain)}"
+        number = f"CASE WHEN {fits} THEN {self.syntax.parsed_double(text)} END"
+        read = {cell: self.syntax.as_text(self._source)}
+        return Expression(self._parsed_code(self.syntax.matches(cell, loose)), read, value={value: number})
+
+    def _parsed_code(self, unreadable: str) -> str:
+        """Of a cell of text whose number is null where it is not plainly written."""
+        cell, number = self._name("x"), self._name("v")
+        known, null = self._codes
+        cases = [f"WHEN {cell} IS NULL THEN {null}"]
+        cases += [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items()]
+        cases += [f"WHEN {number} IS NOT NULL THEN {self._step(number)}"]
+        cases += [f"WHEN {unreadable} THEN {UNREADABLE}"]
+        return f"CASE {' '.join(cases)} ELSE {self._unfit} END"
+
+    # -- dates and times -------------------------------------------------------------------------------------
+
+    def _typed_moments(self, domain: Intervals) -> Expression:
+        cell, value = self._name("x"), self._name("v")
+        read, finite = {cell: self._source}, self.syntax.finite(cell)
+        if self.column.type == "date":
+            days = self.syntax.as_integer(self.syntax.days(cell))
+            number = days if domain.kind == "date" else f"{days} * {_DAY}"
+        else:
+            unit = 1_000_000 * (_DAY if domain.kind == "date" else 1)
+            ticks = self._name("u")
+            inside = self.syntax.finite(self._source)
+            micros = self.syntax.microseconds(self._source)
+            read[ticks] = micros if inside is None else f"CASE WHEN {inside} THEN {micros} END"
+            rest = f"((({ticks} % {unit}) + {unit}) % {unit})"
+            number = self.syntax.divide(f"{ticks} - {rest}", unit)
+            if domain.kind == "date":
+                number = (
+                    f"CASE WHEN {rest} = 0 THEN {self.syntax.as_double(number)} ELSE {self.syntax.double(np.inf)} END"
+                )
+        number = self.syntax.as_double(number)
+        if finite is not None:
+            infinite = self.syntax.double(np.inf)
+            number = f"CASE WHEN {cell} IS NULL THEN NULL WHEN {finite} THEN {number} ELSE {infinite} END"
+        return Expression(self._number_code(value), read, value={value: number})
+
+    def _text_moments(self, domain: Intervals) -> Expression:
+        if self.column.type not in ("text", "integer"):
+            raise self._refusal(f'kind = "{domain.kind}" reads dates, timestamps or text, so correct one of them')
+        rule = moment_rule(domain)
+        if rule is None:
+            raise self._refusal(
+                f"a database cannot read dates written {domain.format!r}; make it a date in a view, or publish an "
+                "exported file"
+            )
+        pattern, loose, letters = rule
+        cell, plain = self._name("x"), self.syntax.matches(self._name("x"), rule[0])
+        names = {
+            letter: f"{letter.lower() if letter in 'Ymd' else 'c' + letter.lower()}_{self.at}" for letter in letters
+        }
+        parts = {}
+        for at, letter in enumerate(letters, 1):
+            found = self.syntax.parsed_integer(f"nullif({self.syntax.group(cell, pattern, at)}, '')")
+            parts[names[letter]] = f"CASE WHEN {plain} THEN {found} END"
+        unreadable = f"NOT {plain} AND {self.syntax.matches(cell, loose)}"
+        read = {cell: self.syntax.as_text(self._source)}
+        value = {self._name("v"): civil(names, domain.kind, self.syntax)}
+        return Expression(self._parsed_code(unreadable), read, parts, value)
+
+
+# -- the schema's rules, as numbers and patterns -----------------------------------------------------------------
+
+
+def steps(domain: Intervals) -> tuple[list[float], list[int]]:
+    """The code of a number as a step function: codes[k] where k of the bounds are at most the number."""
+    cuts = {*domain.edges, *domain.points}
+    if domain.integral:
+        cuts = {float(np.ceil(cut)) for cut in cuts} | {point + 1 for point in domain.points}
+    else:
+        cuts |= {float(np.nextafter(point, np.inf)) for point in domain.points}
+    bounds = sorted(cuts)
+    below = bounds[0] - 1 if domain.integral else float(np.nextafter(bounds[0], -np.inf))
+    codes = domain.encode_numbers(np.asarray([below, *bounds], dtype=np.float64)).tolist()
+    kept = [at for at in range(len(bounds)) if codes[at + 1] != codes[at]]
+    return [bounds[at] for at in kept], [codes[0], *(codes[at + 1] for at in kept)]
+
+
+def even(domain: Intervals, bounds: Sequence[float], codes: Sequence[int]) -> int | None:
+    """The width of the steps where all are as wide, of whole numbers, and each goes up by one; else None."""
+    if not domain.integral or len(bounds) < 3 or any(b - a != 1 for a, b in pairwise(codes)):
+        return None
+    widths = {b - a for a, b in pairwise(bounds)}
+    return int(widths.pop()) if len(widths) == 1 else None
+
+
+def moment_rule(domain: Intervals) -> tuple[str, str, str] | None:
+    """A pattern of plainly written moments, one of all that Python might read besides, the letters of the groups."""
+    if domain.format is None:
+        day = "([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+        if domain.kind == "date":
+            return day, "[0-9]{4}[-0-9W]{3,6}", "Ymd"
+        clock = "([01][0-9]|2[0-3])(?::([0-5][0-9])(?::([0-5][0-9])(?:\\.(?:[0-9]{3}|[0-9]{6}))?)?)?"
+        return f"{day}(?:[T ]{clock})?", "[0-9]{4}(?:.|\\n){3,60}", "YmdHMS"
+    pieces = re.split("%(.)", domain.format)
+    letters = pieces[1::2]
+    if len(set(letters)) != len(letters) or not {"Y", "m", "d"} <= set(letters) <= set(_PARTS):
+        return None
+    pattern = loose = "".join(map(_literal, pieces[0]))
+    loose = "".join(map(_loosely, pieces[0]))
+    for letter, after in zip(letters, pieces[2::2]):
+        apart = after[:1] != "" and not after[0].isdigit()
+        last = letter == letters[-1] and not after
+        part = _PARTS[letter] if apart or last else _PARTS[letter].replace("?", "")
+        pattern += part + "".join(map(_literal, after))
+        loose += f"(?:[0-9 ]|{_FAR}){'{4}' if letter == 'Y' else '{1,2}'}" + "".join(map(_loosely, after))
+    return pattern, loose, "".join(letters)
+
+
+def _literal(character: str) -> str:
+    return f"\\{character}" if character in r"\.^$*+?()[]{}|-" else character
+
+
+def _loosely(character: str) -> str:
+    if character.isspace():
+        return f"(?:{_S}|{_FAR})*"
+    if character.isalpha():
+        return f"(?:[{character.lower()}{character.upper()}]|{_FAR})"
+    return _literal(character)
+
+
+def civil(names: dict[str, str], kind: str, syntax: Syntax) -> str:
+    """Days (or seconds) since 1970 of a year, month and day, in whole numbers; null where there is no such day."""
+    year, month, day = (names[letter] for letter in "Ymd")
+    march = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"  # years that begin in March end with the leap day
+    days = (
+        f"365 * {march} + {syntax.divide(march, 4)} - {syntax.divide(march, 100)} + {syntax.divide(march, 400)}"
+        f" + {syntax.divide(f'153 * (({month} + 9) % 12) + 2', 5)} + {day} - 719469"
+    )
+    leap = f"{year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0)"
+    longest = f"CASE WHEN {month} IN (4, 6, 9, 11) THEN 30 WHEN {month} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
+    if kind == "datetime":
+        days = f"({days}) * {_DAY}"
+        for letter, seconds in (("H", 3600), ("M", 60), ("S", 1)):
+            if letter in names:
+                days += f" + coalesce({names[letter]}, 0) * {seconds}"
+    return f"CASE WHEN {year} >= 1 AND {day} <= {longest} THEN {syntax.as_double(days)} END"
+
+
+def _text(value: object) -> str | None:
+    """What `coding` takes for the text of a typed cell."""
+    import pyarrow as pa
+
+    texts, _ = as_texts(pa.array([value]), "")
+    found: str | None = texts[0].as_py()
+    return found

@@ -1,0 +1,143 @@
+"""Rows in PostgreSQL: one connection, one read-only snapshot, nothing created on the server.
+
+Every scan codes the rows again, since there is nowhere to keep codes; SELECT on the table is all the privilege needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from understudy.engines.addresses import Address
+from understudy.engines.expressions import Column, Type
+from understudy.engines.sql import Integers
+from understudy.engines.syntax import PostgreSQLSyntax
+from understudy.errors import DataError, UnderstudyError, UsageError
+
+_TYPES: dict[int, Type] = {
+    16: "boolean", 20: "integer", 21: "integer", 23: "integer", 700: "real", 701: "double", 1700: "decimal",
+    25: "text", 1042: "text", 1043: "text", 18: "text", 19: "text", 1082: "date", 1114: "timestamp", 1184: "instant",
+}  # fmt: skip
+_SETTINGS = (
+    "SET LOCAL TIME ZONE 'UTC'", "SET LOCAL standard_conforming_strings = on", "SET LOCAL work_mem = '64MB'",
+    "SET LOCAL jit = off", "SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0",
+)  # fmt: skip
+_HEADER, _TRAILER = 19, 2  # bytes around the rows of a binary COPY
+_RECORD = np.dtype([("fields", ">i2"), ("size_k", ">i4"), ("k", ">i8"), ("size_n", ">i4"), ("n", ">i8")])
+
+
+class PostgreSQLRows:
+    """The snapshot is taken by the first statement and lasts as long as the connection."""
+
+    name = "postgresql"
+
+    def __init__(self, address: Address) -> None:
+        psycopg = _driver()
+        self.syntax = PostgreSQLSyntax()
+        self.relation = ".".join(map(self.syntax.quoted, address.table))
+        self._table = ".".join(address.table)
+        self._connection: Any = None
+        try:
+            with self._told():
+                self._connection = psycopg.connect(address.place, application_name="understudy")
+                self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                self._connection.read_only = True
+                for setting in _SETTINGS:
+                    self._connection.execute(setting)
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        with self._told():
+            described = self._connection.execute(f"SELECT * FROM {self.relation} LIMIT 0").description
+            oids = sorted({column.type_code for column in described})
+            found = self._connection.execute(
+                "SELECT oid, typname, typtype FROM pg_catalog.pg_type WHERE oid = ANY(%s)", (oids,)
+            ).fetchall()
+        names = {oid: name for oid, name, _ in found}
+        texts = {oid for oid, name, kind in found if kind in ("e", b"e") or name == "citext"}
+        return tuple(
+            Column(c.name, "text" if c.type_code in texts else _TYPES.get(c.type_code), names.get(c.type_code, "?"))
+            for c in described
+        )
+
+    def keep(self, coded: str) -> str:
+        return coded
+
+    def row(self, sql: str) -> tuple[int | None, ...]:
+        with self._told():
+            found: tuple[int | None, ...] = self._connection.execute(sql).fetchone()
+        return found
+
+    def counts(self, sql: str) -> tuple[Integers, Integers]:
+        """By a binary COPY: millions of counts are read as one array."""
+        statement = f"COPY (SELECT CAST(k AS bigint), n FROM ({sql}) counted) TO STDOUT (FORMAT BINARY)"
+        with self._told(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+            data = b"".join(copy)
+        found = np.frombuffer(data, dtype=_RECORD, offset=_HEADER, count=(len(data) - _HEADER) // _RECORD.itemsize)
+        if len(data) - _HEADER - found.nbytes != _TRAILER or not (found["size_k"] == 8).all():
+            raise UnderstudyError("PostgreSQL answered in an unknown form: nothing was released")
+        return found["k"].astype(np.int64), found["n"].astype(np.int64)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            with suppress(Exception):  # a connection that was cut cannot be closed in good form
+                self._connection.rollback()
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """The driver's text may hold a cell, a host or a password: only the kind of error is passed on."""
+        psycopg = _driver()
+        errors = psycopg.errors
+        try:
+            yield
+        except (errors.UndefinedTable, errors.InvalidSchemaName):
+            raise UsageError(f"the database has no table or view {self._table!r}; is its schema named?") from None
+        except errors.InsufficientPrivilege:
+            raise UsageError(
+                f"this user may not read {self._table!r}: GRANT SELECT on it is all that is needed"
+            ) from None
+        except errors.DataError as error:
+            raise DataError(
+                f"PostgreSQL could not code a column of {self._table!r} (SQLSTATE {error.sqlstate}): look at numbers "
+                "beyond the range of double precision"
+            ) from None
+        except psycopg.OperationalError as error:
+            if self._connection is None:
+                raise UsageError(_unreachable(error)) from None
+            raise UnderstudyError(
+                f"the connection to PostgreSQL was lost{_state(error)}, and with it the snapshot. Nothing was released "
+                "and what was drawn is in the ledger's journal. Run the same command to go on: drawn outcomes are "
+                "replayed, and the rest is counted on the table as it is then"
+            ) from None
+        except psycopg.Error as error:
+            raise UnderstudyError(f"PostgreSQL refused a statement{_state(error)}; nothing was released") from None
+
+
+def _state(error: Any) -> str:
+    return f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
+
+
+def _unreachable(error: Any) -> str:
+    password = "password" in str(error).lower() or "authentication" in str(error).lower()
+    reason = "it refused this user or password" if password else "no server answered, or it has no such database"
+    return (
+        f"PostgreSQL cannot be reached: {reason}. Look at the address; a password comes from PGPASSWORD, ~/.pgpass or "
+        "a service file"
+    )
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise UsageError("the engine postgresql needs one more package: pip install 'understudy[postgres]'") from None
+    return psycopg

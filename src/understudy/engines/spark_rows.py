@@ -1,0 +1,203 @@
+"""Rows in Spark: a Parquet path or a catalog table, coded once into a private Parquet copy that every scan reads.
+
+The copy is the snapshot: a cached frame would be computed again from the source after a worker is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.engines.addresses import names_of
+from understudy.engines.expressions import Column, Type
+from understudy.engines.scratch import Scratch
+from understudy.engines.sql import Integers
+from understudy.engines.syntax import SparkSyntax
+from understudy.errors import DataError, UnderstudyError, UsageError
+
+FOLDER = "spark.understudy.folder"
+_TYPES: dict[str, Type] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"), "string": "text", "boolean": "boolean",
+    "float": "real", "double": "double", "date": "date", "timestamp_ntz": "timestamp", "timestamp": "instant",
+}  # fmt: skip
+_CONFIGURATION = {
+    "spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true", "spark.sql.variable.substitute": "false", "spark.sql.shuffle.partitions": "16",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}  # fmt: skip
+
+
+class SparkRows:
+    """A session of its own; an application that runs already is used and left running."""
+
+    name = "spark"
+
+    def __init__(self, data: str, master: str | None) -> None:
+        self.syntax = SparkSyntax()
+        self._data = data
+        self._copy: tuple[Any, Any] | None = None
+        self._scratch: Scratch | None = None
+        self._owned = False
+        self._session: Any = None
+        try:
+            with self._told("started"):
+                self._owned, self._session = _session(master)
+            self._frame = self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> Any:
+        session = self._session
+        if _is_path(self._data):
+            if self._data.lower().endswith((".csv", ".tsv", ".gz")):
+                raise UsageError(
+                    "Spark reads Parquet files and catalog tables here: convert the file, or leave --engine"
+                )
+            if "://" not in self._data and not Path(self._data).exists():
+                raise UsageError(f"there is no file {self._data!r}")
+            with self._told("opened"):
+                path = self._data if "://" in self._data else Path(self._data).resolve().as_uri()
+                frame = session.read.parquet(path)
+        else:
+            with self._told("opened"):
+                frame = session.table(".".join(map(self.syntax.quoted, names_of(self._data))))
+        frame.createOrReplaceTempView(self.relation)
+        return frame
+
+    relation = "understudy_source"
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(
+            Column(field.name, _type(declared := field.dataType.simpleString()), declared)
+            for field in self._frame.schema.fields
+        )
+
+    def keep(self, coded: str) -> str:
+        """Write the codes, counting the rows that are written; a copy that other machines cannot see is noticed."""
+        from pyspark.sql import Observation
+        from pyspark.sql.functions import count, lit
+
+        written = Observation("written")
+        folder = self._folder()
+        with self._told("coded"):
+            frame = self._session.sql(f"SELECT * FROM {coded}").observe(written, count(lit(1)).alias("rows"))
+            frame.write.mode("error").option("compression", "zstd").parquet(f"{folder}/coded")
+            self._session.read.parquet(f"{folder}/coded").createOrReplaceTempView("understudy_coded")
+            (found,) = self.row("SELECT count(*) FROM understudy_coded")
+        if found != written.get["rows"]:
+            raise UnderstudyError(
+                f"the workers do not share this machine's folders, so the coded copy is not whole: set {FOLDER} to a "
+                "folder that all of them reach (hdfs://…, or a mounted one)"
+            )
+        return "understudy_coded"
+
+    def _folder(self) -> str:
+        """A private folder where the configuration says, else a scratch folder of this machine."""
+        shared = self._session.conf.get(FOLDER, None)
+        if shared is None:
+            self._scratch = Scratch()
+            return self._scratch.path.as_uri()
+        jvm = self._session._jvm
+        with self._told("coded"):
+            path = jvm.org.apache.hadoop.fs.Path(f"{shared.rstrip('/')}/understudy-{os.urandom(8).hex()}")
+            system = path.getFileSystem(self._session._jsc.hadoopConfiguration())
+            private = jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+            system.mkdirs(path, private)
+            system.setPermission(path, private)  # mkdirs is subject to the umask
+            self._copy = system, path
+            return str(path.toString())
+
+    def row(self, sql: str) -> tuple[int | None, ...]:
+        with self._told("counted"):
+            return tuple(self._session.sql(sql).collect()[0])
+
+    def counts(self, sql: str) -> tuple[Integers, Integers]:
+        with self._told("counted"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of pandas' version, which is not used here
+            found = self._session.sql(sql).toArrow()
+        keys, counts = (found.column(name).to_numpy().astype(np.int64) for name in ("k", "n"))
+        return keys, counts
+
+    def close(self) -> None:
+        if self._copy is not None:
+            system, path = self._copy
+            with suppress(Exception):  # a cluster that is gone cannot remove its folder
+                system.delete(path, True)
+            self._copy = None
+        if self._session is not None:
+            with suppress(Exception):
+                for view in ("understudy_source", "understudy_coded"):
+                    self._session.catalog.dropTempView(view)
+            if self._owned:
+                with suppress(Exception):
+                    self._session.stop()
+            self._session = None
+        if self._scratch is not None:
+            self._scratch.close()
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Spark's text may hold a cell or an address: only the kind of error is passed on."""
+        try:
+            yield
+        except UnderstudyError:
+            raise
+        except Exception as error:
+            condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+            if what == "started":
+                raise UsageError(
+                    f"Spark cannot be started ({condition}): it needs Java 17 or newer (JAVA_HOME) and a master that "
+                    "answers"
+                ) from None
+            if what == "opened":
+                raise UsageError(
+                    f"Spark cannot open the data ({condition}): name a Parquet path or a catalog table"
+                ) from None
+            if "CAST" in condition or "ARITHMETIC" in condition:
+                raise DataError(f"Spark could not code a column of the data ({condition})") from None
+            raise UnderstudyError(
+                f"the data could not be {what} by Spark ({condition}). Nothing was released; run the same command to "
+                "go on"
+            ) from None
+
+
+def _session(master: str | None) -> tuple[bool, Any]:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError("the engine spark needs one more package: pip install 'understudy[spark]'") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        if master is not None and active.sparkContext.master != master:
+            raise UsageError("another Spark application runs in this process: stop it, or leave the master out")
+        session = active.newSession()
+        for key, value in _CONFIGURATION.items():
+            if key.startswith("spark.sql."):
+                session.conf.set(key, value)
+        return False, session
+    builder = SparkSession.builder.appName("understudy")
+    builder = builder if master is None else builder.master(master)
+    for key, value in _CONFIGURATION.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return True, session
+
+
+def _is_path(data: str) -> bool:
+    return "/" in data or data.lower().endswith((".parquet", ".pq", ".csv", ".tsv", ".gz"))
+
+
+def _type(declared: str) -> Type | None:
+    if declared.startswith("decimal"):
+        return "decimal"
+    return "text" if declared.startswith(("char", "varchar", "string")) else _TYPES.get(declared)

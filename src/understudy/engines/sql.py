@@ -1,0 +1,288 @@
+"""The SQL engine: rows stay where they are; a batch of asks becomes one statement, and only counts come back.
+
+A warehouse is a connection with one consistent snapshot; this file writes what it runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
+from understudy.engines.covering import cover, holds
+from understudy.engines.engine import Counts
+from understudy.engines.expressions import UNREADABLE, Column, Expression, expression
+from understudy.engines.sources import Header
+from understudy.engines.syntax import Syntax
+from understudy.errors import DataError, TooLarge, UnderstudyError
+from understudy.schema import Axes, Axis, Schema
+from understudy.schema.domain import UNFIT
+
+Integers = NDArray[np.int64]
+CACHE_CELLS = 32_000_000  # 256 MB of counts
+MOST_CELLS = 100_000_000
+SCAN_TABLES = 256
+SCAN_CELLS = 64_000_000
+FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several asks
+
+
+class Warehouse(Protocol):
+    """A table in a database, in a snapshot that lasts until `close`. Its errors never show a cell or a password."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def syntax(self) -> Syntax: ...
+
+    @property
+    def columns(self) -> tuple[Column, ...]: ...
+
+    @property
+    def relation(self) -> str:
+        """The table, as SQL."""
+        ...
+
+    def keep(self, coded: str) -> str:
+        """Something to count from: the coded rows themselves, as SQL or as a private copy."""
+        ...
+
+    def row(self, sql: str) -> tuple[int | None, ...]:
+        """The only row of a statement that aggregates everything."""
+        ...
+
+    def counts(self, sql: str) -> tuple[Integers, Integers]:
+        """Keys and counts."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqlEngine:
+    """Counts by statements. `scans` says how many of them went over the rows."""
+
+    tables_at_once = 1_000_000  # a round of a method is one statement, so all its tables are wanted together
+
+    def __init__(self, warehouse: Warehouse, schema: Schema, coded: str, rows: int, scans: int) -> None:
+        self.name = warehouse.name
+        self.scans = scans
+        self._warehouse = warehouse
+        self._schema = schema
+        self._rows = rows
+        self._coded = coded
+        self._place = {name: f"q{i}" for i, name in enumerate(schema.names)}
+        self._blocks: dict[Axes, Counts] = {}
+        self._blocks_with: dict[str, set[Axes]] = {}
+
+    def rows(self) -> int:
+        return self._rows
+
+    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
+        """One pass over the rows for all asks that earlier passes do not answer."""
+        for axes in asks:
+            if (cells := self._schema.cells(axes)) > MOST_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MOST_CELLS:,}")
+        fresh = [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
+        limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
+        for blocks in self._scans(cover(fresh, self._schema, limit) if fresh else []):
+            self._scan(blocks)
+        for axes in asks:
+            yield self._table(axes)
+        self._shrink()
+
+    def close(self) -> None:
+        self._blocks.clear()
+        self._blocks_with.clear()
+        self._warehouse.close()
+
+    # -- passes over the rows --------------------------------------------------------------------------------
+
+    def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
+        """All blocks in one statement, or in a few where one would be too long or bring back too much."""
+        part: list[Axes] = []
+        cells = 0
+        for block in blocks:
+            more = self._schema.cells(block)
+            if part and (len(part) == SCAN_TABLES or cells + more > SCAN_CELLS):
+                yield part
+                part, cells = [], 0
+            part.append(block)
+            cells += more
+        if part:
+            yield part
+
+    def _scan(self, blocks: list[Axes]) -> None:
+        ends = np.cumsum([self._schema.cells(block) for block in blocks])
+        starts = [0, *(int(end) for end in ends)]
+        keys = [self._key(block, start, starts[-1]) for block, start in zip(blocks, starts)]
+        self.scans += 1
+        found, counts = self._warehouse.counts(self._warehouse.syntax.keys(keys, self._coded))
+        order = np.argsort(found, kind="stable")
+        found, counts = found[order], counts[order]
+        parts = np.searchsorted(found, starts)
+        for block, start, begin, end in zip(blocks, starts, parts, parts[1:]):
+            table = np.zeros(self._schema.cells(block), dtype=np.int64)
+            table[found[begin:end] - start] = counts[begin:end]
+            if table.sum() != self._rows:
+                raise UnderstudyError(
+                    f"the engine {self.name} counted another number of rows than before: the snapshot did not hold. "
+                    "Nothing more was released; run the same command to go on"
+                )
+            self._keep(block, table.reshape(self._schema.sizes(block)))
+
+    def _key(self, block: Axes, start: int, cells: int) -> str:
+        """The number of a row's cell; tables follow one another."""
+        syntax, stride = self._warehouse.syntax, self._schema.cells(block)
+        terms = [str(start)]
+        for axis, size in zip(block, self._schema.sizes(block)):
+            stride //= size
+            view = self._view(axis)
+            view = syntax.as_integer(view) if cells >= 2**31 else view
+            terms.append(f"{view} * {stride}" if stride > 1 else view)
+        return " + ".join(terms)
+
+    def _view(self, axis: Axis) -> str:
+        place = self._place[axis.attribute]
+        if axis.base:
+            return place
+        return self._warehouse.syntax.pick(self._schema.view_map(axis).tolist(), place)
+
+    # -- what is known already -------------------------------------------------------------------------------
+
+    def _holding(self, axes: Axes) -> Axes | None:
+        """The smallest table at hand that holds the ask."""
+        found = set.intersection(*(self._blocks_with.get(axis.attribute, set()) for axis in axes)) if axes else set()
+        return min((b for b in found if holds(b, axes)), key=lambda b: self._blocks[b].size, default=None)
+
+    def _table(self, axes: Axes) -> Counts:
+        if not axes:
+            return np.array(self._rows, dtype=np.int64)
+        block = self._holding(axes)
+        assert block is not None
+        return project(self._blocks[block], block, axes, self._schema)
+
+    def _keep(self, block: Axes, table: Counts) -> None:
+        self._blocks[block] = table
+        for axis in block:
+            self._blocks_with.setdefault(axis.attribute, set()).add(block)
+
+    def _shrink(self) -> None:
+        """Oldest first, between batches only."""
+        while sum(table.size for table in self._blocks.values()) > CACHE_CELLS:
+            block = next(iter(self._blocks))
+            del self._blocks[block]
+            for axis in block:
+                self._blocks_with[axis.attribute].discard(block)
+
+
+def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
+    """The table over `axes` from one that holds it."""
+    source = [axis if axis in block else Axis(axis.attribute) for axis in axes]
+    kept = [axis for axis in block if axis in source]
+    reduced = table.sum(axis=tuple(i for i, axis in enumerate(block) if axis not in source))
+    if source == list(axes):
+        return np.transpose(reduced, [kept.index(axis) for axis in axes])
+    shape = schema.sizes(axes)
+    index = np.zeros(reduced.shape, dtype=np.int64)
+    stride = math.prod(shape)
+    for axis, held, size in zip(axes, source, shape):
+        stride //= size
+        codes = np.arange(schema.size(axis)) if axis == held else schema.view_map(axis).astype(np.int64)
+        index += (codes * stride).reshape([-1 if other == held else 1 for other in kept])
+    # bincount adds in doubles, exact below 2^53 rows
+    flat = np.bincount(index.ravel(), weights=reduced.ravel(), minlength=math.prod(shape))
+    return flat.astype(np.int64).reshape(shape)
+
+
+# -- opening -----------------------------------------------------------------------------------------------------
+
+
+def open_sql(warehouse: Warehouse, schema: Schema) -> tuple[SqlEngine, tuple[str, ...]]:
+    """An engine over a table that fits, and the order of its columns; or the first misfit, and nothing left open."""
+    try:
+        names = tuple(column.name for column in warehouse.columns)
+        for misfit in structure_misfits(Header(names, {}), schema):
+            raise misfit.error()
+        coded = warehouse.keep(coded_rows(warehouse, schema))
+        rows, found = _fit(warehouse, schema, coded)
+        for misfit in found:
+            raise misfit.error()
+        return SqlEngine(warehouse, schema, coded, rows, scans=1), names
+    except BaseException:
+        warehouse.close()
+        raise
+
+
+def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
+    """Every reason why `open_sql` would refuse."""
+    try:
+        names = tuple(column.name for column in warehouse.columns)
+        found = structure_misfits(Header(names, {}), schema)
+        present = [a.name for a in schema.attributes if a.column in names]
+        if not any(schema[name].modelled for name in present):
+            return found
+        part = schema.project(present)
+        wrong = _wrong_types(warehouse, part)
+        part = part.project([a.name for a in part.attributes if a.name not in {m.attribute for m in wrong}])
+        if not any(a.modelled for a in part.attributes):
+            return found + wrong
+        return found + wrong + _fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
+    finally:
+        warehouse.close()
+
+
+def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
+    found = []
+    for attribute in schema.modelled:
+        try:
+            coded_rows(warehouse, schema.project([attribute.name]))
+        except DataError as error:
+            found.append(Misfit("file", attribute.name, error.message))
+    return found
+
+
+def _fit(warehouse: Warehouse, schema: Schema, coded: str) -> tuple[int, list[Misfit]]:
+    """How many rows there are, and what does not fit, in one pass."""
+    names = [f"q{i}" for i in range(len(schema.names))]
+    flags = [f"max(CASE WHEN {n} = {wrong} THEN 1 ELSE 0 END)" for wrong in (UNFIT, UNREADABLE) for n in names]
+    rows, *bad = warehouse.row(f"SELECT count(*), {', '.join(flags)} FROM {coded}")
+    assert rows is not None
+    unfit = {name for name, flag in zip(schema.names, bad) if flag}
+    unreadable = [name for name, flag in zip(schema.names, bad[len(names) :]) if flag]
+    found = cell_misfits(schema, unfit | set(unreadable))
+    found = [Misfit("cells", m.attribute, _unreadable(m)) if m.attribute in unreadable else m for m in found]
+    return rows, found + row_misfits(schema, rows)
+
+
+def _unreadable(misfit: Misfit) -> str:
+    return (
+        f"attribute {misfit.attribute!r}: some cells are written in a way that only the embedded engines read, such as "
+        "digits of another script, a date without hyphens or a time zone. Write them plainly in a view, or publish an "
+        "exported file"
+    )
+
+
+def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
+    """The codes q0, q1, … of every row, as a subquery."""
+    by_name = {column.name: column for column in warehouse.columns}
+    syntax = warehouse.syntax
+    parts = [expression(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
+    inner = warehouse.relation
+    names: list[str] = []
+    for stage in range(3):
+        fresh = {name: sql for part in parts for name, sql in part.stages[stage].items()}
+        if fresh:
+            selected = names + [f"{sql} AS {name}" for name, sql in fresh.items()]
+            inner = f"(SELECT {', '.join(selected)} FROM {inner}{syntax.fence}) AS s{stage}"
+            names += list(fresh)
+    codes = ", ".join(f"{_code(part, syntax)} AS q{i}" for i, part in enumerate(parts))
+    joins = "".join(f" {part.join}" for part in parts if part.join)
+    return f"(SELECT {codes} FROM {inner}{joins}{syntax.fence}) AS coded"
+
+
+def _code(part: Expression, syntax: Syntax) -> str:
+    return f"CAST({part.code} AS INTEGER)"

@@ -1,0 +1,251 @@
+"""Syntax: the few things that DuckDB, PostgreSQL and Spark write differently. Texts in, SQL out, nothing is run.
+
+A regular expression is given without anchors and always has to match the whole cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """What the three have in common; a subclass for each has the rest."""
+
+    name = "sql"
+    fence = ""  # keeps a subquery from being merged into the query around it, where that would repeat its work
+    small = 64  # pieces of a step function that are worth a tree of CASEs
+    timestamp = "TIMESTAMP"
+    instant = "TIMESTAMPTZ"
+
+    def quoted(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, text: str) -> str:
+        if "\0" in text:
+            raise UsageError("a declared value holds a NUL character, which no database compares: take it out")
+        return "'" + text.replace("'", "''") + "'"
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS DOUBLE PRECISION)"
+
+    def as_double(self, sql: str) -> str:
+        return f"CAST({sql} AS DOUBLE PRECISION)"
+
+    def as_integer(self, sql: str) -> str:
+        return f"CAST({sql} AS BIGINT)"
+
+    def parsed_double(self, text: str) -> str:
+        """Of a text that was found to be a numeral."""
+        return self.as_double(text)
+
+    def parsed_integer(self, text: str) -> str:
+        return self.as_integer(text)
+
+    def as_text(self, sql: str) -> str:
+        """Text that is compared byte by byte, whatever the column's collation says."""
+        raise NotImplementedError
+
+    def divide(self, sql: str, by: int) -> str:
+        """Of an integer that is not negative, by a positive one, without rest."""
+        raise NotImplementedError
+
+    def matches(self, cell: str, pattern: str) -> str:
+        raise NotImplementedError
+
+    def group(self, cell: str, pattern: str, at: int) -> str:
+        raise NotImplementedError
+
+    def days(self, column: str) -> str:
+        """A finite date as days since 1970."""
+        raise NotImplementedError
+
+    def microseconds(self, column: str) -> str:
+        """A timestamp as microseconds since 1970."""
+        raise NotImplementedError
+
+    def finite(self, column: str) -> str | None:
+        """Whether a date or timestamp is a day at all; None where it always is."""
+        return f"isfinite({column})"
+
+    def pick(self, values: Sequence[int], at: str) -> str:
+        """The value at this place, counted from 0."""
+        raise NotImplementedError
+
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
+        """codes[k] for the number k of bounds that are at most the value; for long lists."""
+        raise NotImplementedError
+
+    def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
+        """A table of texts and codes to join with."""
+        rows = ", ".join(f"({self.text(key)}, {code})" for key, code in pairs)
+        return f"(VALUES {rows}) AS {alias}(k, c)"
+
+    def keys(self, keys: Sequence[str], relation: str) -> str:
+        """How often each key occurs in one pass over the relation; every row has every key."""
+        raise NotImplementedError
+
+
+class DuckDBSyntax(Syntax):
+    name = "duckdb"
+
+    def as_text(self, sql: str) -> str:
+        return f'(CAST({sql} AS VARCHAR) COLLATE "binary")'
+
+    def parsed_double(self, text: str) -> str:
+        return f"TRY_CAST({text} AS DOUBLE)"
+
+    def parsed_integer(self, text: str) -> str:
+        return f"TRY_CAST({text} AS BIGINT)"
+
+    def divide(self, sql: str, by: int) -> str:
+        return f"(({sql}) // {by})"
+
+    def matches(self, cell: str, pattern: str) -> str:
+        return f"regexp_full_match({cell}, {self.text(pattern)})"
+
+    def group(self, cell: str, pattern: str, at: int) -> str:
+        return f"regexp_extract({cell}, {self.text(f'^(?:{pattern})$')}, {at})"
+
+    def days(self, column: str) -> str:
+        return f"date_diff('day', DATE '1970-01-01', {column})"
+
+    def microseconds(self, column: str) -> str:
+        return f"epoch_us({column})"
+
+    def pick(self, values: Sequence[int], at: str) -> str:
+        return f"list_extract(CAST('{list(values)}' AS INTEGER[]), {at} + 1)"
+
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
+        listed = f"CAST('[{', '.join(map(repr, bounds))}]' AS DOUBLE[])"
+        start = _chunk(value, bounds, self)
+        part = f"list_slice({listed}, {start} + 1, {start} + {_CHUNK})"
+        found = f"({start} + len(list_filter({part}, lambda x: x <= {value})))"
+        return self.pick(codes, found)
+
+    def keys(self, keys: Sequence[str], relation: str) -> str:
+        names = [f"k{i}" for i in range(len(keys))]
+        each = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names))
+        sets = ", ".join(f"({name})" for name in names)
+        first = f"coalesce({', '.join(names)})" if len(names) > 1 else names[0]
+        return (
+            f"SELECT {first} AS k, count(*) AS n FROM (SELECT {each} FROM {relation}) GROUP BY GROUPING SETS ({sets})"
+        )
+
+
+class PostgreSQLSyntax(Syntax):
+    name = "postgresql"
+    fence = " OFFSET 0"
+
+    def as_text(self, sql: str) -> str:
+        return f'(CAST({sql} AS text) COLLATE "C")'
+
+    def divide(self, sql: str, by: int) -> str:
+        return f"(({sql}) / {by})"
+
+    def matches(self, cell: str, pattern: str) -> str:
+        return f"({cell} ~ {self.text(f'^(?:{pattern})$')})"
+
+    def group(self, cell: str, pattern: str, at: int) -> str:
+        return f"(regexp_match({cell}, {self.text(f'^(?:{pattern})$')}))[{at}]"
+
+    def days(self, column: str) -> str:
+        return f"({column} - DATE '1970-01-01')"
+
+    def microseconds(self, column: str) -> str:
+        return f"CAST(extract(epoch FROM {column}) * 1000000 AS bigint)"
+
+    def pick(self, values: Sequence[int], at: str) -> str:
+        return f"(CAST('{{{','.join(map(str, values))}}}' AS integer[]))[{at} + 1]"
+
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
+        listed = f"CAST('{{{','.join(map(repr, bounds))}}}' AS double precision[])"
+        return self.pick(codes, f"width_bucket({value}, {listed})")
+
+    def keys(self, keys: Sequence[str], relation: str) -> str:
+        # a set-returning function in the SELECT list is a plain loop; grouping sets would sort once for each set
+        return (
+            f"SELECT k, count(*) AS n FROM (SELECT unnest(ARRAY[{', '.join(keys)}]) AS k FROM {relation}) z GROUP BY k"
+        )
+
+
+class SparkSyntax(Syntax):
+    name = "spark"
+    timestamp = "TIMESTAMP_NTZ"
+    instant = "TIMESTAMP"
+
+    def quoted(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, text: str) -> str:
+        super().text(text)
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS DOUBLE)"
+
+    def as_double(self, sql: str) -> str:
+        return f"CAST({sql} AS DOUBLE)"
+
+    def as_text(self, sql: str) -> str:
+        return f"(CAST({sql} AS STRING) COLLATE UTF8_BINARY)"
+
+    def parsed_double(self, text: str) -> str:
+        return f"try_cast({text} AS DOUBLE)"
+
+    def parsed_integer(self, text: str) -> str:
+        return f"try_cast({text} AS BIGINT)"
+
+    def divide(self, sql: str, by: int) -> str:
+        return f"(({sql}) DIV {by})"
+
+    def matches(self, cell: str, pattern: str) -> str:
+        return f"({cell} RLIKE {self.text(f'^(?:{pattern})' + chr(92) + 'z')})"
+
+    def group(self, cell: str, pattern: str, at: int) -> str:
+        return f"regexp_extract({cell}, {self.text(f'^(?:{pattern})' + chr(92) + 'z')}, {at})"
+
+    def days(self, column: str) -> str:
+        return f"unix_date({column})"
+
+    def microseconds(self, column: str) -> str:
+        return f"unix_micros(CAST({column} AS TIMESTAMP))"
+
+    def finite(self, column: str) -> str | None:
+        return None
+
+    def pick(self, values: Sequence[int], at: str) -> str:
+        return f"element_at(CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<INT>), CAST({at} AS INT) + 1)"
+
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
+        listed = f"CAST(split('{','.join(map(repr, bounds))}', ',') AS ARRAY<DOUBLE>)"
+        start = _chunk(value, bounds, self)
+        part = f"slice({listed}, {start} + 1, {_CHUNK})"
+        return self.pick(codes, f"({start} + size(filter({part}, x -> x <= {value})))")
+
+    def keys(self, keys: Sequence[str], relation: str) -> str:
+        return (
+            f"SELECT k, count(*) AS n FROM (SELECT explode(array({', '.join(keys)})) AS k FROM {relation}) GROUP BY k"
+        )
+
+
+_CHUNK = 64
+
+
+def _chunk(value: str, bounds: Sequence[float], syntax: Syntax) -> str:
+    """How many bounds certainly are at most the value, in steps of a chunk: a tree finds the chunk."""
+    starts = list(range(0, len(bounds), _CHUNK))
+    return tree(value, [bounds[start] for start in starts[1:]], starts, syntax)
+
+
+def tree(value: str, bounds: Sequence[float], codes: Sequence[int], syntax: Syntax) -> str:
+    """The same as `step`, as a balanced tree of CASEs."""
+    if not bounds:
+        return str(codes[0])
+    middle = len(bounds) // 2
+    below = tree(value, bounds[:middle], codes[: middle + 1], syntax)
+    above = tree(value, bounds[middle + 1 :], codes[middle + 1 :], syntax)
+    return f"CASE WHEN {value} < {syntax.double(bounds[middle])} THEN {below} ELSE {above} END"
