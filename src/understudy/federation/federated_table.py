@@ -44,6 +44,7 @@ class _Session:
     place: Place
     paid: dict[str, Fraction]
     picks: int = 0
+    begun: int = 0  # groups of choices
     groups: dict[tuple[Fraction, int], _Group] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     charges: list[tuple[str, Fraction, str]] = field(default_factory=list)  # purpose, cost, owner or "all"
@@ -96,9 +97,10 @@ class FederatedTable(PrivateTable):
         if isinstance(question, Choice) and question.references is not None:
             raise UsageError("score D compares with tables of all rows: owners with a part of them cannot choose by it")
         state = self._session
-        group = state.groups.setdefault((cost, of), _Group(start=len(state.groups)))
-        if group.made >= of:
-            raise UsageError(f"a choice that is one of {of} was asked for more than {of} times at the same cost")
+        group = state.groups.get((cost, of))
+        if group is None or group.made == of:
+            group = state.groups[cost, of] = _Group(start=state.begun)
+            state.begun += 1
         group.made += 1
         most = -(-of // (len(self._roster.owners) - self._roster.dropping))
         price = cost * of / most

@@ -1,0 +1,245 @@
+"""Several owners as one private table: turns, prices, penalties, missing owners, and every method unchanged."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import columns_of, private_table, schema_of
+from federating import NAMES, SIZES, A, B, C, QuietSource, federation, parts_of
+from understudy.engines.memory import MemoryEngine
+from understudy.errors import BudgetError, FederationAborted, UsageError
+from understudy.federation.federated_table import FederatedTable
+from understudy.federation.local import Deliver
+from understudy.methods import method_named
+from understudy.privacy import owned_table
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.scores import Pair
+from understudy.privacy.shares import summed_scale
+from understudy.schema import Axis
+from understudy.testing import SeededSource
+
+OPTIONS = [Pair(B, (A,)), Pair(B, (C,)), Pair(B)]
+EACH = Fraction(1, 1000)
+
+
+def spent(made: Any) -> dict[str, Fraction]:
+    return {name: kept.purse - kept.left for name, kept in made.reservations.items()}
+
+
+@pytest.mark.parametrize(("owners", "dropping"), [(2, 0), (3, 0), (4, 1), (6, 2)])
+@pytest.mark.parametrize("choices", [1, 2, 3, 5, 7])
+def test_no_owner_pays_more_than_all_choices_cost(tmp_path: Path, owners: int, dropping: int, choices: int) -> None:
+    with federation(tmp_path, owners, dropping=dropping) as made:
+        for _ in range(choices):
+            assert made.table.choose(OPTIONS, "R", EACH, "structure", of=choices) in OPTIONS
+        paid = spent(made)
+        assert max(paid.values()) <= choices * EACH
+        most = -(-choices // (owners - dropping))
+        turns = [round(p / (EACH * choices / most)) for p in paid.values()]
+        assert sum(turns) == choices
+        assert max(turns) - min(turns) <= 1
+        assert made.table.paid == paid
+
+
+def test_more_choices_than_announced_are_a_new_group(tmp_path: Path) -> None:
+    """Each group costs each owner at most what its choices cost together: so do two of them."""
+    with federation(tmp_path) as made:
+        for _ in range(8):
+            made.table.choose(OPTIONS, "R", EACH, "structure", of=4)
+        assert max(spent(made).values()) <= 8 * EACH
+        assert {c["cost"] for c in made.table.charges} == {str(EACH * 4 / 2)}
+
+
+def test_groups_do_not_all_begin_with_the_same_owner(tmp_path: Path) -> None:
+    with federation(tmp_path) as made:
+        for n in (1, 2, 3):
+            made.table.choose(OPTIONS, "R", EACH * n, "structure")
+        assert sorted(spent(made).values()) == [EACH, EACH * 2, EACH * 3]
+
+
+def test_an_owner_chooses_by_its_own_rows(tmp_path: Path) -> None:
+    """Ada's b follows a, bea's follows c: each answers for its rows, at a budget that leaves no doubt."""
+    generator = np.random.default_rng(1)
+    parts = []
+    for follows in ("a", "c"):
+        codes = {name: generator.integers(0, size, 4000).astype(np.uint8) for name, size in SIZES.items()}
+        codes["b"] = codes[follows].copy()
+        parts.append(codes)
+    with federation(tmp_path, 2, rows=4000, columns=parts, budget=Budget(100)) as made:
+        chosen = [made.table.choose(OPTIONS, "R", Fraction(10), "structure", of=4) for _ in range(4)]
+        assert chosen == [OPTIONS[0], OPTIONS[1]] * 2
+
+
+def test_a_penalty_is_in_proportion_to_an_owners_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Score R under replace-one is on the scale of n²: a third of the rows has a ninth of the penalty."""
+    seen = []
+    decide = owned_table.OwnedTable.decide
+    monkeypatch.setattr(
+        owned_table.OwnedTable,
+        "decide",
+        lambda self, question, *rest: seen.append(question) or decide(self, question, *rest),
+    )
+    with federation(tmp_path) as made:
+        made.table.choose(OPTIONS, "R", EACH, "structure", penalty=[90, 900, -9000])
+        made.table.choose_next((A, B), (C,), EACH, "structure", fine=45)
+    (tmp_path / "2").mkdir()
+    with federation(tmp_path / "2", neighbours="add-remove") as made:
+        made.table.choose(OPTIONS, "R", EACH, "structure", penalty=[90, 900, -9000])
+    assert [list(q.penalty) if hasattr(q, "penalty") else q.fine for q in seen] == [
+        [10, 100, -1000], 5, [30, 300, -3000],
+    ]  # fmt: skip
+
+
+def test_score_d_and_what_does_not_add_up_are_refused(tmp_path: Path) -> None:
+    with federation(tmp_path) as made:
+        reference = [np.zeros((2, 3), dtype=np.int64)]
+        with pytest.raises(UsageError, match="score D"):
+            made.table.choose(OPTIONS[:1], "D", EACH, "structure", references=reference)
+        with pytest.raises(UsageError, match="cannot measure"):
+            made.table.measure_scores((A, B, C), EACH, "structure")
+        assert set(spent(made).values()) == {0}
+
+
+def test_a_missing_owner_is_passed_over(tmp_path: Path) -> None:
+    def without_bea(name: str, round: int, stage: str, body: bytes, deliver: Deliver) -> bytes | None:
+        return None if name == "bea" else deliver(body)
+
+    with federation(tmp_path, 4, dropping=1, disturb=without_bea) as made:
+        for _ in range(9):
+            made.table.choose(OPTIONS, "R", EACH, "structure", of=9)
+        assert max(spent(made).values()) <= 9 * EACH
+        assert spent(made)["bea"] == 0
+        made.table.measure([(A,)], EACH, "tables")
+    (tmp_path / "none").mkdir()
+    with federation(tmp_path / "none", 3, disturb=without_bea) as made:
+        with pytest.raises(FederationAborted, match="no owner is left"):
+            for _ in range(9):
+                made.table.choose(OPTIONS, "R", EACH, "structure", of=9)
+        assert max(spent(made).values()) <= 9 * EACH
+
+
+@pytest.mark.parametrize("index", [-1, 3, True, "0", None, 10**30])
+def test_an_index_that_is_none_is_no_answer(tmp_path: Path, index: Any) -> None:
+    def lying(name: str, round: int, stage: str, body: bytes, deliver: Deliver) -> bytes | None:
+        reply = deliver(body)
+        if name != "ada":
+            return reply
+        return made.table._session.place.pack("decide", index=index)
+
+    with federation(tmp_path, 4, dropping=1, disturb=lying) as made:
+        assert made.table.choose(OPTIONS, "R", EACH, "structure", of=1) in OPTIONS
+        assert [charge["owner"] for charge in made.table.charges] == ["ada", "bea"]
+
+
+def test_an_early_stop_never_overspends(tmp_path: Path) -> None:
+    """One choice of ten is made, at ten quarters of its cost; the method then asks for all it thinks is left."""
+    with federation(tmp_path, budget=Budget(1)) as made:
+        made.table.choose(OPTIONS, "R", Fraction(1, 20), "structure", of=10)
+        (table,) = made.table.measure([(A,)], Fraction(19, 20), "tables")
+        assert max(spent(made).values()) == 1
+        left = 1 - Fraction(10, 20) / 4
+        assert min(spent(made).values()) == left
+        assert table.scale == pytest.approx(summed_scale("pure", float(2 / left), 2, 3))
+        with pytest.raises(UsageError, match="cost something"):
+            made.table.measure([(A,)], Fraction(1, 20), "tables")
+
+
+def test_an_owner_refuses_what_it_cannot_pay(tmp_path: Path) -> None:
+    with federation(tmp_path) as made:
+        purse = made.table.purse
+        made.table._whole = 10 * purse  # a curator that miscounts, or cheats
+        with pytest.raises(FederationAborted):
+            made.table.measure([(A,)], purse * 2, "tables")
+        with pytest.raises(FederationAborted):
+            made.table.choose(OPTIONS, "R", purse * 2, "structure")
+        assert set(spent(made).values()) == {0}
+        assert all(isinstance(e, BudgetError) or "more than is left" in str(e) for *_, e in made.owners.refusals)
+
+
+def test_nothing_is_counted_before_it_is_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = []
+    marginals = MemoryEngine.marginals
+    append = Ledger.append
+    monkeypatch.setattr(MemoryEngine, "marginals", lambda self, asks: order.append("count") or marginals(self, asks))
+    monkeypatch.setattr(Ledger, "append", lambda self, kind, *rest: order.append(kind) or append(self, kind, *rest))
+    with federation(tmp_path) as made:
+        order.clear()
+        made.table.measure([(A, B)], EACH, "tables")
+        made.table.choose(OPTIONS, "R", EACH, "structure")
+    assert order == ["charge", "count"] * 4
+
+
+def test_the_stated_scale_is_that_of_the_survivors(tmp_path: Path) -> None:
+    def without_bea(name: str, round: int, stage: str, body: bytes, deliver: Deliver) -> bytes | None:
+        return None if name == "bea" and stage == "masked" else deliver(body)
+
+    with federation(tmp_path, 5, dropping=1, budget=Budget(1), disturb=without_bea) as made:
+        (table,) = made.table.measure([(A,)], Fraction(1, 2), "tables")
+        assert table.variance == pytest.approx(4 / 3 * 2 * 4**2, rel=0.01)  # four shares calibrated to three
+
+
+def test_picks_are_public_and_the_same_after_a_restart(tmp_path: Path) -> None:
+    with federation(tmp_path) as made:
+        picks = [made.table.pick(n, "first") for n in (2, 7, 7, 7, 100)]
+        again = FederatedTable(schema_of(SIZES, 120), made.roster, made.owners, made.table._session.place.session)
+        assert [again.pick(n, "first") for n in (2, 7, 7, 7, 100)] == picks
+        many = np.bincount([again.pick(4, "x") for _ in range(4000)])
+        assert np.abs(many - 1000).max() < 150
+
+
+def test_copies_of_a_table_share_its_rounds(tmp_path: Path) -> None:
+    with federation(tmp_path, source=QuietSource()) as made:
+        made.table.with_purse(made.table.purse / 2).measure([(A,)], EACH, "tables")
+        made.table.measure([(A,)], EACH, "tables")
+        assert not made.owners.refusals
+        assert set(spent(made).values()) == {2 * EACH}
+
+
+WIDE = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 3}
+BITS = dict.fromkeys("abcdefg", 2)
+
+
+def two_way_error(model: Any, schema: Any, columns: dict[str, np.ndarray]) -> float:
+    errors = []
+    for pair in combinations(schema.names, 2):
+        table = np.zeros(schema.sizes([Axis(n) for n in pair]))
+        np.add.at(table, tuple(columns[n] for n in pair), 1 / len(columns[pair[0]]))
+        found = np.asarray(model.project(pair).table, dtype=float)
+        errors.append(np.abs(found / found.sum() - table).sum() / 2)
+    return float(np.mean(errors))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+@pytest.mark.parametrize(
+    ("method", "sizes"), [("privbayes", WIDE), ("jtree", WIDE), ("privabn", WIDE), ("priview", BITS)]
+)
+def test_a_method_is_as_good_across_owners(tmp_path: Path, method: str, sizes: dict[str, int], delta: Any) -> None:
+    """The same method on the same 9,000 rows in one place and at three owners, whose noise has √(3/2) the size."""
+    rows, budget = 9000, Budget(1, delta)
+    schema, columns = schema_of(sizes, rows), columns_of(sizes, rows, seed=8)
+    central, across = [], []
+    for run in range(4):
+        (folder := tmp_path / str(run)).mkdir()
+        table = private_table(schema, columns, budget, ledger := Ledger(folder / "central.db"), SeededSource(run))
+        central.append(two_way_error(method_named(method, {}, schema).fit(table).model, schema, columns))
+        table.reservation.abandon("done")  # type: ignore[attr-defined]
+        ledger.close()
+        with federation(
+            folder, 3, 3000, sizes, budget, columns=parts_of(columns, 3), source=SeededSource(100 + run)
+        ) as made:
+            fit = method_named(method, {}, made.table.schema).fit(made.table)
+            assert not made.owners.refusals
+            assert max(spent(made).values()) <= made.table.purse
+            assert made.table.paid == spent(made)
+        assert fit.rows == rows
+        across.append(two_way_error(fit.model, schema, columns))
+    assert np.mean(across) < 1.6 * np.mean(central) + 0.005
+    assert NAMES[:3] == made.roster.names
