@@ -1,70 +1,37 @@
-"""Covering: few wide tables that hold many narrow ones, so that a pass over the rows counts few things.
-
-A wide table is worth its cells only while they are few beside the rows; the limit says how many that is.
-"""
+"""Covering: few wider tables that hold the many asked ones; rows are read for those, and the rest is adding cells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Schema
 
 
-def holds(block: Axes, ask: Axes) -> bool:
-    """Whether the ask's table follows from the block's: by leaving axes out and by generalising whole attributes."""
-    return all(axis in block or Axis(axis.attribute) in block for axis in ask)
+def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
+    """Tables of at most `most` cells that hold every key; a key that is larger stands for itself.
 
-
-def cover(asks: Sequence[Axes], schema: Schema, limit: int) -> list[Axes]:
-    """Blocks of at most `limit` cells (or a single ask, where that is larger) that hold every ask.
-
-    Greedy: the largest ask that is still open is the seed, and the axis that completes most open asks joins next.
+    Greedy: a table grows by the axis that brings in the most keys for its size, as long as it brings in any.
     """
-    axes = sorted({axis for ask in asks for axis in ask})
-    at = {axis: i for i, axis in enumerate(axes)}
-    implied = [[at[other] for other in axes if other.attribute == axis.attribute] for axis in axes]
-    sizes = np.asarray(schema.sizes(axes), dtype=np.float64)
-    ordered = sorted(asks, key=schema.cells, reverse=True)
-    wants = np.zeros((len(ordered), len(axes)), dtype=np.float32)
-    for i, ask in enumerate(ordered):
-        wants[i, [at[axis] for axis in ask]] = 1
-    open_asks = np.ones(len(ordered), dtype=bool)
-    blocks = []
-    for seed, ask in enumerate(ordered):
-        if not open_asks[seed]:
-            continue
-        inside = np.zeros(len(axes), dtype=bool)
-        block: list[Axis] = []
-        for axis in sorted(ask, key=lambda axis: not axis.base):
-            if not inside[at[axis]]:
-                _join(axis, at, implied, inside, block)
-        left = np.flatnonzero(open_asks)
-        while (best := _next(wants[left], inside, sizes, limit / math.prod(schema.sizes(block)))) is not None:
-            _join(axes[best], at, implied, inside, block)
-        missing = wants[left] @ ~inside
-        open_asks[left[missing == 0]] = False
-        blocks.append(tuple(sorted(block)))
-    return blocks
-
-
-def _join(axis: Axis, at: dict[Axis, int], implied: list[list[int]], inside: np.ndarray, block: list[Axis]) -> None:
-    """A whole attribute brings all its views, and takes the place of those that are there."""
-    if axis.base:
-        block[:] = [other for other in block if other.attribute != axis.attribute]
-        inside[implied[at[axis]]] = True
-    inside[at[axis]] = True
-    block.append(axis)
-
-
-def _next(wants: np.ndarray, inside: np.ndarray, sizes: np.ndarray, room: float) -> int | None:
-    """The axis that completes most asks for its size, among those there is room for."""
-    missing = wants @ ~inside
-    fits = ~inside & (sizes <= room)
-    for lacking in (1, 2):
-        gain = (wants[missing == lacking].sum(axis=0) * fits) / np.log2(np.maximum(sizes, 2))
-        if gain.any():
-            return int(gain.argmax())
-    return None
+    axes = sorted({axis for key in keys for axis in key})
+    sizes = schema.sizes(axes)
+    at = {axis: 1 << i for i, axis in enumerate(axes)}
+    left = dict.fromkeys(sum(at[axis] for axis in key) for key in keys)
+    found = []
+    while left:
+        union = next(iter(left))
+        cells = math.prod(size for i, size in enumerate(sizes) if union >> i & 1)
+        while left := {mask: None for mask in left if mask & ~union}:
+            gain: dict[int, int] = {}
+            for mask in left:
+                missing = mask & ~union
+                if not missing & (missing - 1):
+                    gain[missing] = gain.get(missing, 0) + 1
+            fitting = {bit: n for bit, n in gain.items() if cells * sizes[bit.bit_length() - 1] <= most}
+            if not fitting:
+                break
+            best = max(fitting, key=lambda bit: fitting[bit] / math.log(1 + sizes[bit.bit_length() - 1]))
+            union |= best
+            cells *= sizes[best.bit_length() - 1]
+        found.append(tuple(axis for i, axis in enumerate(axes) if union >> i & 1))
+    return found
