@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.models.query import Answer, Figure, Query
 from understudy.models.query import answer as usual_answer
+from understudy.schema import Intervals
 
 if TYPE_CHECKING:
     from understudy.models.wavelet import WaveletModel
@@ -51,7 +52,8 @@ def _sums(model: WaveletModel, weights: Mapping[str, Floats], query: Query) -> t
 
 def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
     """M/C, the values added up over how many there are, both from the coefficients. By the delta method the variance is
-    that of (M − mean·C)/C, whose numerator is linear. A group that noise might have made up has no standard error."""
+    that of (M − mean·C)/C, whose numerator is linear. Where noise might have made the rows up, or brought the mean out
+    of the declared range, the non-negative table answers, and no standard error is claimed."""
     usual = usual_answer(model.distribution, query)
     own = query.selections[of]
     others = {name: selection.weights for name, selection in query.selections.items() if name != of}
@@ -63,6 +65,9 @@ def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
     _, of_both = _sums(model, others | {of: away / unit + own.present}, query)
     known = count > ENOUGH * np.sqrt(of_count) + 1e-9
     ratio = np.divide(total, count, out=np.zeros_like(total), where=known)
+    domain = own.attribute.domain
+    assert isinstance(domain, Intervals)
+    known &= (domain.edges[0] <= middle + unit * ratio) & (middle + unit * ratio <= domain.edges[-1])
     spread = np.maximum(of_total - ratio * (of_both - of_total - of_count) + ratio**2 * of_count, 0)
     error = unit * np.sqrt(np.divide(spread, count**2, out=np.zeros_like(spread), where=known))
     figures = tuple(
@@ -75,7 +80,7 @@ def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
 def _unsure(figures: Any) -> tuple[str, ...]:
     if all(figure.stderr is not None for figure in figures):
         return ()
-    return ("a mean over so few rows that noise might have made them up has no standard error",)
+    return ("a mean that is lost in noise comes from the table without negative counts, and has no standard error",)
 
 
 def _covers(query: Query, what: str) -> str:

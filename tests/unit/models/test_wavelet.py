@@ -150,7 +150,8 @@ def test_a_mean_and_its_error_to_first_order(text: str, total: int | None) -> No
             sums.append(full.ravel() @ back)
         gradient = (sums[0] - (sums[0] @ y) / (sums[1] @ y) * sums[1]) / (sums[1] @ y)
         if figure.stderr is None:
-            assert sums[1] @ y <= 3.001 * np.sqrt(sums[1] @ spread @ sums[1])
+            few = sums[1] @ y <= 3.001 * np.sqrt(sums[1] @ spread @ sums[1])
+            assert few or not 0 <= (sums[0] @ y) / (sums[1] @ y) <= 13
             continue
         assert figure.value == pytest.approx((sums[0] @ y) / (sums[1] @ y))
         assert figure.stderr == pytest.approx(np.sqrt(gradient @ spread @ gradient), rel=1e-6)
@@ -160,8 +161,8 @@ def test_a_mean_and_its_error_to_first_order(text: str, total: int | None) -> No
 def test_a_mean_of_rows_that_noise_made_up_claims_nothing() -> None:
     model, _ = model_of(("age", "region"), 500, noise=300)
     found = answer(model, Query.of_text("mean(age) by region", model.schema, 500))
-    assert any(f.stderr is None for f in found.figures) and any("made them up" in note for note in found.notes)
-    assert all(f.value is None or 0 <= f.value <= 13 for f in found.figures if f.stderr is None)
+    assert any(f.stderr is None for f in found.figures) and any("lost in noise" in note for note in found.notes)
+    assert all(f.value is None or 0 <= f.value <= 13 for f in found.figures)
     inside = answer(model, Query.of_text("mean(age) by age", model.schema, 500))
     assert all(f.stderr is None for f in inside.figures)
 
