@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from understudy.engines.opening import Opened, find_misfits, open_engine
-from understudy.errors import SchemaError
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.entries import Head
-from understudy.privacy.ledger import Ledger, refuse_over_cap
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import refuse_early as refuse_early
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
@@ -24,6 +24,7 @@ from understudy.release.card import Card
 from understudy.release.frames import FrameType
 from understudy.release.release import Release
 from understudy.schema import Schema
+from understudy.schema.confirmation import check_confirmed as check_confirmed
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,19 +133,6 @@ def _publish(
     return Publication(release, clock.stop(), reservation.resumed, charges)
 
 
-def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
-    """What the cap cannot cover is refused before the data is opened.
-
-    An unfinished run on the account might be this one, to be continued: then `reserve` decides.
-    """
-    entries = book.entries(schema.account)
-    ended = {e.body["reservation"] for e in entries if e.kind in ("void", "release")}
-    unfinished = any(e.kind == "reserve" and e.body["reservation"] not in ended for e in entries)
-    state = book.account(schema.account)
-    if state is not None and not unfinished:
-        refuse_over_cap(state, budget)
-
-
 def _fit(
     method: Method,
     table: PrivateTable,
@@ -193,18 +181,6 @@ def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str 
 
 def as_schema(schema: Schema | str | Path) -> Schema:
     return schema if isinstance(schema, Schema) else Schema.open(schema)
-
-
-def check_confirmed(schema: Schema) -> None:
-    """A draft with open points is not a schema yet."""
-    if open_points := schema.unconfirmed:
-        name, key = open_points[0]
-        more = f" ({len(open_points) - 1} more)" if len(open_points) > 1 else ""
-        raise SchemaError(
-            f"the schema still has open points: {key} of {name!r}{more}. Look at each, correct it, "
-            "and take it out of `confirm`",
-            attribute=name,
-        )
 
 
 def default_ledger(schema: Schema) -> Path:

@@ -24,6 +24,7 @@ from understudy.errors import UsageError
 
 if TYPE_CHECKING:
     from understudy.federation.party import Terms
+    from understudy.schema import Schema
 
 
 def party(
@@ -55,7 +56,6 @@ def party(
     from understudy.federation.certificates import Identity
     from understudy.federation.party import Party
     from understudy.federation.roster import Roster
-    from understudy.publishing import default_ledger
     from understudy.schema import Schema
 
     if not approve and not sys.stdin.isatty():
@@ -72,7 +72,7 @@ def party(
         sys.stderr.write(terms.text() + "\n")
         return typer.confirm("Take part?", default=False, err=True)
 
-    book = ledger or default_ledger(public)
+    book = ledger or _default_ledger(public)
     taking = Party(
         data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status
     )
@@ -96,3 +96,9 @@ def party(
     traffic = f"{done.rounds} rounds, {done.bytes['sent'] / 1e6:.2f} MB out, {done.bytes['received'] / 1e6:.2f} MB in"
     say(f"{done.owner} took part in {agreed.name}: {traffic}.")
     say(f"{agreed.budget} of account {done.account!r} is spent, in {book.name}. The release is {done.release[:16]}…")
+
+
+def _default_ledger(schema: Schema) -> Path:
+    from understudy.publishing import default_ledger
+
+    return default_ledger(schema)

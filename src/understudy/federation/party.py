@@ -18,12 +18,12 @@ from understudy.federation.roster import Roster
 from understudy.federation.signatures import KeySigner
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import Ledger, refuse_early
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
-from understudy.publishing import check_confirmed, refuse_early
 from understudy.schema import Schema
+from understudy.schema.confirmation import check_confirmed
 from understudy.version import VERSION
 
 

@@ -262,6 +262,19 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
+    """What the cap cannot cover is refused before the data is opened.
+
+    An unfinished run on the account might be this one, to be continued: then `reserve` decides.
+    """
+    entries = book.entries(schema.account)
+    ended = {e.body["reservation"] for e in entries if e.kind in ("void", "release")}
+    unfinished = any(e.kind == "reserve" and e.body["reservation"] not in ended for e in entries)
+    state = book.account(schema.account)
+    if state is not None and not unfinished:
+        refuse_over_cap(state, budget)
+
+
 def refuse_over_cap(state: Account, budget: Budget) -> None:
     for what, asked, spent, cap in (
         ("epsilon", budget.epsilon, state.spent_epsilon, state.cap_epsilon),
