@@ -122,7 +122,12 @@ class ParquetFile:
         from pyarrow import parquet
 
         texts = [name for name in names if _is_text(self.types[name])]  # come as the file has them: distinct, numbered
-        with unchanged(self.path), self._told(), parquet.ParquetFile(self.path, read_dictionary=texts) as file:
+        with (
+            unchanged(self.path),
+            self._told(),
+            # buffering ahead would hold the bytes of the whole file by its end
+            parquet.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file,
+        ):
             for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
                 for name in names:
                     yield name, batch.column(name)

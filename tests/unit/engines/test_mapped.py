@@ -353,6 +353,34 @@ def test_both_refuse_alike(tmp_path: Path, temporary: Path) -> None:
     assert not list(temporary.iterdir())
 
 
+READER = """
+import sys
+from pathlib import Path
+from understudy.engines.sources import ParquetFile
+def anonymous():
+    return next(int(l.split()[1]) for l in Path("/proc/self/status").read_text().splitlines() if l.startswith("RssAnon"))
+peak = start = 0
+for i, _ in enumerate(ParquetFile(Path(sys.argv[1])).pieces(["a"])):
+    peak = max(peak, anonymous())
+    start = start or peak
+print(peak - start)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells anonymous memory apart")
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """A file of 160 MB that does not compress, in twenty row groups."""
+    generator = np.random.default_rng(0)
+    schema = pa.schema({"a": pa.int64()})
+    with parquet.ParquetWriter(tmp_path / "t.parquet", schema, compression=None, use_dictionary=False) as writer:
+        for _ in range(20):
+            writer.write_table(pa.table({"a": generator.integers(0, 2**62, 1_000_000)}))
+    command = [sys.executable, "-c", READER, str(tmp_path / "t.parquet")]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=120, text=True)
+    assert int(done.stdout) < 60_000  # kB
+
+
 # -- the default -------------------------------------------------------------------------------------------------
 
 
