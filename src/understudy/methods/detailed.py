@@ -1,7 +1,7 @@
 """Any method with details: attributes declared `fine` get the shape inside their bins from a share of the budget.
 
 The method models the coarse bins with the rest of the purse, as it always does; the details follow. What they cost and
-how deep they go is a public rule of lengths, row count and budget (docs/decisions/0008-fine-shape.md).
+how deep they go is a public rule of lengths, row count and budget (docs/decisions/0009-fine-shape.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from understudy.schema.fine import Grid, cells_of
 
 SHARE = Fraction(1, 20)  # of the purse, for each attribute with `fine`
 MOST = Fraction(1, 5)  # for all of them
-THETA = 8.0  # how many times the expected noise the average node that is halved must hold
+THETA = 8.0  # how many times the expected noise of a detail the average bin must hold to be halved at all
+AGAIN = 4  # how many times more rows it takes to halve once more: a halving quarters what a smooth shape has left
 PURPOSE = "details"
 
 
@@ -49,13 +50,13 @@ class Portion:
         return grid
 
     def depth(self, schema: Schema, accounting: Accounting, rows: int) -> int:
-        """As declared; else as deep as the average node that is halved still stands out from the noise."""
+        """As declared; else as deep as what is left to see still stands out from the noise."""
         if self.attribute.fine_cells is not None:
             return self.grid.depth
         depth = 0
         while depth < self.grid.depth:
             noise = expected_noise(noise_of(accounting), self.scale(schema, accounting, depth + 1))
-            if rows < THETA * noise * self.attribute.size * 2**depth:
+            if rows < THETA * noise * self.attribute.size * AGAIN**depth:
                 break
             depth += 1
         return depth

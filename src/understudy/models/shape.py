@@ -5,7 +5,7 @@ Going down, a node's sum S is split by its noisy difference d into (S ± d)/2. W
 is to see, a split by d alone would be worse than a flat one. So of what d is above the flat split's difference a part
 is believed, the larger of two: τ²S²/(τ²S² + σ²), where σ² is the noise's variance and τ² how far the splits of this
 level are from flat beyond the noise, all taken together (empirical Bayes); and 1 − 2σ²/(d − d₀)², for a split that
-stands out alone (Breiman's garrote). Measured in docs/decisions/0008-fine-shape.md. It is post-processing.
+stands out alone (Breiman's garrote). Measured in docs/decisions/0009-fine-shape.md. It is post-processing.
 """
 
 from __future__ import annotations
