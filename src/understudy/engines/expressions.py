@@ -186,7 +186,7 @@ class _Writer:
                 f"WHEN {cell} = 'Infinity' OR {cell} = '-Infinity' THEN {self.syntax.double(np.inf)} "
                 f"WHEN {cell} > 0 THEN {self.syntax.double(1e300)} ELSE {self.syntax.double(-1e300)} END"
             )
-        return Expression(self._number_code(value), {cell: self._source}, value={value: number})
+        return Expression(self._number_code(value), {cell: self._source}, {}, {value: number}, self._step(value)[1])
 
     def _number_code(self, value: str) -> str:
         """Of a number on the domain's scale; null is an empty cell, infinity a cell that does not fit."""
@@ -201,9 +201,10 @@ class _Writer:
             infinite = ", ".join(self.syntax.double(number) for number in (np.inf, -np.inf))
             wrong = f"{value} IN ({infinite})" + (f" OR {value} <> floor({value})" if domain.integral else "")
             cases.append(f"WHEN {wrong} THEN {self._unfit}")
-        return f"CASE {' '.join(cases)} ELSE {self._step(value)} END"
+        return f"CASE {' '.join(cases)} ELSE {self._step(value)[0]} END"
 
-    def _step(self, value: str) -> str:
+    def _step(self, value: str) -> tuple[str, str]:
+        """The code of a number inside the domain's scale, and a table to join with for it."""
         domain = self.attribute.domain
         assert isinstance(domain, Intervals)
         bounds, codes = steps(domain)
@@ -211,13 +212,11 @@ class _Writer:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
             whole = f"{self.syntax.as_integer(value)} - {int(bounds[0])}"
             inside = self.syntax.divide(whole, width) if width > 1 else f"({whole})"
-            return (
-                f"CASE WHEN {value} < {low} THEN {codes[0]} WHEN {value} >= {high} THEN {codes[-1]} "
-                f"ELSE {codes[1]} + {inside} END"
-            )
+            ends = f"WHEN {value} < {low} THEN {codes[0]} WHEN {value} >= {high} THEN {codes[-1]}"
+            return f"CASE {ends} ELSE {codes[1]} + {inside} END", ""
         if len(bounds) <= self.syntax.small:
-            return tree(value, bounds, codes, self.syntax)
-        return self.syntax.step(value, bounds, codes)
+            return tree(value, bounds, codes, self.syntax), ""
+        return self.syntax.step(value, bounds, codes, self._name("m"))
 
     def _text_numbers(self, domain: Intervals) -> Expression:
         if self.column.type != "text":
@@ -239,7 +238,8 @@ class _Writer:
         fits = f"length({cell}) <= {_LONGEST} AND {self.syntax.matches(cell, plain)}"
         number = f"CASE WHEN {fits} THEN {self.syntax.parsed_double(text)} END"
         read = {cell: self.syntax.as_text(self._source)}
-        return Expression(self._parsed_code(self.syntax.matches(cell, loose)), read, value={value: number})
+        code = self._parsed_code(self.syntax.matches(cell, loose))
+        return Expression(code, read, {}, {value: number}, self._step(value)[1])
 
     def _parsed_code(self, unreadable: str) -> str:
         """Of a cell of text whose number is null where it is not plainly written."""
@@ -247,7 +247,7 @@ class _Writer:
         known, null = self._codes
         cases = [f"WHEN {cell} IS NULL THEN {null}"]
         cases += [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items()]
-        cases += [f"WHEN {number} IS NOT NULL THEN {self._step(number)}"]
+        cases += [f"WHEN {number} IS NOT NULL THEN {self._step(number)[0]}"]
         cases += [f"WHEN {unreadable} THEN {UNREADABLE}"]
         return f"CASE {' '.join(cases)} ELSE {self._unfit} END"
 
@@ -275,7 +275,7 @@ class _Writer:
         if finite is not None:
             infinite = self.syntax.double(np.inf)
             number = f"CASE WHEN {cell} IS NULL THEN NULL WHEN {finite} THEN {number} ELSE {infinite} END"
-        return Expression(self._number_code(value), read, value={value: number})
+        return Expression(self._number_code(value), read, {}, {value: number}, self._step(value)[1])
 
     def _text_moments(self, domain: Intervals) -> Expression:
         if self.column.type not in ("text", "integer"):
@@ -298,7 +298,7 @@ class _Writer:
         unreadable = f"NOT {plain} AND {self.syntax.matches(cell, loose)}"
         read = {cell: self.syntax.as_text(self._source)}
         value = {self._name("v"): civil(names, domain.kind, self.syntax)}
-        return Expression(self._parsed_code(unreadable), read, parts, value)
+        return Expression(self._parsed_code(unreadable), read, parts, value, self._step(self._name("v"))[1])
 
 
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------

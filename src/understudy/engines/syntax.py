@@ -5,6 +5,7 @@ A regular expression is given without anchors and always has to match the whole 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,8 +76,8 @@ class Syntax:
         """The value at this place, counted from 0."""
         raise NotImplementedError
 
-    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
-        """codes[k] for the number k of bounds that are at most the value; for long lists."""
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
+        """codes[k] for the number k of bounds that are at most the value, for long lists; and a table to join."""
         raise NotImplementedError
 
     def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
@@ -119,12 +120,10 @@ class DuckDBSyntax(Syntax):
     def pick(self, values: Sequence[int], at: str) -> str:
         return f"list_extract(CAST('{list(values)}' AS INTEGER[]), {at} + 1)"
 
-    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
-        listed = f"CAST('[{', '.join(map(repr, bounds))}]' AS DOUBLE[])"
-        start = _chunk(value, bounds, self)
-        part = f"list_slice({listed}, {start} + 1, {start} + {_CHUNK})"
-        found = f"({start} + len(list_filter({part}, lambda x: x <= {value})))"
-        return self.pick(codes, found)
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
+        listed = f"CAST('[{', '.join(map(repr, [-math.inf, *bounds]))}]' AS DOUBLE[])"
+        table = f"(SELECT unnest({listed}) AS b, unnest(CAST('{list(codes)}' AS INTEGER[])) AS c) AS {alias}"
+        return f"{alias}.c", f"ASOF LEFT JOIN {table} ON {value} >= {alias}.b"
 
     def keys(self, keys: Sequence[str], relation: str) -> str:
         names = [f"k{i}" for i in range(len(keys))]
@@ -161,9 +160,9 @@ class PostgreSQLSyntax(Syntax):
     def pick(self, values: Sequence[int], at: str) -> str:
         return f"(CAST('{{{','.join(map(str, values))}}}' AS integer[]))[{at} + 1]"
 
-    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
         listed = f"CAST('{{{','.join(map(repr, bounds))}}}' AS double precision[])"
-        return self.pick(codes, f"width_bucket({value}, {listed})")
+        return self.pick(codes, f"width_bucket({value}, {listed})"), ""
 
     def keys(self, keys: Sequence[str], relation: str) -> str:
         # a set-returning function in the SELECT list is a plain loop; grouping sets would sort once for each set
@@ -220,25 +219,19 @@ class SparkSyntax(Syntax):
     def pick(self, values: Sequence[int], at: str) -> str:
         return f"element_at(CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<INT>), CAST({at} AS INT) + 1)"
 
-    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int]) -> str:
-        listed = f"CAST(split('{','.join(map(repr, bounds))}', ',') AS ARRAY<DOUBLE>)"
-        start = _chunk(value, bounds, self)
-        part = f"slice({listed}, {start} + 1, {_CHUNK})"
-        return self.pick(codes, f"({start} + size(filter({part}, x -> x <= {value})))")
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
+        """By halving: the steps of the search are folded over a list that is filled up to a power of two."""
+        halvings = len(bounds).bit_length()
+        filled = [*bounds, *[math.inf] * ((1 << halvings) - len(bounds))]
+        listed = f"CAST(split('{','.join(map(repr, filled))}', ',') AS ARRAY<DOUBLE>)"
+        steps = ", ".join(str(1 << power) for power in reversed(range(halvings)))
+        further = f"CASE WHEN element_at({listed}, i + s) <= {value} THEN i + s ELSE i END"
+        return self.pick(codes, f"aggregate(array({steps}), 0, (i, s) -> {further})"), ""
 
     def keys(self, keys: Sequence[str], relation: str) -> str:
         return (
             f"SELECT k, count(*) AS n FROM (SELECT explode(array({', '.join(keys)})) AS k FROM {relation}) GROUP BY k"
         )
-
-
-_CHUNK = 64
-
-
-def _chunk(value: str, bounds: Sequence[float], syntax: Syntax) -> str:
-    """How many bounds certainly are at most the value, in steps of a chunk: a tree finds the chunk."""
-    starts = list(range(0, len(bounds), _CHUNK))
-    return tree(value, [bounds[start] for start in starts[1:]], starts, syntax)
 
 
 def tree(value: str, bounds: Sequence[float], codes: Sequence[int], syntax: Syntax) -> str:
