@@ -21,6 +21,7 @@ from understudy.federation.wire import HEAD, LARGEST, LARGEST_NOTE, Message, sho
 from understudy.version import VERSION
 
 POLL_S = 20.0  # how long a question for the next task is kept open
+_LEAST_END_S = 5.0  # for owners to come back and hear how it ended
 
 
 @dataclass
@@ -49,7 +50,8 @@ class MailServer:
         self._roster = roster
         self._journal = journal
         self._timeout = timeout
-        self._boxes = {name: Mailbox() for name in roster.names}
+        gathered = journal.noted("gathered") is not None  # by the process before this one
+        self._boxes = {name: Mailbox(joined=gathered) for name in roster.names}
         self._owner_of = {owner.fingerprint: owner.name for owner in roster.owners}
         self._end: Message | None = None
         self._stopped = False
@@ -120,7 +122,7 @@ class MailServer:
 
     def finish(self, **facts: Any) -> list[str]:
         """Tell every owner that the session is over; the names of those who were not there to hear it."""
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + max(self._timeout, _LEAST_END_S)
         with self._moved:
             self._end = Message.note("end", self._journal.session, **facts)
             self._moved.notify_all()
