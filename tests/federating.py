@@ -62,11 +62,10 @@ def exact_counts(schema: Schema, parts: Sequence[dict[str, np.ndarray]], axes: S
     return table
 
 
-def polya_law(shares: float, decay: float, reach: int = 1 << 13) -> np.ndarray:
+def polya_law(shares: float, decay: float, reach: int = 1 << 12) -> np.ndarray:
     """P(NB(r, α) − NB(r, α) = z) for z = 0, 1, …, with r = `shares`; the same for −z."""
     one = np.empty(reach)
     one[0] = (1 - decay) ** shares
     for k in range(1, reach):
         one[k] = one[k - 1] * decay * (k - 1 + shares) / k
-    spectrum = np.fft.rfft(one, 2 * reach)
-    return np.fft.irfft(np.abs(spectrum) ** 2, 2 * reach)[:reach]
+    return np.correlate(one, one, "full")[reach - 1 :]  # sums of positive terms: right to the last digits
