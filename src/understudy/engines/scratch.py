@@ -107,16 +107,19 @@ def _check_room(root: Path, needed: int) -> None:
         raise UsageError(_full(error.strerror or "it cannot be read")) from None
     if needed > free:
         raise UsageError(
-            f"the coded copy of the table needs about {_gigabytes(needed)} in the temporary folder {str(root)!r}, "
-            f"which has {free / 1e9:.1f} GB free: make room, or name a folder on a larger disk with TMPDIR"
+            f"the coded copy of the table needs about {_shown(_one_digit(needed))} in the temporary folder "
+            f"{str(root)!r}, which has {_shown(free)} free: make room, or name a folder on a larger disk with TMPDIR"
         )
 
 
-def _gigabytes(size: int) -> str:
-    """Rounded up to one digit: the size of the table may be private."""
+def _one_digit(size: int) -> int:
+    """Rounded up: the size of the table may be private."""
     unit = 10 ** (len(str(size)) - 1)
-    rounded = -(-size // unit) * unit
-    return f"{rounded / 1e9:g} GB"
+    return -(-size // unit) * unit
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 10**9 else f"{size / 1e6:.3g} MB"
 
 
 def _full(reason: str) -> str:

@@ -215,10 +215,12 @@ def test_a_folder_that_another_start_has_taken_is_left_to_it(temporary: Path, mo
 
 def test_room_is_asked_for_before_anything_is_written(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch.shutil, "disk_usage", lambda path: _Usage(10, 10, 1000))
-    with pytest.raises(UsageError, match="needs about 2e-06 GB .*TMPDIR"):
+    with pytest.raises(UsageError, match="needs about 0.002 MB .*which has 0.001 MB free.*TMPDIR"):
         Scratch(1_234)
     assert not list(temporary.iterdir())
     Scratch(1_000).close()
+    with pytest.raises(UsageError, match="needs about 7.0 GB"):
+        Scratch(6_543_210_987)
 
 
 class _Usage:
