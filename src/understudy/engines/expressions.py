@@ -30,8 +30,7 @@ _LISTED = 24  # texts that are compared one after the other; more are joined
 _LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
 _S = "[ \\t-\\r\\x1c-\\x1f]"
 _FAR = "[^\\x01-\\x7f]"  # beyond ASCII
-_PARTS = {"Y": "([0-9]{4})", "m": "(0?[1-9]|1[0-2])", "d": "(0?[1-9]|[12][0-9]|3[01])",
-          "H": "([01]?[0-9]|2[0-3])", "M": "([0-5]?[0-9])", "S": "([0-5]?[0-9])"}  # fmt: skip
+_LETTERS = "YmdHMS"
 _DAY = 86_400
 
 
@@ -182,7 +181,7 @@ class _Writer:
             number = f"CASE WHEN NOT {self._is_nan(cell)} THEN {number} END"
         elif self.column.type == "decimal" and self.syntax.name == "postgresql":
             number = (
-                f"CASE WHEN abs({cell}) <= 1e300 THEN {number} WHEN {cell} = 'NaN' THEN NULL "
+                f"CASE WHEN abs({cell}) <= 1e300 THEN {number} WHEN {cell} IS NULL OR {cell} = 'NaN' THEN NULL "
                 f"WHEN {cell} = 'Infinity' OR {cell} = '-Infinity' THEN {self.syntax.double(np.inf)} "
                 f"WHEN {cell} > 0 THEN {self.syntax.double(1e300)} ELSE {self.syntax.double(-1e300)} END"
             )
@@ -329,22 +328,22 @@ def even(domain: Intervals, bounds: Sequence[float], codes: Sequence[int]) -> in
 def moment_rule(domain: Intervals) -> tuple[str, str, str] | None:
     """A pattern of plainly written moments, one of all that Python might read besides, the letters of the groups."""
     if domain.format is None:
-        day = "([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+        day = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
         if domain.kind == "date":
-            return day, "[0-9]{4}[-0-9W]{3,6}", "Ymd"
-        clock = "([01][0-9]|2[0-3])(?::([0-5][0-9])(?::([0-5][0-9])(?:\\.(?:[0-9]{3}|[0-9]{6}))?)?)?"
+            return day, "[0-9]{8}|[0-9]{4}-?W[0-9]{2}(?:-?[0-9])?", "Ymd"
+        clock = "([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\\.(?:[0-9]{3}|[0-9]{6}))?)?)?"
         return f"{day}(?:[T ]{clock})?", "[0-9]{4}(?:.|\\n){3,60}", "YmdHMS"
     pieces = re.split("%(.)", domain.format)
     letters = pieces[1::2]
-    if len(set(letters)) != len(letters) or not {"Y", "m", "d"} <= set(letters) <= set(_PARTS):
+    if len(set(letters)) != len(letters) or not {"Y", "m", "d"} <= set(letters) <= set(_LETTERS):
         return None
     pattern = loose = "".join(map(_literal, pieces[0]))
     loose = "".join(map(_loosely, pieces[0]))
     for letter, after in zip(letters, pieces[2::2]):
         apart = after[:1] != "" and not after[0].isdigit()
         last = letter == letters[-1] and not after
-        part = _PARTS[letter] if apart or last else _PARTS[letter].replace("?", "")
-        pattern += part + "".join(map(_literal, after))
+        width = "{4}" if letter == "Y" else "{1,2}" if apart or last else "{2}"
+        pattern += f"([0-9]{width})" + "".join(map(_literal, after))
         loose += f"(?:[0-9 ]|{_FAR}){'{4}' if letter == 'Y' else '{1,2}'}" + "".join(map(_loosely, after))
     return pattern, loose, "".join(letters)
 
@@ -376,7 +375,13 @@ def civil(names: dict[str, str], kind: str, syntax: Syntax) -> str:
         for letter, seconds in (("H", 3600), ("M", 60), ("S", 1)):
             if letter in names:
                 days += f" + coalesce({names[letter]}, 0) * {seconds}"
-    return f"CASE WHEN {year} >= 1 AND {day} <= {longest} THEN {syntax.as_double(days)} END"
+    inside = [f"{year} >= 1", f"{month} BETWEEN 1 AND 12", f"{day} BETWEEN 1 AND {longest}"]
+    inside += [
+        f"coalesce({names[letter]}, 0) <= {most}"
+        for letter, most in (("H", 23), ("M", 59), ("S", 59))
+        if letter in names
+    ]
+    return f"CASE WHEN {' AND '.join(inside)} THEN {syntax.as_double(days)} END"
 
 
 def _text(value: object) -> str | None:

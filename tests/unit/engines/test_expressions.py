@@ -1,0 +1,235 @@
+"""Coding by SQL is coding: every cell of every kind of column gets the code that the embedded engines give it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from understudy.engines.addresses import address_of
+from understudy.engines.coding import _Coder
+from understudy.engines.expressions import UNREADABLE
+from understudy.engines.sql import coded_rows
+from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from warehouses import PASSWORD, PostgreSQL
+
+NUMERALS = [
+    "5", " 5 ", "+5", "-0", "5.", ".5", "5.0", "5.50", "1e2", "1E+2", "1e-05", "1e999", "٣", "5\u00a0", "", None, "NA",
+    "x", "1_000", "0x10", "inf", "nan", "5\n", "\x1c5", "1,5", "1,0", "12345678901234567890", "0" * 120 + "5", "'-9",
+    "-9", "99999999999", "- 5", "5 5", "--5", "1e5e", "e5", "+", ".", "5f", "5d", "0.3", "0.29999999999999999", "7'",
+    "Köln", "1e0005", "9" * 400, "49.999999999999999", "-1e-300",
+]  # fmt: skip
+DATES = [
+    "2020-02-29", "2019-02-29", "2020-02-30", "0000-01-01", "0001-01-01", "9999-12-31", "20200101", "2020-W01-1",
+    "2020-1-1", " 2020-01-01", "2020-01-01\n", "2020-01-01T00:00:00", "", None, "NA", "x", "1900-02-29", "2000-02-29",
+    "1969-12-31", "2020-13-01", "2020-00-10", "2020-01-00", "٢٠٢٠-01-01", "2020-06-31",
+]  # fmt: skip
+GERMAN = [
+    "1.2.2020", "01.02.2020", " 1.2.2020", "31.04.2020", "29.2.2021", "29.2.2020", "٣.2.2020", "1.2.20", "1.2.2020 ",
+    "1-2-2020", "", None, "NA", "1.13.2020", "32.1.2020", "0.1.2020", "1.2.0000", "x", "1.2.2020\n", "10.10.1999",
+]  # fmt: skip
+MOMENTS = [
+    "2020-01-01 10:00:00", "2020-01-01T10:00", "2020-01-01", "2020-01-01T10", "2020-01-01T10:00:00.5",
+    "2020-01-01T10:00:00.123", "2020-01-01T10:00:00.123456", "2020-01-01T10:00:00+02:00", "2020-01-01T10:00:00Z",
+    "2020-01-01x10:00:00", "2020-01-01T24:00:00", "20200101T101010", "2020-02-30T10:00:00", "1969-12-31T23:59:59.999",
+    "", None, "NA", "x", "2019-12-31 23:59:59",
+]  # fmt: skip
+WORDS = [
+    "a", "A", "a ", " a", "b'c", "b\\c", 'd"e', "ü", "=x", "'=x", "'a", "${user}", "%s", "", None, "NA", "na", "ß", "SS",
+    "a\n", "-1", "'-1", "e\u0301", "é", "\\n", "x;--",
+]  # fmt: skip
+DAYS = [
+    dt.date(2020, 1, 1),
+    dt.date(1900, 1, 1),
+    None,
+    dt.date(1969, 12, 31),
+    dt.date(9999, 12, 31),
+    dt.date(2020, 2, 29),
+]
+TIMES = [
+    dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, 10), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+    dt.datetime(1960, 5, 5), dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.datetime(2300, 1, 1, 1, 1, 1, 5),
+]  # fmt: skip
+DAY = Intervals("date", tuple(float(day) for day in range(18200, 18400, 7)))
+HOURS = Intervals("datetime", tuple(1577800800.0 + 3600 * h for h in range(100)))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A declaration, and cells to read by it; `unreadable` is how many of them SQL may refuse instead."""
+
+    attribute: Attribute
+    cells: Any
+    unreadable: int = 0
+    decimal: str = "."
+    known: dict[str, int] = field(default_factory=dict)
+
+
+def numbers(kind: str, edges: list[float], **more: Any) -> Attribute:
+    points, format = more.pop("points", ()), more.pop("format", None)
+    return Attribute("a", Intervals(kind, tuple(edges), points, format), **more)  # type: ignore[arg-type]
+
+
+def words(*values: str, **more: Any) -> Attribute:
+    return Attribute("a", Categories(values), **more)
+
+
+WHOLE = [float(edge) for edge in range(101)]
+FLOATS = pa.array([0.5, 1.0, np.nan, None, np.inf, -np.inf, 0.1, 1e-7, 20.0, -0.0, 99.9, 100.0, 1e300, 0.3])
+CASES = {
+    "integer text": Case(numbers("integer", WHOLE, missing=("NA", "", "-9")), NUMERALS, 4),
+    "integer text, other": Case(numbers("integer", WHOLE, other="missing"), NUMERALS, 4),
+    "number text": Case(numbers("number", [0, 0.3, 5, 50], points=(5.0,), other="missing", missing=("NA",)), NUMERALS, 7),
+    "number text, comma": Case(numbers("number", [0, 1, 1.5, 50], other="0"), NUMERALS, 7, ","),
+    "number text, no rule": Case(numbers("number", [-1, 0, 1]), NUMERALS, 7),
+    "many bins": Case(numbers("number", [k / 7 for k in range(700)], points=(1.0, 3.5)), FLOATS),
+    "many bins text": Case(numbers("number", [k / 7 for k in range(700)]), NUMERALS, 7),
+    "whole, wide bins": Case(numbers("integer", [0, 10, 20, 30, 40, 50]), pa.array([-5, 0, 9, 10, 49, 50, 51, None])),
+    "whole, unit bins, points": Case(
+        numbers("integer", WHOLE, missing=("999", "NA")), pa.array([0, 1, 99, 100, 101, 999, -1, None, 2**60])
+    ),
+    "whole, points": Case(numbers("integer", [0, 5, 50, 500], points=(7.0, 0.0)), pa.array([-1, 0, 1, 4, 5, 6, 7, 8, 500, 501])),
+    "whole of doubles": Case(numbers("integer", WHOLE, other="missing"), FLOATS),
+    "whole of reals": Case(numbers("integer", WHOLE, other="7"), FLOATS.cast(pa.float32())),
+    "doubles": Case(numbers("number", [0, 0.1, 0.3, 1, 100], points=(0.5,), missing=("1e300",)), FLOATS),
+    "decimals": Case(
+        numbers("number", [0, 0.1, 0.3, 1, 90], missing=("99",)),
+        pa.array([Decimal("0.10"), Decimal("0.30"), Decimal("99.00"), Decimal("1000.00"), None], pa.decimal128(10, 2)),
+    ),
+    "date text": Case(Attribute("a", DAY, missing=("NA", "")), DATES, 3),
+    "date text, other": Case(Attribute("a", DAY, other="missing"), DATES, 3),
+    "date text, format": Case(Attribute("a", Intervals("date", DAY.edges, format="%d.%m.%Y"), other="missing"), GERMAN, 2),
+    "date of whole numbers": Case(
+        Attribute("a", Intervals("date", DAY.edges, format="%Y%m%d"), missing=("0",)),
+        pa.array([20200101, 20191231, 20200230, 0, None, 2020111, -5]), 1,
+    ),
+    "date of ISO numbers": Case(Attribute("a", DAY, other="missing"), pa.array([20200101, 5, None]), 1),
+    "moment text": Case(Attribute("a", HOURS, other="missing", missing=("NA",)), MOMENTS, 6),
+    "moment text, format": Case(
+        Attribute("a", Intervals("datetime", HOURS.edges, format="%Y/%m/%d %H:%M"), other="missing"),
+        ["2020/01/01 10:05", "2020/1/1 9:5", "2020/01/01  10:05", "2020/01/01 24:00", "2020/02/30 10:00", None], 1,
+    ),
+    "dates": Case(Attribute("a", DAY, missing=("9999-12-31",)), pa.array(DAYS, pa.date32())),
+    "moments of dates": Case(Attribute("a", HOURS), pa.array(DAYS, pa.date32())),
+    "dates of timestamps": Case(Attribute("a", DAY, other="missing"), pa.array(TIMES, pa.timestamp("us"))),
+    "timestamps": Case(Attribute("a", HOURS, missing=("NA",)), pa.array(TIMES, pa.timestamp("us"))),
+    "instants": Case(Attribute("a", HOURS, missing=("NA",)), pa.array(TIMES, pa.timestamp("us", "UTC"))),
+    "booleans": Case(Attribute("a", Booleans()), pa.array([True, False, None])),
+    "booleans, missing": Case(Attribute("a", Booleans(), missing=("?",)), pa.array([True, False, None])),
+    "boolean text": Case(Attribute("a", Booleans(("j", "1"), ("n", "0")), missing=("",)), ["j", "n", "1", "0", "J", "", None, "true"]),
+    "boolean of numbers": Case(Attribute("a", Booleans()), pa.array([0, 1, 2, None])),
+    "words": Case(words("a", "b'c", "b\\c", 'd"e', "ü", "=x", "${user}", "%s", "é", "\\n", "x;--", missing=("NA", "-1")), WORDS),
+    "words, other": Case(words("a", "B", "ss", other="a"), WORDS),
+    "many words": Case(words(*(f"w{i}" for i in range(300)), "=x", "a", "é", missing=("",)), [*WORDS, "w0", "w299", "w300", "W0"]),
+    "words of whole numbers": Case(words("1", "-2", "03", "+4", "9223372036854775807", missing=("0",)), pa.array([1, -2, 3, 4, 0, None, 2**63 - 1])),
+    "words of doubles": Case(words("0.5", "1", "20.0", "0.1", "1e-07", "inf", "-0", "0", missing=("100",)), FLOATS),
+    "words of reals": Case(words("0.5", "1", "0.1", "0.3", "0"), FLOATS.cast(pa.float32())),
+    "words of decimals": Case(
+        words("0.1", "0.10", "5", "5.00", "1000"),
+        pa.array([Decimal("0.10"), Decimal("5.00"), Decimal("1000.00"), Decimal("0.01"), None], pa.decimal128(10, 2)),
+    ),
+    "words of booleans": Case(words("true", "False", "false"), pa.array([True, False, None])),
+    "words of dates": Case(words("2020-01-01", "20200101", "1969-12-31"), pa.array(DAYS, pa.date32())),
+    "words of timestamps": Case(
+        words("2020-01-01T00:00:00", "2020-01-01 10:00:00", "2020-01-01T00:00:00.000001"), pa.array(TIMES, pa.timestamp("us"))
+    ),
+}  # fmt: skip
+LENGTH = max(len(case.cells) for case in CASES.values())
+
+
+def column(case: Case) -> pa.Array:
+    cells = case.cells if isinstance(case.cells, pa.Array) else pa.array(case.cells, pa.string())
+    return pa.concat_arrays([cells, pa.nulls(LENGTH - len(cells), cells.type)])
+
+
+def table(decimal: str) -> tuple[pa.Table, Schema, list[Case]]:
+    """All cases with this decimal sign, and a column that numbers the rows."""
+    cases = [case for case in CASES.values() if case.decimal == decimal]
+    names = [f"c{i}" for i in range(len(cases))]
+    attributes = [
+        Attribute(n, c.attribute.domain, None, c.attribute.missing, c.attribute.other) for n, c in zip(names, cases)
+    ]
+    place = Attribute("row", Intervals("integer", tuple(float(i) for i in range(LENGTH + 1))))
+    columns = {n: column(c) for n, c in zip(names, cases)} | {"row": pa.array(range(LENGTH))}
+    schema = Schema("people", (*attributes, place), rows=LENGTH, csv=Dialect(decimal=decimal))
+    return pa.table(columns), schema, cases
+
+
+def compare(rows: list[tuple[int, ...]], cases: list[Case], schema: Schema) -> None:
+    by_row = sorted(rows, key=lambda row: row[-1])
+    for i, case in enumerate(cases):
+        cells = column(case)
+        expected = _Coder(schema.attributes[i], case.decimal).code(cells).tolist()
+        found = [row[i] for row in by_row]
+        refused = [at for at, code in enumerate(found) if code == UNREADABLE]
+        wrong = [
+            (cells[at].as_py(), found[at], expected[at])
+            for at in range(LENGTH)
+            if found[at] not in (expected[at], UNREADABLE)
+        ]
+        name = next(name for name, known in CASES.items() if known is case)
+        assert not wrong, (name, wrong)
+        assert len(refused) <= case.unreadable, (name, [cells[at].as_py() for at in refused])
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_duckdb(decimal: str, tmp_path: Path) -> None:
+    from understudy.engines.duckdb_rows import DuckDBRows
+
+    data, schema, cases = table(decimal)
+    parquet.write_table(data, tmp_path / "t.parquet")
+    warehouse = DuckDBRows(tmp_path / "t.parquet")
+    try:
+        rows = warehouse._connection.execute(f"SELECT * FROM {coded_rows(warehouse, schema)}").fetchall()
+    finally:
+        warehouse.close()
+    compare(rows, cases, schema)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    found = PostgreSQL()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_postgresql(decimal: str, server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    from understudy.engines.postgresql_rows import PostgreSQLRows
+
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    data, schema, cases = table(decimal)
+    warehouse = PostgreSQLRows(address_of(server.load("cells", data)))
+    try:
+        rows = warehouse._connection.execute(f"SELECT * FROM {coded_rows(warehouse, schema)}").fetchall()
+    finally:
+        warehouse.close()
+    compare(rows, cases, schema)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("CI_NO_SPARK" in os.environ, reason="asked not to")
+def test_spark(tmp_path: Path) -> None:
+    from understudy.engines.spark_rows import SparkRows
+
+    pytest.importorskip("pyspark")
+    for decimal in (".", ","):
+        data, schema, cases = table(decimal)
+        parquet.write_table(data, tmp_path / f"{len(decimal)}{ord(decimal)}.parquet")
+        warehouse = SparkRows(str(tmp_path / f"{len(decimal)}{ord(decimal)}.parquet"), "local[1]")
+        try:
+            rows = [
+                tuple(row) for row in warehouse._session.sql(f"SELECT * FROM {coded_rows(warehouse, schema)}").collect()
+            ]
+        finally:
+            warehouse.close()
+        compare(rows, cases, schema)
