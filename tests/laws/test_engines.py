@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from test_matrix import small_table
 
+from understudy.demo import demo_schema, demo_table
 from understudy.methods import METHODS
 from understudy.schema import Schema
 from understudy.testing import publish_seeded
@@ -39,6 +41,16 @@ def test_the_release_does_not_depend_on_the_engine(engine: str, method: str, nei
     data, options = ENGINES[engine](table, tmp_path)
     expected = members(table, schema, method, tmp_path / "memory.db", engine="memory")
     assert members(data, schema, method, tmp_path / "engine.db", **options) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_kind_of_column_and_the_shape_inside_bins(engine: str, tmp_path: Path) -> None:
+    """The whole demo table: dates, numbers, missing values, taxonomies, an attribute that is counted on two grids."""
+    schema, table = demo_schema(600), demo_table(600, np.random.default_rng(3))
+    assert len(schema.counted.modelled) > len(schema.modelled)
+    data, options = ENGINES[engine](table, tmp_path)
+    expected = members(table, schema, "privbayes", tmp_path / "memory.db", engine="memory")
+    assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
