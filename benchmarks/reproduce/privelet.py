@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 EPSILON = 1.0
 RANGES = 20_000
 QUERIES = 10_000
+RUNS = 3
 
 
 # -- one dimension: theory -----------------------------------------------------------------------------------------
@@ -77,16 +78,26 @@ def hard_cuts(m: int) -> tuple[Any, Any]:
 # -- one dimension: measured ---------------------------------------------------------------------------------------
 
 
-def measured(m: int, low: Any, high: Any, source: SeededSource) -> float:
-    """The mean square error of the tight form over these ranges, on noise alone."""
+def measured(m: int, source: SeededSource, asked: dict[str, tuple[Any, Any]]) -> dict[str, float]:
+    """Mean square errors on noise alone, over the ranges of each name: the tight Haar form, and plain noise."""
     haar, depth = Dimension("haar", m, binary_tree(m)), int(math.log2(m))
-    repeats, found = max(4, min(400, (1 << 22) // m)), []
+    repeats = min(1000, max(60, (1 << 24) // m))
+    found: dict[str, list[float]] = {}
     for _ in range(repeats):
         noise = source.laplace(np.zeros(m, dtype=np.int64), 2 * depth / EPSILON).astype(float)
         noise[0] = 0  # the public total
-        sums = np.concatenate([[0], np.cumsum(invert(noise, haar))])
-        found.append(float(((sums[high] - sums[low]) ** 2).mean()))
-    return float(np.mean(found))
+        plain = source.laplace(np.zeros(m, dtype=np.int64), 2 / EPSILON)
+        for way, cells in (("haar tight", invert(noise, haar)), ("plain", plain)):
+            sums = np.concatenate([[0], np.cumsum(cells)])
+            for what, (low, high) in asked.items():
+                found.setdefault(f"{what} {way}, measured", []).append(float(((sums[high] - sums[low]) ** 2).mean()))
+    return {key: float(np.mean(values)) for key, values in found.items()}
+
+
+def hardest(low: Any, high: Any, variance: Any) -> tuple[Any, Any]:
+    """The range of the largest variance, alone."""
+    at = int(variance.argmax())
+    return low[at : at + 1], high[at : at + 1]
 
 
 def lengths() -> list[dict[str, Any]]:
@@ -96,10 +107,16 @@ def lengths() -> list[dict[str, Any]]:
         low, high = cuts(m, generator)
         average = {k: float(v.mean()) for k, v in variances(low, high, m).items()}
         every = [np.concatenate(pair) for pair in zip((low, high), hard_cuts(m))]
-        worst = {k: float(v.max()) for k, v in variances(*every, m).items()}
+        all_worst = variances(*every, m)
+        worst = {k: float(v.max()) for k, v in all_worst.items()}
         row: dict[str, Any] = {"m": m, "paper's bound": (2 + depth) * (2 + 2 * depth) ** 2 / EPSILON**2}
         row |= {f"worst {k}": v for k, v in worst.items()} | {f"average {k}": v for k, v in average.items()}
-        rows.append(row | {"average haar tight, measured": measured(m, low, high, source)})
+        asked = {"average": (low, high), "worst": hardest(*every, all_worst["haar tight"])}
+        seen = measured(m, source, asked)
+        seen["worst plain, measured"] = measured(m, source, {"worst": (np.zeros(1, int), np.full(1, m))})[
+            "worst plain, measured"
+        ]
+        rows.append(row | seen)
         print("  ".join(f"{k} {v:.4g}" for k, v in rows[-1].items()), flush=True)
     return rows
 
@@ -149,39 +166,51 @@ def weights(attribute: Attribute, generator: np.random.Generator) -> Any:
 
 
 def two_dimensions(names: tuple[str, str], rows: int = 50_000) -> list[dict[str, Any]]:
+    """Average relative errors of random range counts, each way RUNS times with noise of its own."""
     schema, generator = fine_schema(names, rows), np.random.default_rng(5)
     table = demo_table(rows, np.random.default_rng(4)).select(names)
     asked = [[weights(schema[n], generator) for n in names] for _ in range(QUERIES)]
     left, right = (np.stack([a[i] for a in asked]) for i in (0, 1))
-    sizes = tuple(schema[n].size for n in names)
-    runs = {
-        "privelet": ("privelet", "auto"),
-        "haar/nominal": ("privelet", "wavelet"),
-        "plain Laplace": ("privelet", "plain"),
-    }
-    found, truth = [], None
+    truth = _answers(left, _exact_table(table, schema), right)
+    floor = np.maximum(truth, rows / 1000)  # the usual bound for small answers
+    found = []
     for epsilon in (0.1, 1):
-        tables: dict[str, Any] = {"uniform guess": np.full(sizes, rows / math.prod(sizes))}
-        for label, (method, transform) in runs.items():
-            done = publish_seeded(
-                table, schema, seed=6, epsilon=epsilon, method=method, ledger=_ledger(), transform=transform
-            )
-            tables[label] = done.release.model.noisy_cells()  # type: ignore[attr-defined]
-        bayes = publish_seeded(table, schema, seed=6, epsilon=epsilon, method="privbayes", ledger=_ledger())
-        tables["PrivBayes"] = bayes.release.model.project(names).table * rows
-        if truth is None:
-            exact = publish_seeded(
-                table, schema, seed=6, epsilon=9999, method="privelet", ledger=_ledger(), transform="plain"
-            )
-            truth = _answers(left, np.rint(exact.release.model.noisy_cells()), right)  # type: ignore[attr-defined]
-        floor = np.maximum(truth, rows / 1000)  # the usual bound for small answers
-        for label, cells in tables.items():
-            error = float((np.abs(_answers(left, cells, right) - truth) / floor).mean())
-            found.append(
-                {"table": " × ".join(names), "epsilon": epsilon, "by": label, "relative error": round(error, 4)}
-            )
+        for label, cells in published(table, schema, epsilon).items():
+            errors = [float((np.abs(_answers(left, own, right) - truth) / floor).mean()) for own in cells]
+            row = {"table": " × ".join(names), "epsilon": epsilon, "by": label, "runs": len(cells)}
+            row |= {"relative error": round(float(np.mean(errors)), 4)}
+            found.append(row | {"lowest": round(min(errors), 4), "highest": round(max(errors), 4)})
             print(found[-1], flush=True)
     return found
+
+
+def published(table: Any, schema: Schema, epsilon: float) -> dict[str, list[Any]]:
+    """Tables of counts, by every way to publish them."""
+    names, rows = schema.names, table.num_rows
+    found: dict[str, list[Any]] = {"uniform guess": [np.full(sizes_of(schema), rows / math.prod(sizes_of(schema)))]}
+    for seed in range(RUNS):
+        for label, transform in (("privelet", "auto"), ("haar/nominal", "wavelet"), ("plain Laplace", "plain")):
+            done = publish_seeded(
+                table, schema, seed=seed, epsilon=epsilon, method="privelet", ledger=_ledger(), transform=transform
+            )
+            found.setdefault(label, []).append(done.release.model.noisy_cells())  # type: ignore[attr-defined]
+        bayes = publish_seeded(table, schema, seed=seed, epsilon=epsilon, method="privbayes", ledger=_ledger())
+        found.setdefault("PrivBayes", []).append(bayes.release.model.project(names).table * rows)
+    return found
+
+
+def sizes_of(schema: Schema) -> tuple[int, ...]:
+    return tuple(a.size for a in schema.modelled)
+
+
+def _exact_table(table: Any, schema: Schema) -> Any:
+    from understudy.engines.coding import encode_table
+    from understudy.engines.sources import open_source
+
+    coded = encode_table(open_source(table), schema).columns
+    cells = np.zeros(sizes_of(schema))
+    np.add.at(cells, tuple(coded[name] for name in schema.names), 1)
+    return cells
 
 
 def _answers(left: Any, cells: Any, right: Any) -> Any:
@@ -204,30 +233,52 @@ def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
 
 
+SHOWN = {"plain": "#888", "plain, public total": "#bbb", "haar published": "#c2185b", "haar tight": "#0a5fb4"}
+
+
 def write_svg(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Average variance by length, both on logarithmic scales; the bound dashed, measured points as dots."""
-    shown = {"average plain, public total": "#999", "average haar published": "#d08", "average haar tight": "#06c"}
-    top = math.log10(max(row["paper's bound"] for row in rows) * 30)
-    place = lambda m, v: (60 + 30 * (math.log2(m) - 4), 360 - 330 * math.log10(max(v, 1)) / top)  # noqa: E731
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 400" font-family="sans-serif" font-size="12">']
-    for key, colour in (shown | {"paper's bound": "#333"}).items():
-        points = [place(row["m"], row[key]) for row in rows if math.log10(row[key]) <= top]
-        dash = ' stroke-dasharray="5 4"' if key == "paper's bound" else ""
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(f'<polyline fill="none" stroke="{colour}"{dash} points="{line}"/>')
-        parts.append(f'<text x="{points[-1][0] + 5:.0f}" y="{points[-1][1]:.0f}" fill="{colour}">{key}</text>')
-    for row in rows:
-        x, y = place(row["m"], row["average haar tight, measured"])
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#06c"/>')
-        parts.append(f'<text x="{x:.0f}" y="380" text-anchor="middle">2^{int(math.log2(row["m"]))}</text>')
-    for power in range(int(top) + 1):
-        parts.append(f'<text x="50" y="{place(16, 10**power)[1]:.0f}" text-anchor="end">1e{power}</text>')
-    parts.append('<text x="60" y="20">variance of a range count, epsilon 1, by number of cells (dots: measured)</text>')
+    """Average and worst variance by length, on logarithmic scales; the bound dashed, measured points as dots."""
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1180 430" font-family="sans-serif" font-size="12">']
+    parts.append('<rect width="1180" height="430" fill="white"/>')
+    for i, kind in enumerate(("average", "worst")):
+        parts += _panel(rows, kind, 60 + 590 * i)
     path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
 
 
+def _panel(rows: list[dict[str, Any]], kind: str, left: int) -> list[str]:
+    low, high = 1.0, 7.2  # powers of ten
+
+    def place(m: int, v: float) -> tuple[float, float]:
+        return left + 24 * (math.log2(m) - 4), 380 - 320 * (math.log10(v) - low) / (high - low)
+
+    lines = {f"{kind} {key}": colour for key, colour in SHOWN.items()} | {"paper's bound": "#333"}
+    names, parts = {}, []
+    for power in range(int(low), int(high) + 1):
+        y = place(16, 10.0**power)[1]
+        parts.append(f'<path d="M{left - 6} {y:.1f}h400" stroke="#eee"/>')
+        parts.append(f'<text x="{left - 10}" y="{y + 4:.0f}" text-anchor="end">1e{power}</text>')
+    for key, colour in lines.items():
+        points = [place(row["m"], row[key]) for row in rows]
+        dash = ' stroke-dasharray="5 4"' if key == "paper's bound" else ""
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.6"{dash} points="{drawn}"/>')
+        names[key.removeprefix(f"{kind} ")] = (points[-1], colour)
+    below = math.inf
+    for name, ((x, y), colour) in sorted(names.items(), key=lambda item: -item[1][0][1]):
+        below = min(y + 4, below - 14)  # one label under another never
+        parts.append(f'<text x="{x + 8:.0f}" y="{below:.0f}" fill="{colour}">{name}</text>')
+    for row in rows:
+        for key, colour in (("haar tight", "#0a5fb4"), ("plain", "#888")):
+            x, y = place(row["m"], row[f"{kind} {key}, measured"])
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
+        if math.log2(row["m"]) % 2 == 0:
+            parts.append(f'<text x="{x:.0f}" y="402" text-anchor="middle">2^{int(math.log2(row["m"]))}</text>')
+    title = f"{kind} variance of a range count, epsilon 1, by number of cells (dots: measured)"
+    return [*parts, f'<text x="{left}" y="24" font-weight="bold">{title}</text>']
+
+
 if __name__ == "__main__":
-    speed()
+    speed()  # CPU seconds of this machine
     variance = lengths()
     write_csv(HERE / "privelet.csv", variance)
     write_svg(HERE / "privelet.svg", variance)
