@@ -27,19 +27,19 @@ class KeySigner:
 
 def verify(public_key: bytes, statement: bytes, signature: bytes) -> bool:
     """Whether the holder of this public key (SubjectPublicKeyInfo, DER) signed the statement."""
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-    key = load_der_public_key(public_key)
     try:
+        key = load_der_public_key(public_key)
         if isinstance(key, ec.EllipticCurvePublicKey):
             key.verify(signature, statement, _ecdsa())
         elif isinstance(key, ed25519.Ed25519PublicKey):
             key.verify(signature, statement)
         else:
             return False
-    except InvalidSignature:
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError):
         return False
     return True
 

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import TooLarge
+from understudy.errors import TooLarge, UsageError
 from understudy.privacy.accountant import Accounting
 from understudy.privacy.measurement import noise_variance
 from understudy.privacy.random_source import Integers, RandomSource, Words
 
 Draw = Callable[[int], Words]  # so many uniform 64-bit words
 
-_CHUNK = 1 << 16  # cells at a time, so that memory stays small
+_CHUNK = 1 << 14  # cells at a time, so that memory stays small
 _DIGITS = 31  # binary digits kept of a scale
 _LARGEST_SCALE = 2.0**40
 LEAST_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a Gaussian to 16 digits
@@ -38,6 +38,8 @@ LEAST_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a
 
 def noise_share(cells: int, accounting: Accounting, scale: float, honest: int, source: RandomSource) -> Integers:
     """One owner's share of noise of this scale, of which any `honest` owners' shares are enough."""
+    if honest < 1:
+        raise UsageError("noise that no honest owner has a share of is no noise")
     if accounting == "pure":
         return polya_share(cells, rational_scale(scale), honest, source.words)
     return source.gaussian(np.zeros(cells, dtype=np.int64), gaussian_share_scale(scale, honest))

@@ -135,3 +135,5 @@ def test_signatures(key: ed25519.Ed25519PrivateKey) -> None:
     assert not verify(public, b"said otherwise", signature)
     assert not verify(public, b"said", signature[:-1])
     assert not verify(public, b"said", b"")
+    assert not verify(b"no key", b"said", signature)
+    assert not verify(b"", b"said", signature)
