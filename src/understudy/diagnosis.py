@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import tempfile
 from collections.abc import Callable
@@ -21,6 +22,8 @@ def examine() -> list[dict[str, Any]]:
     findings += [_installed(name, True) for name in ("numpy", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")]
     findings += [_installed(name, False) for name in ("numba", "pandas", "polars")]
     findings += [_works("exact noise", _noise), _works("ledger", _ledger), _works("counting", _counting)]
+    engines = (("duckdb", _duckdb), ("postgresql", _postgresql), ("spark", _spark))
+    findings += [_works(f"engine {name}", attempt, needed=False) for name, attempt in engines]
     return findings
 
 
@@ -32,11 +35,14 @@ def _installed(name: str, needed: bool) -> dict[str, Any]:
         return {"what": name, "ok": False, "needed": needed, "detail": advice}
 
 
-def _works(what: str, attempt: Callable[[], str]) -> dict[str, Any]:
+def _works(what: str, attempt: Callable[[], str], needed: bool = True) -> dict[str, Any]:
     try:
-        return {"what": what, "ok": True, "needed": True, "detail": attempt()}
+        return {"what": what, "ok": True, "needed": needed, "detail": attempt()}
+    except ImportError as error:
+        advice = f"{error.name} is not installed" + ("" if needed else " (optional)")
+        return {"what": what, "ok": False, "needed": needed, "detail": advice}
     except Exception as error:
-        return {"what": what, "ok": False, "needed": True, "detail": f"{type(error).__name__}: {error}"}
+        return {"what": what, "ok": False, "needed": needed, "detail": f"{type(error).__name__}: {error}"}
 
 
 def _noise() -> str:
@@ -70,3 +76,33 @@ def _counting() -> str:
     engine = MemoryEngine({"a": np.array([0, 1, 1], dtype=np.uint8)}, 3, schema)
     assert next(iter(engine.marginals([(Axis("a"),)]))).tolist() == [1, 2]
     return "compiled by numba" if HAVE_NUMBA else "plain numpy: slower; install numba"
+
+
+def _duckdb() -> str:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM range(3)").fetchone() == (3,)
+    return f"DuckDB {duckdb.__version__}: tables of duckdb:/// files, Parquet files"
+
+
+def _postgresql() -> str:
+    import psycopg
+
+    library = psycopg.pq.version()
+    return (
+        f"psycopg {psycopg.__version__}, libpq {library // 10000}.{library % 10000}: tables at postgresql:// addresses"
+    )
+
+
+def _spark() -> str:
+    import subprocess
+
+    version("pyspark")
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        raise RuntimeError("pyspark is there, Java is not: install Java 17 or newer") from None
+    return f"PySpark {version('pyspark')} on {said.splitlines()[0]}: Parquet paths, catalog tables, --master"

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened, find_misfits, open_engine
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, Json, MethodName, SchemaFile, Settings, settings
+from understudy.cli.options import Delta, EngineName, Json, MethodName, SchemaFile, Settings, settings
 from understudy.cli.output import say, say_json
 
 
@@ -17,6 +17,7 @@ def plan(
     method: MethodName = "auto",
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="A guess, where the row count is private.")] = None,
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
+    engine: EngineName = None,
     json: Json = False,
 ) -> None:
     """Say what a publication would spend and how good it would be, from public facts alone."""
@@ -26,4 +27,15 @@ def plan(
     if json:
         say_json({"plans": [p.as_json() for p in plans]})
         return
-    say("\n\n".join(p.text() for p in plans))
+    say("\n\n".join(p.text() + (f"\n  {_passes(p.scans, engine)}" if engine else "") for p in plans))
+
+
+def _passes(scans: int, engine: str) -> str:
+    from understudy.errors import UsageError, did_you_mean
+    from understudy.publishing import ENGINES
+
+    if engine not in ENGINES:
+        raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
+    if engine in ("memory", "mapped"):
+        return f"engine {engine}: one pass over the data"
+    return f"engine {engine}: at most {scans} passes over the rows, the first of them to code and check"

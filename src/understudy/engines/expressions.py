@@ -198,7 +198,7 @@ class _Writer:
             cases.append(f"WHEN {value} IN ({', '.join(missing)}) THEN {attribute.missing_code}")
         if self.column.type != "integer":
             infinite = ", ".join(self.syntax.double(number) for number in (np.inf, -np.inf))
-            wrong = f"{value} IN ({infinite})" + (f" OR {value} <> floor({value})" if domain.integral else "")
+            wrong = f"{value} IN ({infinite})" + (f" OR {self.syntax.broken(value)}" if domain.integral else "")
             cases.append(f"WHEN {wrong} THEN {self._unfit}")
         return f"CASE {' '.join(cases)} ELSE {self._step(value)[0]} END"
 

@@ -46,6 +46,10 @@ class Syntax:
     def parsed_integer(self, text: str) -> str:
         return self.as_integer(text)
 
+    def broken(self, value: str) -> str:
+        """Whether a double is no whole number."""
+        return f"{value} <> floor({value})"
+
     def as_text(self, sql: str) -> str:
         """Text that is compared byte by byte, whatever the column's collation says."""
         raise NotImplementedError
@@ -188,6 +192,9 @@ class SparkSyntax(Syntax):
 
     def as_double(self, sql: str) -> str:
         return f"CAST({sql} AS DOUBLE)"
+
+    def broken(self, value: str) -> str:
+        return f"{value} <> rint({value})"  # floor is a BIGINT here, and overflows
 
     def as_text(self, sql: str) -> str:
         return f"(CAST({sql} AS STRING) COLLATE UTF8_BINARY)"

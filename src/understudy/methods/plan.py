@@ -45,6 +45,12 @@ class Plan:
         """The noise scale of the tables, or the range counts, that the published rows come from."""
         return max((p.scale for p in self.phases if p.name in ("tables", "coefficients")), default=0.0)
 
+    @property
+    def scans(self) -> int:
+        """Passes over the rows at most, on an engine that counts by SQL: one to code and check them, one for each
+        choice, one for all that a phase measures."""
+        return 1 + sum(p.tables if p.scale == 0 and p.tables else 1 for p in self.phases)
+
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""
         import math
@@ -77,6 +83,7 @@ class Plan:
                 }
                 for p in self.phases
             ],
+            "scans": self.scans,
             "memory_mb": round(self.memory_mb, 1),
             "seconds": round(self.seconds, 1),
             "words": self.words(),

@@ -109,6 +109,11 @@ class CountsPairs(Protocol):
     def pairs(self, axes: Axes) -> PairCounts: ...
 
 
+def _at_once(engine: CountingEngine) -> int:
+    """An engine for which a pass over the rows is dear says so, and has all tables of a round to count together."""
+    return int(getattr(engine, "tables_at_once", _BATCH))
+
+
 def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
     """Score R of every pair of axes, a symmetric matrix: small domains in one go, the others table by table."""
     from understudy.privacy.score_kernels import r_deviations
@@ -124,8 +129,9 @@ def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[n
             _halved(out, rows)
     few = set(small)
     rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
-    for begin in range(0, len(rest), 500):
-        part = rest[begin : begin + 500]
+    at_once = _at_once(engine)
+    for begin in range(0, len(rest), at_once):
+        part = rest[begin : begin + at_once]
         for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
             out[i, j] = out[j, i] = _r_value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
     return out
@@ -269,8 +275,9 @@ class Scorer:
             known.update({("R", pair): link for pair in options if (link := self._link(pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self._engine.rows()
-        for begin in range(0, len(fresh), _BATCH):
-            batch = fresh[begin : begin + _BATCH]
+        at_once = _at_once(self._engine)
+        for begin in range(0, len(fresh), at_once):
+            batch = fresh[begin : begin + at_once]
             for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
                 width = self._schema.size(pair.child)
                 table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
@@ -280,8 +287,9 @@ class Scorer:
     def deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
         """Not kept: the references are others next time."""
         found = []
-        for begin in range(0, len(options), _BATCH):
-            part = slice(begin, begin + _BATCH)
+        at_once = _at_once(self._engine)
+        for begin in range(0, len(options), at_once):
+            part = slice(begin, begin + at_once)
             tables = self._engine.marginals([pair.axes for pair in options[part]])
             found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
         return found

@@ -317,7 +317,7 @@ class Intervals:
         pattern = _INTEGER if self.kind == "integer" else _NUMBER
         if not pattern.fullmatch(text):
             return math.nan
-        return max(-sys.float_info.max, min(sys.float_info.max, float(text.strip())))  # 1e999 is a number, and clamped later
+        return max(-sys.float_info.max, min(sys.float_info.max, float(text.strip())))  # 1e999 is clamped later
 
     def show(self, value: float, decimal: str = ".") -> str:
         """A number of the domain's scale as the text a cell would hold."""
