@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha512
 
+import numpy as np
+
 from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.messages import Place
 from understudy.federation.roster import Roster
@@ -25,7 +27,7 @@ from understudy.privacy.shares import summed_scale
 from understudy.privacy.table import Noisy, PrivateTable, Progress
 from understudy.schema import Schema
 
-_INDEX_LIMIT = 4096  # bytes of the reply to a choice
+_INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer
 
 
 @dataclass
@@ -91,11 +93,12 @@ class FederatedTable(PrivateTable):
         seed = self._session.place.statement("pick", str(self._session.picks), purpose)
         return int.from_bytes(sha512(seed).digest(), "big") % count
 
+    def owners(self) -> tuple[Alone, ...]:
+        return tuple(Alone(self, name) for name in self._roster.names)
+
     # -- a choice ------------------------------------------------------------------------------------------------
 
     def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
-        if isinstance(question, Choice) and question.references is not None:
-            raise UsageError("score D compares with tables of all rows: owners with a part of them cannot choose by it")
         state = self._session
         group = state.groups.get((cost, of))
         if group is None or group.made == of:
@@ -126,7 +129,7 @@ class FederatedTable(PrivateTable):
         return sorted(able, key=lambda n: (n in self._session.missing, group.asked.get(n, 0), order[n]))
 
     def _part(self, name: str, question: Options) -> Fraction:
-        """What a public penalty is multiplied by: score R is on the scale of n² under replace-one, all else of n."""
+        """What a public penalty or table is multiplied by: score R has the scale of n² under replace-one, all else of n."""
         rows = self._roster[name].rows
         if rows is None or self.schema.rows is None:
             return Fraction(1, len(self._roster.owners))
@@ -134,14 +137,19 @@ class FederatedTable(PrivateTable):
         return part if isinstance(question, Choice) and question.score != "R" else part**2
 
     def _asked_of(self, name: str, question: Options, price: Fraction, purpose: str) -> int | None:
-        place = self._session.next_place()
-        body = place.pack("decide", question=question.as_json(), cost=str(price), purpose=purpose)
-        replies = self._owners.ask(place.round, "decide", {name: body}, _INDEX_LIMIT)
+        place, replies = self._ask_one(name, "decide", question, price, purpose, _INDEX_LIMIT)
         try:
             head, _ = place.unpack("decide", replies[name], index=int)
         except (KeyError, FederationError):
             return None
         return int(head["index"])
+
+    def _ask_one(
+        self, name: str, stage: str, question: Options | Vector, cost: Fraction, purpose: str, limit: int
+    ) -> tuple[Place, dict[str, bytes]]:
+        place = self._session.next_place()
+        body = place.pack(stage, question=question.as_json(), cost=str(cost), purpose=purpose)
+        return place, self._owners.ask(place.round, stage, {name: body}, limit)
 
     # -- a measurement -------------------------------------------------------------------------------------------
 
@@ -167,3 +175,52 @@ class FederatedTable(PrivateTable):
         shares, honest = len(total.survivors), self._roster.honest
         scales = [summed_scale(self.accounting, part.scale, honest, shares) for part in parts]
         return Noisy(split(total.values, parts), scales)
+
+
+class Alone(PrivateTable):
+    """The rows of one owner, from the curator's place: that owner answers every question, with the whole noise on it.
+
+    Nothing is summed, so nothing needs a mask; an owner that does not answer ends the run.
+    """
+
+    def __init__(self, all_owners: FederatedTable, name: str) -> None:
+        self.schema = all_owners._roster.own_schema(all_owners.schema, name)
+        self.accounting = all_owners.accounting
+        self.purse = all_owners.purse
+        self._all = all_owners
+        self._name = name
+
+    def progress(self, phase: str, done: int, of: int) -> None:
+        self._all.progress(phase, done, of)
+
+    def pick(self, count: int, purpose: str) -> int:
+        return self._all.pick(count, purpose)
+
+    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+        self._pay(cost, purpose)
+        index = self._all._asked_of(self._name, question, cost, purpose)
+        if index is None or not 0 <= index < question.count:
+            raise self._silent()
+        return index
+
+    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
+        parts = question.parts(self.schema, self.accounting, cost)
+        cells = sum(part.cells for part in parts)
+        self._pay(cost, purpose)
+        place, replies = self._all._ask_one(self._name, "alone", question, cost, purpose, _INDEX_LIMIT + 8 * cells)
+        try:
+            _, payload = place.unpack("alone", replies[self._name], 8 * cells)
+        except (KeyError, FederationError):
+            raise self._silent() from None
+        return Noisy(split(np.frombuffer(payload, dtype="<i8").astype(np.int64), parts), [p.scale for p in parts])
+
+    def _pay(self, cost: Fraction, purpose: str) -> None:
+        state = self._all._session
+        state.paid[self._name] += cost
+        state.charges.append((purpose, cost, self._name))
+
+    def _silent(self) -> FederationAborted:
+        return FederationAborted(
+            f"owner {self._name!r} did not answer as it should, and nobody else has its rows. What was charged stays "
+            "spent"
+        )

@@ -144,7 +144,7 @@ class OwnerAnswers:
             self._store.reply(request.round, request.stage, reply)
 
     def _check_place(self, round: int, stage: str, body: bytes) -> None:
-        first = stage in ("decide", "keys")
+        first = stage in ("decide", "alone", "keys")
         if len(body) > (LARGEST_QUESTION if first else size_limit(len(self._roster.owners))):
             raise FederationError(f"a message of stage {stage!r} is too long")
         if first and not self._round < round <= _MOST_ROUNDS:
@@ -158,6 +158,9 @@ class OwnerAnswers:
         if stage == "decide":
             self._sum = None
             return self._decide(place, body)
+        if stage == "alone":
+            self._sum = None
+            return self._alone(place, body)
         if stage == "keys":
             self._sum = self._begin(place, body)
             return self._sum.stages.keys()
@@ -180,6 +183,13 @@ class OwnerAnswers:
         question = options_from_json(head["question"], self._table.schema)
         index = self._table.decide(question, fraction_from_json(head["cost"]), _purpose(head["purpose"]))
         return place.pack("decide", index=index)
+
+    def _alone(self, place: Place, body: bytes) -> bytes:
+        """A vector of this owner's rows only, with the whole noise on it."""
+        head, _ = place.unpack("alone", body, question=list, cost=str, purpose=str)
+        question = vector_from_json(head["question"], self._table.schema)
+        noisy = self._table.release(question, fraction_from_json(head["cost"]), _purpose(head["purpose"]))
+        return place.pack("alone", b"".join(values.astype("<i8").tobytes() for values in noisy.parts))
 
     def _begin(self, place: Place, body: bytes) -> _Sum:
         head, _ = place.unpack("keys", body, question=list, cost=str, purpose=str)

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,10 @@ class OwnedTable(PrivateTable):
         question.check(self.schema)
         return self._decide(question, cost, purpose, of=1)
 
+    def release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
+        """A vector of this owner's rows alone, with the whole noise on it."""
+        return self._asked(question, cost, purpose)
+
     def contribute(
         self, question: Vector, cost: Fraction, purpose: str, round_key: str, honest: int, mask: Callable[[int], Words]
     ) -> Words:
@@ -112,7 +117,7 @@ class OwnedTable(PrivateTable):
         if charge.outcome is None:
             counts = question.exact(self.__engine, self.schema)
             charge.drawing()
-            noise = [noise_share(p.cells, self.accounting, p.scale, honest, self.__source) for p in parts]
+            noise = [noise_share(n, self.accounting, scale, honest, self.__source) for n, scale in _runs(parts)]
             masked = (counts + np.concatenate(noise)).view(np.uint64) + mask(len(counts))
             charge.journal(masked.astype("<u8").tobytes())
             return masked
@@ -124,6 +129,11 @@ def split(flat: NDArray[np.int64], parts: Sequence[Part]) -> list[NDArray[np.int
     ends = np.cumsum([part.cells for part in parts])
     assert len(flat) == ends[-1]
     return np.split(flat, ends[:-1])
+
+
+def _runs(parts: Sequence[Part]) -> list[tuple[int, float]]:
+    """The cells of neighbouring parts with the same noise, and its scale: many small draws take long."""
+    return [(sum(p.cells for p in same), scale) for scale, same in groupby(parts, key=lambda p: p.scale)]
 
 
 def digest(*asked: Any) -> str:

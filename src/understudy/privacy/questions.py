@@ -102,7 +102,7 @@ class Options(Protocol):
         ...
 
     def rescaled(self, factor: Fraction) -> Options:
-        """The same question for fewer rows: its public penalty times `factor`."""
+        """The same question for fewer rows: its public penalty and reference tables times `factor`."""
         ...
 
     def as_json(self) -> list[Any]: ...
@@ -150,7 +150,8 @@ class Choice:
 
     def rescaled(self, factor: Fraction) -> Choice:
         penalty = None if self.penalty is None else [round(int(p) * factor) for p in self.penalty]
-        return replace(self, penalty=penalty)
+        references = self.references and [np.rint(r * float(factor)).astype(np.int64) for r in self.references]
+        return replace(self, penalty=penalty, references=references)
 
     def as_json(self) -> list[Any]:
         references = None if self.references is None else [r.tolist() for r in self.references]
@@ -220,8 +221,8 @@ class Tables:
             raise UsageError("shares of a measurement must be positive and add up to at most 1")
 
     def parts(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[Part]:
-        scales = [table_scale(schema, accounting, cost * share) for share in self.shares]
-        return [Part(schema.cells(axes), scale) for axes, scale in zip(self.asks, scales)]
+        scales = {share: table_scale(schema, accounting, cost * share) for share in set(self.shares)}
+        return [Part(schema.cells(axes), scales[share]) for axes, share in zip(self.asks, self.shares)]
 
     def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
         return np.concatenate([as_integers(counts).ravel() for counts in engine.marginals(self.asks)])

@@ -139,10 +139,10 @@ def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     verbs = {
         "appraise", "choose", "choose_next", "measure", "measure_coefficients", "measure_details", "measure_scores",
-        "measure_wavelet", "pick", "progress", "with_purse",
+        "measure_wavelet", "owners", "pick", "progress", "with_purse",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
-    federated = {"contribute", "decide", "left"}  # an owner's side of a federation: no method sees these
+    federated = {"contribute", "decide", "left", "release"}  # an owner's side of a federation: no method sees these
     assert {name for name in dir(OwnedTable) if not name.startswith("_")} == verbs | federated
 
 

@@ -20,7 +20,7 @@ from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model, as for PrivBayes
-THETA = 6.0  # for the network's degree, as in the paper
+THETA = 4.0  # for the degree of a network estimated by maximum likelihood (docs/decisions/0004-public-rules.md)
 
 
 def binary_variables(schema: Schema) -> Axes:
@@ -28,6 +28,11 @@ def binary_variables(schema: Schema) -> Axes:
     if schema.binary:
         return tuple(Axis(a.name) for a in schema.modelled)
     return tuple(Axis(a.name, bit=i) for a in schema.modelled for i in range(a.bits))
+
+
+def whole_attributes(schema: Schema) -> Axes:
+    """What is published where no two variables are useful together: bits of one attribute belong together."""
+    return tuple(Axis(a.name) for a in schema.modelled)
 
 
 def chosen_tables(table: PrivateTable, pairs: Sequence[Pair], cost: Fraction, ml: bool) -> list[Measurement]:

@@ -23,6 +23,7 @@ from understudy.methods.dp_subn.binary import (
     model_of,
     network_json,
     tables_phase,
+    whole_attributes,
 )
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
@@ -38,7 +39,7 @@ from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
-CANDIDATE_CELLS = 5_000_000  # of all rounds together, unless a degree is asked for
+CANDIDATE_CELLS = 1_000_000  # of all rounds together, unless a degree is asked for
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ class DPCCBN:
             while degree and _cells(d, degree) > CANDIDATE_CELLS:
                 degree -= 1
         degree = min(degree, d - 1)
-        if degree and _cells(d, degree) > 20 * CANDIDATE_CELLS:
+        if degree and _cells(d, degree) > 50 * CANDIDATE_CELLS:
             raise TooLarge(
                 f"DP-CCBN of degree {degree} would measure {_cells(d, degree):,} cells of candidates, the limit is "
-                f"{20 * CANDIDATE_CELLS:,}: ask for a lower degree, or use --method dp-subn"
+                f"{50 * CANDIDATE_CELLS:,}: ask for a lower degree, or use --method dp-subn"
             )
         if not degree:
-            structure, tables = Fraction(0), structure + tables
+            variables, structure, tables = whole_attributes(schema), Fraction(0), structure + tables
         return Decision(variables, degree, count, structure, tables)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
@@ -95,7 +96,7 @@ class DPCCBN:
         if k:
             what = "tables of all candidates, in d − 1 rounds"
             phases.append(Phase("structure", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what))
-        tables, cells = (d - k, 2 ** (k + 1)) if k else (d, 2)
+        tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
         what = "each variable with its parents"
         phases.append(tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, n, what))
         memory, seconds = effort(schema, n, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))

@@ -23,6 +23,7 @@ from understudy.methods.dp_subn.binary import (
     model_of,
     network_json,
     tables_phase,
+    whole_attributes,
 )
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
 from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
@@ -87,7 +88,8 @@ class DPSUBN:
         useful = useful_degree(schema, d, rows, accounting, quarter, THETA)
         degree = min(useful, affordable_degree(d, exactly=True), d - 1)
         if not degree:
-            return Decision(variables, 0, 0, (), count, nothing, nothing, nothing, whole - count)
+            alone = whole_attributes(schema)
+            return Decision(alone, 0, 0, (), count, nothing, nothing, nothing, whole - count)
         noise = cell_noise(schema, accounting, quarter / self.rounds, d - 1)
         room = useful_cells(rows, noise, FRONTIER_THETA)
         frontier = min(d - 1, room.bit_length() - 2)  # 2^(k′ + 1) ≤ room
@@ -139,7 +141,7 @@ class DPSUBN:
             cost, cells = decision.update_cost / self.rounds, 2 ** (decision.frontier + 1)
             phase = tables_phase("update", schema, accounting, cost, d - 1, cells, rows, what)
             phases.append(replace(phase, cost=decision.update_cost))
-        tables, cells = (d - k, 2 ** (k + 1)) if k else (d, 2)
+        tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
         what = "each variable with its parents"
         return [*phases, tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, rows, what)]
 
