@@ -28,7 +28,7 @@ class Scratch:
     """A folder of mode 0700 whose files have mode 0600; room for `needed` bytes is asked for first."""
 
     def __init__(self, needed: int = 0) -> None:
-        root = Path(tempfile.gettempdir())
+        root = _root()
         remove_abandoned(root)
         _check_room(root, needed)
         self.path, lock = _new_folder(root)
@@ -54,6 +54,19 @@ class Scratch:
         self._close()
 
 
+def _root() -> Path:
+    """Python quietly takes another folder where $TMPDIR cannot be used; whoever named one wants that one."""
+    named = os.environ.get("TMPDIR")
+    if named and not (Path(named).is_dir() and os.access(named, os.W_OK)):
+        raise UsageError(
+            f"TMPDIR names {named!r}, which is not a folder that can be written to: create it, or unset it"
+        )
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        raise UsageError("there is no temporary folder that can be written to: name one with TMPDIR") from None
+
+
 def remove_abandoned(root: Path) -> None:
     """Remove our own folders whose process is gone. Nobody else's, and nothing that a link points to."""
     with suppress(OSError):
@@ -77,18 +90,24 @@ def _remove_if_abandoned(path: Path) -> None:
 
 
 def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
-    for _ in range(100):
+    for _ in range(10):
         try:
             path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=root))
-            lock = ProcessLock(path / _LOCK)
+        except OSError as error:
+            raise UsageError(_full(error.strerror or "the disk refused")) from None
+        lock = ProcessLock(path / _LOCK)
+        try:
             # another start may have taken the folder for an abandoned one before the lock was held
             if lock.acquire() and (path / _LOCK).exists():
                 return path, lock
         except FileNotFoundError:
             continue
         except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
             raise UsageError(_full(error.strerror or "the disk refused")) from None
-    raise UsageError(_full("a folder cannot be made there"))
+        lock.release()
+        shutil.rmtree(path, ignore_errors=True)
+    raise UsageError(_full("files cannot be locked there"))
 
 
 def _remove(path: Path, lock: ProcessLock, files: list[BinaryIO], owner: int) -> None:
@@ -114,7 +133,7 @@ def _check_room(root: Path, needed: int) -> None:
 
 def _one_digit(size: int) -> int:
     """Rounded up: the size of the table may be private."""
-    unit = 10 ** (len(str(size)) - 1)
+    unit = int(10 ** (len(str(size)) - 1))
     return -(-size // unit) * unit
 
 

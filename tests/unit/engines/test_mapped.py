@@ -210,6 +210,22 @@ def test_a_folder_that_another_start_has_taken_is_left_to_it(temporary: Path, mo
     mine.close()
 
 
+def test_a_temporary_folder_without_locks(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch.ProcessLock, "acquire", lambda self: False)
+    with pytest.raises(UsageError, match="files cannot be locked there.*TMPDIR"):
+        Scratch()
+    assert not list(temporary.iterdir())
+
+
+def test_a_named_folder_that_cannot_be_used_is_not_replaced_by_another(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "typo"))
+    with pytest.raises(UsageError, match="TMPDIR names .*typo"):
+        Scratch()
+    assert not list(temporary.iterdir())
+
+
 # -- the disk ----------------------------------------------------------------------------------------------------
 
 
