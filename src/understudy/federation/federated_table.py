@@ -129,7 +129,7 @@ class FederatedTable(PrivateTable):
         return sorted(able, key=lambda n: (n in self._session.missing, group.asked.get(n, 0), order[n]))
 
     def _part(self, name: str, question: Options) -> Fraction:
-        """What a public penalty or table is multiplied by: score R has the scale of n² under replace-one, all else of n."""
+        """For public penalties and tables: under replace-one score R is on the scale of n², all else on that of n."""
         rows = self._roster[name].rows
         if rows is None or self.schema.rows is None:
             return Fraction(1, len(self._roster.owners))

@@ -1,7 +1,7 @@
 """Reading a question that somebody else wrote down, strictly: an owner answers a curator whom it does not trust.
 
 What comes out is a question of the closed list about modelled attributes of this schema; `check` has accepted it. What
-cannot be asked of several owners (scores, figures, a comparison with public tables) is not read at all.
+cannot be asked of several owners (scores of all pairs, figures) is not read at all.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, get_args
 
+import numpy as np
+
 from understudy.errors import TooLarge, UnderstudyError, UsageError
 from understudy.privacy.questions import (
     MOST_CELLS,
     Choice,
     FineDetails,
     HadamardBlocks,
+    Integers,
     NextLink,
     Options,
     Tables,
@@ -68,15 +71,17 @@ def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
 
 
 def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> Choice:
-    if score not in SCORES or references is not None:
-        raise UsageError("an owner chooses by a score of the kernel's list and without reference tables")
+    if score not in SCORES:
+        raise _refused("a score")
     pairs = []
     for item in _list(options, "options"):
         *parents, child = _axes(item, schema)
         pairs.append(Pair(child, tuple(parents)))
         if schema.cells(pairs[-1].axes) > MOST_CELLS:
             raise TooLarge(f"an option of more than {MOST_CELLS:,} cells cannot be scored")
-    return Choice(pairs, score, None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")])
+    fines = None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")]
+    tables = None if references is None else [_counts(table) for table in _list(references, "tables")]
+    return Choice(pairs, score, fines, tables)
 
 
 def _link(schema: Schema, left: Any, placed: Any, fine: Any) -> NextLink:
@@ -141,6 +146,14 @@ def _list(data: Any, what: str) -> list[Any]:
     if type(data) is not list or len(data) > MOST_OPTIONS:
         raise _refused(what)
     return data
+
+
+def _counts(data: Any) -> Integers:
+    """Nested lists of whole numbers; `check` looks at their shape and size."""
+    table = np.asarray(_list(data, "a table"))
+    if table.dtype != np.int64:
+        raise _refused("a table of whole numbers")
+    return table
 
 
 def _number(data: Any) -> int:

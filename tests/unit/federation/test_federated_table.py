@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -11,15 +12,18 @@ import numpy as np
 import pytest
 
 from conftest import columns_of, private_table, schema_of
-from federating import NAMES, SIZES, A, B, C, QuietSource, federation, parts_of
+from federating import NAMES, SIZES, A, B, C, QuietSource, exact_counts, federation, parts_of
+from understudy.demo import demo_schema, demo_table
 from understudy.engines.memory import MemoryEngine
+from understudy.engines.opening import open_engine
 from understudy.errors import BudgetError, FederationAborted, UsageError
 from understudy.federation.federated_table import FederatedTable
-from understudy.federation.local import Deliver
+from understudy.federation.local import Deliver, local_federation
 from understudy.methods import method_named
 from understudy.privacy import owned_table
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.questions import FineDetails, HadamardBlocks, Tables, WaveletTable
 from understudy.privacy.scores import Pair
 from understudy.privacy.shares import summed_scale
 from understudy.schema import Axis
@@ -97,14 +101,48 @@ def test_a_penalty_is_in_proportion_to_an_owners_rows(tmp_path: Path, monkeypatc
     ]  # fmt: skip
 
 
-def test_score_d_and_what_does_not_add_up_are_refused(tmp_path: Path) -> None:
+def test_a_comparison_is_with_the_owners_part_of_the_public_table(tmp_path: Path) -> None:
+    """Score D: the option furthest from its reference wins, at a budget that leaves no doubt."""
+    with federation(tmp_path, 3, budget=Budget(1000)) as made:
+        parts = parts_of(columns_of(SIZES, 120, seed=3), 3)
+        true = [exact_counts(made.table.schema, parts, pair.axes) for pair in OPTIONS]
+        for wrong in range(3):
+            references = [table.copy() for table in true]
+            references[wrong] = references[wrong][..., ::-1].copy() + 20
+            chosen = made.table.choose(OPTIONS, "D", Fraction(100), "structure", references=references, of=3)
+            assert chosen == OPTIONS[wrong]
+
+
+def test_what_does_not_add_up_is_refused(tmp_path: Path) -> None:
     with federation(tmp_path) as made:
-        reference = [np.zeros((2, 3), dtype=np.int64)]
-        with pytest.raises(UsageError, match="score D"):
-            made.table.choose(OPTIONS[:1], "D", EACH, "structure", references=reference)
         with pytest.raises(UsageError, match="cannot measure"):
             made.table.measure_scores((A, B, C), EACH, "structure")
         assert set(spent(made).values()) == {0}
+
+
+def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
+    """Tables, Hadamard blocks, wavelets and details of several owners, without noise, against those of all rows."""
+    whole = demo_table(600, np.random.default_rng(2))
+    schema, own = demo_schema(rows=600), demo_schema(rows=200)
+    age, sex, region = (Axis(name) for name in ("age", "sex", "region"))
+    asks = [
+        Tables.of([(age, sex), (region,)]),
+        HadamardBlocks([(age, sex)]),
+        WaveletTable((age, region), ("haar", "nominal")),
+        FineDetails("income", 2),
+    ]
+    with ExitStack() as stack:
+        pieces = [open_engine(whole.slice(200 * i, 200), own).engine for i in range(3)]
+        everyone = open_engine(whole, schema).engine
+        for engine in (*pieces, everyone):
+            stack.callback(engine.close)
+        made = stack.enter_context(
+            local_federation(dict(zip(NAMES, pieces)), schema, Budget(1, "1e-9"), tmp_path, source=QuietSource())
+        )
+        for question in asks:
+            noisy = made.table._release(question, EACH, "tables")
+            assert (np.concatenate(noisy.parts) == question.exact(everyone, schema)).all()
+        assert not made.owners.refusals
 
 
 def test_a_missing_owner_is_passed_over(tmp_path: Path) -> None:

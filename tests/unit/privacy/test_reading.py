@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import schema_of
@@ -25,6 +26,7 @@ AGE, SEX, REGION = Axis("age"), Axis("sex"), Axis("region")
     [
         Choice([Pair(SEX, (AGE,)), Pair(REGION), Pair(SEX, (Axis("region", 1), AGE))], "R", [1, -2, 2**61]),
         Choice([Pair(SEX, (Axis("age", 0, 1, True),))], "F"),
+        Choice([Pair(SEX), Pair(AGE, (SEX,))], "D", [1, 2], [np.array([3, -4]), np.arange(32).reshape(2, 16)]),
         NextLink((AGE, SEX), (REGION,), 7),
     ],
 )
@@ -61,6 +63,15 @@ AXIS = ["age", 0, -1, False]
         ["choice", [[AXIS]], "Q", None, None],
         ["choice", [[AXIS]], ["R"], None, None],
         ["choice", [[AXIS]], "R", None, [[1, 2]]],
+        ["choice", [[AXIS]], "D", None, None],
+        ["choice", [[AXIS]], "D", None, [[1, 2]]],
+        ["choice", [[AXIS]], "D", None, [[0.5] * 16]],
+        ["choice", [[AXIS]], "D", None, [[True] * 16]],
+        ["choice", [[AXIS]], "D", None, [[2**40] * 16]],
+        ["choice", [[AXIS]], "D", None, [[2**70] * 16]],
+        ["choice", [[AXIS]], "D", None, [[[1], [2, 3]]]],
+        ["choice", [[AXIS]], "D", None, [[1] * 16, [1] * 16]],
+        ["choice", [[AXIS]], "D", None, ["x"]],
         ["choice", [[AXIS]], "R", [1.5], None],
         ["choice", [[AXIS]], "R", [2**62], None],
         ["choice", [[AXIS]], "R", [True], None],
