@@ -9,6 +9,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 
+MAPPED_ROWS = 10_000_000  # from so many on a file is not read into memory
 COUNT_SHARE = Fraction(1, 100)  # of the purse, for a noisy row count under add-remove neighbours
 
 
@@ -31,3 +32,8 @@ def planned_rows(schema: Schema, rows: int | None) -> int:
     if known is None:
         raise UsageError("under add-remove neighbours the row count is private: say roughly how many with --rows N")
     return known
+
+
+def table_megabytes(schema: Schema, rows: int) -> float:
+    """What the coded rows take while they are read; a longer file is kept on disk (`engines.embedded`)."""
+    return rows * len(schema.modelled) * 30 / 1e6 if rows < MAPPED_ROWS else 0.0

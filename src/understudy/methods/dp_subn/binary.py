@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.methods.plan import Phase
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
+from understudy.methods.rows import table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -70,7 +71,7 @@ def effort(schema: Schema, rows: int, tables: int, cells: int) -> tuple[float, f
     """Megabytes and seconds, roughly, from public sizes: reading, counting so many tables, noise on so many cells."""
     read = rows * len(schema.modelled) * 8e-8
     seconds = 1.0 + read + tables * (3e-5 + rows * 6e-9) + cells * 1.5e-5
-    return 200 + rows * len(schema.modelled) * 30 / 1e6 + cells * 24 / 1e6, seconds
+    return 200 + table_megabytes(schema, rows) + cells * 24 / 1e6, seconds
 
 
 def candidates(variables: int, degree: int) -> int:

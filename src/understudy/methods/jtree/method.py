@@ -23,7 +23,7 @@ from understudy.methods.jtree.edges import (
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, row_count, table_megabytes
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
 from understudy.models.graph import triangulated_cells
@@ -250,4 +250,4 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     cells = d * min(decision.useful(max(1, d)), 10**6)
     read = rows * len(schema.modelled) * 4e-8
     seconds = 1.0 + read + pairs * (rows * 3e-9 + 3e-5) + decision.rounds * pairs * 3e-6 + cells * 2e-5
-    return seconds, 150 + rows * len(schema.modelled) * 30 / 1e6 + cells * 100 / 1e6
+    return seconds, 150 + table_megabytes(schema, rows) + cells * 100 / 1e6

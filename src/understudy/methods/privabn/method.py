@@ -17,7 +17,7 @@ from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.privbayes.method import MODEL_CELLS, _pair_json, _phases
 from understudy.methods.privbayes.method import _effort as privbayes_effort
-from understudy.methods.rows import planned_rows, row_count
+from understudy.methods.rows import planned_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
 from understudy.privacy.accountant import Accounting, accounting_of, purse
@@ -203,5 +203,5 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     choices = decision.calls * (6e-3 + d * 1.5e-5)
     if decision.degree > 1 and d <= TRIANGULATED:
         choices += d**4 * 4e-8
-    memory = 250 + rows * d * 30 / 1e6 + (columns**2 + d**2) * 20 / 1e6
+    memory = 250 + table_megabytes(schema, rows) + (columns**2 + d**2) * 20 / 1e6
     return 2.0 + read + pairs + choices + d * 0.02, memory

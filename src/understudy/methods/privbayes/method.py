@@ -13,7 +13,7 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
 from understudy.methods.privbayes.decision import Decision, Settings, decide
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
-from understudy.methods.rows import planned_rows, row_count
+from understudy.methods.rows import planned_rows, row_count, table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -215,5 +215,5 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     cells = decision.tables * min(_largest(schema, decision), 10**7)
     read = rows * len(schema.modelled) * 8e-8
     seconds = 1.0 + read + tables * rows * 2e-9 * (k + 1) + options * 3.5e-5 + cells * 1.2e-5
-    memory = 200 + rows * len(schema.modelled) * 30 / 1e6 + min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
+    memory = 200 + table_megabytes(schema, rows) + min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
     return seconds, memory

@@ -10,7 +10,7 @@ from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privelet.rule import Choice, decide, total_known
-from understudy.methods.rows import planned_rows
+from understudy.methods.rows import planned_rows, table_megabytes
 from understudy.models.wavelet import WaveletModel
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
@@ -72,7 +72,7 @@ class Privelet:
         detail = f"noise {scale:,.4g} in each; shown is an average range count's"
         phase = Phase("coefficients", whole, 1, cells, typical, None, detail)
         seconds = 0.5 + n * len(schema.modelled) * 8e-8 + cells * SECONDS_A_CELL
-        memory = 200 + n * len(schema.modelled) * 30 / 1e6 + cells * 48 / 1e6
+        memory = 200 + table_megabytes(schema, n) + cells * 48 / 1e6
         return Plan(
             self.name, budget, accounting, n, self._settled(axes), None, (phase,), noise_of(accounting), memory,
             seconds, self._notes(schema, axes, choice),

@@ -15,7 +15,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.priview.covering import covering_design
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, row_count, table_megabytes
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import expected_noise
@@ -59,7 +59,7 @@ class PriView:
             phases.insert(0, Phase("row count", count, 1, 1, count_scale, None, "how many rows there are"))
         joint = schema.cells(schema.names)
         seconds = 1.0 + n * len(schema.modelled) * 8e-8 + joint * 2e-5 + cells * len(views) * 1.2e-5
-        memory = 200 + n * len(schema.modelled) * 30 / 1e6 + joint * 400 / 1e6
+        memory = 200 + table_megabytes(schema, n) + joint * 400 / 1e6
         return Plan(self.name, budget, accounting, n, self._settled(views), None, tuple(phases), noise, memory, seconds)
 
     def fit(self, table: PrivateTable) -> Fit:

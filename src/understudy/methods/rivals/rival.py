@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rows import count_cost, row_count
+from understudy.methods.rows import count_cost, row_count, table_megabytes
 from understudy.models.factor import Factor
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
@@ -100,7 +100,7 @@ def rival_plan(
         first = (Phase("row count", own.count, 1, 1, scale, detail="how many rows there are"),)
     cells = sum(phase.tables * phase.cells for phase in phases)
     seconds = 0.5 + rows * len(schema.modelled) * 4e-8 + cells * SECONDS_A_CELL
-    memory = 150 + rows * len(schema.modelled) * 30 / 1e6 + cells * 32 / 1e6
+    memory = 150 + table_megabytes(schema, rows) + cells * 32 / 1e6
     return Plan(
         name, budget, own.accounting, rows, options, None, (*first, *phases), noise_of(own.accounting), memory, seconds
     )
