@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
+from warehouses import PostgreSQL
 
 
 def schema_of(sizes: dict[str, int], rows: int | None, neighbours: str = "replace-one", **more: Any) -> Schema:
@@ -44,6 +46,14 @@ def private_table(
     table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or SystemSource())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A real server, started by the first test that needs one."""
+    server = PostgreSQL()
+    yield server
+    server.close()
 
 
 @pytest.fixture

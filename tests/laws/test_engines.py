@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,15 @@ from pyarrow import parquet
 from test_matrix import small_table
 
 from understudy.demo import demo_schema, demo_table
+from understudy.engines.sql import SqlEngine
 from understudy.methods import METHODS
+from understudy.publishing import plan
 from understudy.schema import Schema
 from understudy.testing import publish_seeded
+from warehouses import PASSWORD
 
-Opener = Callable[[pa.Table, Path], tuple[Any, dict[str, Any]]]  # a table and a folder -> DATA and options of `publish`
+# a table and a folder -> DATA and options of `publish`
+Opener = Callable[[pa.Table, Path, pytest.FixtureRequest], tuple[Any, dict[str, Any]]]
 
 
 def as_parquet(table: pa.Table, folder: Path) -> Path:
@@ -26,40 +32,87 @@ def as_parquet(table: pa.Table, folder: Path) -> Path:
     return path
 
 
-def mapped(table: pa.Table, folder: Path) -> tuple[Any, dict[str, Any]]:
+def mapped(table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
     return as_parquet(table, folder), {"engine": "mapped"}
 
 
-ENGINES: dict[str, Opener] = {"mapped": mapped}
+def duckdb(table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
+    return as_parquet(table, folder), {"engine": "duckdb"}
+
+
+def duckdb_file(table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
+    import duckdb
+
+    with duckdb.connect(str(folder / "people.db")) as connection:
+        connection.register("loaded", table)
+        connection.execute("CREATE TABLE people AS SELECT * FROM loaded")
+    return f"duckdb:///{folder}/people.db?table=people", {}
+
+
+def postgresql(table: pa.Table, folder: Path, request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
+    server = request.getfixturevalue("postgresql")
+    request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", PASSWORD)
+    return server.load("people", table), {}
+
+
+ENGINES: dict[str, Opener] = {
+    "mapped": mapped, "duckdb": duckdb, "duckdb file": duckdb_file, "postgresql": postgresql
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_release_does_not_depend_on_the_engine(engine: str, method: str, neighbours: str, tmp_path: Path) -> None:
+def test_the_release_does_not_depend_on_the_engine(
+    engine: str, method: str, neighbours: str, tmp_path: Path, request: pytest.FixtureRequest, scans: list[int]
+) -> None:
     table, schema = small_table(method, neighbours)
-    data, options = ENGINES[engine](table, tmp_path)
-    expected = members(table, schema, method, tmp_path / "memory.db", engine="memory")
-    assert members(data, schema, method, tmp_path / "engine.db", **options) == expected
+    data, options = ENGINES[engine](table, tmp_path, request)
+    assert members(data, schema, method, tmp_path / "engine.db", **options) == by_memory(method, neighbours)
+    assert all(found <= plan(schema, epsilon=2, method=method, rows=600).scans for found in scans)
+    assert bool(scans) == (engine != "mapped")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_kind_of_column_and_the_shape_inside_bins(engine: str, tmp_path: Path) -> None:
+def test_every_kind_of_column_and_the_shape_inside_bins(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """The whole demo table: dates, numbers, missing values, taxonomies, an attribute that is counted on two grids."""
     schema, table = demo_schema(600), demo_table(600, np.random.default_rng(3))
     assert len(schema.counted.modelled) > len(schema.modelled)
-    data, options = ENGINES[engine](table, tmp_path)
+    data, options = ENGINES[engine](table, tmp_path, request)
     expected = members(table, schema, "privbayes", tmp_path / "memory.db", engine="memory")
     assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_another_seed_gives_another_release(engine: str, tmp_path: Path) -> None:
+def test_another_seed_gives_another_release(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The broken twin of the law: the comparison sees a difference where there is one."""
     table, schema = small_table("privbayes", "replace-one")
-    data, options = ENGINES[engine](table, tmp_path)
+    data, options = ENGINES[engine](table, tmp_path, request)
     first = members(data, schema, "privbayes", tmp_path / "1.db", **options)
     assert members(data, schema, "privbayes", tmp_path / "2.db", seed=6, **options) != first
+
+
+@cache
+def by_memory(method: str, neighbours: str) -> dict[str, bytes]:
+    table, schema = small_table(method, neighbours)
+    with TemporaryDirectory() as folder:
+        return members(table, schema, method, Path(folder) / "memory.db", engine="memory")
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many passes over the rows each SQL engine made until it was closed."""
+    found: list[int] = []
+    close = SqlEngine.close
+
+    def counted(engine: SqlEngine) -> None:
+        found.append(engine.scans)
+        close(engine)
+
+    monkeypatch.setattr(SqlEngine, "close", counted)
+    return found
 
 
 def members(data: Any, schema: Schema, method: str, ledger: Path, seed: int = 5, **options: Any) -> dict[str, bytes]:

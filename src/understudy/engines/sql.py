@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ CACHE_CELLS = 32_000_000  # 256 MB of counts
 MOST_CELLS = 100_000_000
 SCAN_TABLES = 256
 SCAN_CELLS = 64_000_000
+PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
 FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several asks
 
 
@@ -87,9 +89,11 @@ class SqlEngine:
             if (cells := self._schema.cells(axes)) > MOST_CELLS:
                 raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MOST_CELLS:,}")
         fresh = [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
-        limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
-        for blocks in self._scans(cover(fresh, self._schema, limit) if fresh else []):
-            self._scan(blocks)
+        if fresh:
+            limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
+            more = [] if self._blocks else self._soon(fresh, limit)
+            for blocks in self._scans(cover([*fresh, *more], self._schema, limit)):
+                self._scan(blocks)
         for axes in asks:
             yield self._table(axes)
         self._shrink()
@@ -100,6 +104,14 @@ class SqlEngine:
         self._warehouse.close()
 
     # -- passes over the rows --------------------------------------------------------------------------------
+
+    def _soon(self, asks: list[Axes], limit: int) -> list[Axes]:
+        """What methods ask for sooner or later: every attribute; and the pairs, where they begin with attributes."""
+        single: list[Axes] = [(Axis(name),) for name in self._schema.names]
+        if max(map(len, asks)) > 1 or len(single) > PAIRED:
+            return single
+        pairs = [(*a, *b) for a, b in combinations(single, 2)]
+        return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
 
     def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
         """All blocks in one statement, or in a few where one would be too long or bring back too much."""
@@ -171,9 +183,9 @@ class SqlEngine:
             self._blocks_with.setdefault(axis.attribute, set()).add(block)
 
     def _shrink(self) -> None:
-        """Oldest first, between batches only."""
+        """Largest first, between batches only."""
         while sum(table.size for table in self._blocks.values()) > CACHE_CELLS:
-            block = next(iter(self._blocks))
+            block = max(self._blocks, key=lambda b: self._blocks[b].size)
             del self._blocks[block]
             for axis in block:
                 self._blocks_with[axis.attribute].discard(block)

@@ -48,8 +48,8 @@ class Plan:
     @property
     def scans(self) -> int:
         """Passes over the rows at most, on an engine that counts by SQL: one to code and check them, one for each
-        choice, one for all that a phase measures."""
-        return 1 + sum(p.tables if p.scale == 0 and p.tables else 1 for p in self.phases)
+        choice, one for the tables that are measured."""
+        return 2 + sum(p.tables for p in self.phases if not p.scale)
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -195,20 +194,13 @@ def test_duckdb(decimal: str, tmp_path: Path) -> None:
     compare(rows, cases, schema)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgreSQL]:
-    found = PostgreSQL()
-    yield found
-    found.close()
-
-
 @pytest.mark.parametrize("decimal", [".", ","])
-def test_postgresql(decimal: str, server: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql(decimal: str, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch) -> None:
     from understudy.engines.postgresql_rows import PostgreSQLRows
 
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     data, schema, cases = table(decimal)
-    warehouse = PostgreSQLRows(address_of(server.load("cells", data)))
+    warehouse = PostgreSQLRows(address_of(postgresql.load("cells", data)))
     try:
         rows = warehouse._connection.execute(f"SELECT * FROM {coded_rows(warehouse, schema)}").fetchall()
     finally:
