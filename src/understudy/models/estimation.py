@@ -60,6 +60,27 @@ def estimate(
 
     Refused before any allocation if the triangulated model has more than `limit` cells.
     """
+    return fitted(measurements, schema, total, limit=limit, progress=progress).tree
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The best model, and its parameters: where the next fit can start when more tables come."""
+
+    tree: JunctionTree
+    theta: Floats
+
+
+def fitted(
+    measurements: Sequence[Measurement],
+    schema: Schema,
+    total: float,
+    *,
+    limit: int = MODEL_CELLS,
+    progress: Progress | None = None,
+    start: Floats | None = None,
+) -> Fitted:
+    """`estimate`, started from the parameters of an earlier fit to the first of these measurements."""
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     zeros = valid_codes(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
@@ -70,8 +91,11 @@ def estimate(
         assert home is not None
         layout.table(base, home)[...] += zero.expand(layout.axes[home])
     problem = _problem(measurements, scopes, schema, layout, base, max(1.0, float(total)))
-    beliefs = _solve(problem, _closed_form(measurements, schema), progress)
-    return JunctionTree(schema, layout, beliefs)
+    theta = _closed_form(measurements, schema)
+    if start is not None:
+        theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
+    best = _solve(problem, theta, progress)
+    return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
 
 
 def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
@@ -190,8 +214,8 @@ def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
 # -- L-BFGS --------------------------------------------------------------------------------------------------
 
 
-def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> Floats:
-    """The cliques' marginals at the minimum."""
+def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> _Point:
+    """The minimum."""
     point, best = problem.evaluate(theta), np.inf
     memory: Memory = deque(maxlen=MEMORY)
     for step in range(MOST_STEPS):
@@ -209,7 +233,7 @@ def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> Float
         change, path = moved.gradient - point.gradient, moved.theta - point.theta
         memory.append((path, change, _dot(change, path)))
         point = moved
-    return point.beliefs
+    return point
 
 
 def _search(problem: _Problem, point: _Point, direction: Floats) -> _Point | None:

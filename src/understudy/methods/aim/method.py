@@ -1,0 +1,193 @@
+"""AIM as a method: one-way tables, then rounds of choosing the table that the model gets most wrong, measuring it and
+estimating again.
+
+A choice is by score D, the L1 distance between the real table and the model's, less a public fine for the noise that
+measuring the table would put on it. A round that saw little but noise makes the next rounds cost twice as much: what is
+left to learn is small and needs a closer look. Both read released tables only (PROOF.md).
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import TooLarge
+from understudy.methods.aim.offers import Offers
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.models.junction_tree import JunctionTree
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget, exact
+from understudy.privacy.measurement import expected_noise
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Axes, Axis, Schema
+
+MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
+ROUNDS = 2  # for each attribute, at most
+THETA = 4.0  # rows in a cell of the middle pair over the noise in it: where epsilons add up, fewer rounds keep this
+SINGLE = 0.2  # of the budget, for one-way tables
+SELECT = 0.15  # of a round, for its choice
+KAPPA = 0.5
+MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
+MOST_ATTRIBUTES = 40  # every round looks at every pair
+
+
+def suits(schema: Schema) -> bool:
+    """Whether this is the method for the table: not binary, and not so wide that rounds over all pairs take minutes."""
+    return not schema.binary and 2 <= len(schema.modelled) <= MOST_ATTRIBUTES
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How the budget is split before a row is read."""
+
+    count: Fraction
+    single: Fraction
+    rounds: Fraction  # all of them together
+    each: Fraction  # the first ones
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The options of AIM. Rounds that are not given follow from the number of attributes."""
+
+    name: ClassVar[str] = "aim"
+
+    rounds: int | None = option(None, whole=True, low=1, high=10_000)
+    single: float = option(SINGLE, low=0.01, high=0.9)
+    select: float = option(SELECT, low=0.01, high=0.9)
+    kappa: float = option(KAPPA, low=0.0, high=10.0)
+    cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
+
+    # -- plan ------------------------------------------------------------------------------------------------
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        n = planned_rows(schema, rows)
+        self._check(schema)
+        accounting = accounting_of(budget)
+        costs = self._costs(schema, accounting, purse(budget), n)
+        variables = _variables(schema)
+        phases = []
+        if costs.count:
+            phases.append(_phase("row count", costs.count, 1, 1, schema, accounting, n, "how many rows there are"))
+        largest = max(map(schema.size, variables))
+        phases.append(
+            _phase("one-way", costs.single, len(variables), largest, schema, accounting, n, "each attribute alone")
+        )
+        if costs.rounds:
+            rounds, pairs = round(costs.rounds / costs.each), Offers(schema, variables, self.cells)()
+            choosing = costs.rounds * exact(self.select)
+            phases.append(Phase("structure", choosing, rounds, detail="choices by score D, at most"))
+            cells = max((schema.cells(pair) for pair in pairs), default=1)
+            detail = "the pair that the model gets most wrong, round by round, at most"
+            phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
+        d = len(variables)
+        seconds = 1.0 + n * d * 8e-8 + ROUNDS * d * (0.1 + d * d * 3e-4)
+        memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
+        note = f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
+        return Plan(
+            self.name, budget, accounting, n, self._settled(costs), None, tuple(phases), noise_of(accounting), memory,
+            seconds, (note,) if d > 1 else (),
+        )  # fmt: skip
+
+    def _check(self, schema: Schema) -> None:
+        if (alone := sum(a.size for a in schema.modelled)) > self.cells:
+            largest = max(schema.modelled, key=lambda a: a.size)
+            raise TooLarge(
+                f"the one-way tables alone have {alone:,} cells, the limit is {self.cells:,}, and {largest.name} has "
+                f"{largest.size:,} of them: use fewer bins or values, or raise the limit with --set cells=N",
+                attribute=largest.name,
+            )
+
+    def _costs(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Costs:
+        count = count_cost(schema, whole)
+        rest = whole - count
+        if len(schema.modelled) == 1:
+            return Costs(count, rest, Fraction(0), Fraction(0))
+        single = rest * exact(self.single)
+        rounds = self.rounds or self._affordable(schema, accounting, rest - single, rows)
+        return Costs(count, single, rest - single, (rest - single) / rounds)
+
+    def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
+        """Two rounds for each attribute; under pure epsilon fewer, but one each, if that keeps the middle pair useful.
+
+        The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
+        """
+        d = len(schema.modelled)
+        if accounting == "zcdp":
+            return ROUNDS * d
+        middle = statistics.median_low(schema.cells(pair) for pair in combinations(_variables(schema), 2))
+        alone = expected_noise("laplace", table_scale(schema, accounting, cost * (1 - exact(self.select))))
+        return max(d, min(ROUNDS * d, int(rows / (THETA * middle * alone))))
+
+    def _settled(self, costs: Costs) -> dict[str, Any]:
+        rounds = round(costs.rounds / costs.each) if costs.each else 0
+        return {
+            "rounds": rounds, "single": self.single, "select": self.select, "kappa": self.kappa, "cells": self.cells,
+            "estimate": "ml",
+        }  # fmt: skip
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    def fit(self, table: PrivateTable) -> Fit:
+        from understudy.models.estimation import fitted
+
+        schema, variables = table.schema, _variables(table.schema)
+        self._check(schema)
+        rows, bought = row_count(table)
+        costs = self._costs(schema, table.accounting, table.purse, rows)
+        measured = table.measure([(axis,) for axis in variables], costs.single, "one-way")
+        best = fitted(measured, schema, rows, limit=2 * self.cells)
+        offers = Offers(schema, variables, self.cells)
+        left, each, chosen = costs.rounds, costs.each, []
+        while left and (options := offers()):
+            table.progress("structure", int(100 * (1 - left / costs.rounds)), 100)
+            each = left if left < each * 3 / 2 else each
+            cost = each * (1 - exact(self.select))
+            noise = expected_noise(noise_of(table.accounting), table_scale(schema, table.accounting, cost))
+            expected = [_counts(best.tree, axes, rows) for axes in options]
+            fines = [int(self.kappa * noise * reference.size) for reference in expected]
+            pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
+            pair = table.choose(pairs, "D", each - cost, "structure", fines, expected)
+            seen = table.measure([pair.axes], cost, "tables")
+            left -= each
+            surprise = np.abs(seen[0].values - expected[options.index(pair.axes)]).sum()
+            if surprise < MOSTLY_NOISE * noise * seen[0].values.size:
+                each *= 2
+            measured += seen
+            chosen.append(pair.axes)
+            offers.add(pair.axes)
+            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta)
+        if left:  # nothing is left to offer: the one-way tables once more
+            again = table.measure([(axis,) for axis in variables], left, "one-way")
+            measured += again
+            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta)
+        facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in chosen]}
+        return Fit(best.tree, (*bought, *measured), rows, facts)
+
+
+def _variables(schema: Schema) -> Axes:
+    return tuple(Axis(a.name) for a in schema.modelled)
+
+
+def _counts(model: JunctionTree, axes: Axes, rows: int) -> NDArray[np.int64]:
+    """The model's own table, in whole rows."""
+    return np.rint(model.project(axes).table * rows).astype(np.int64)
+
+
+def _phase(
+    name: str, cost: Fraction, tables: int, cells: int, schema: Schema, accounting: Accounting, rows: int, detail: str
+) -> Phase:
+    scale = table_scale(schema, accounting, cost / tables)
+    noise = expected_noise(noise_of(accounting), scale)
+    error = min(1.0, cells * noise / (2 * rows)) if cells > 1 else None
+    return Phase(name, cost, tables, cells, scale, error, detail)

@@ -1,0 +1,129 @@
+"""AIM: what is offered, what a round costs, and that it finds what is there."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import columns_of, private_table, schema_of
+from understudy.errors import TooLarge
+from understudy.methods import best_for
+from understudy.methods.aim import Aim, suits
+from understudy.methods.aim.offers import Offers
+from understudy.models.graph import Graph
+from understudy.privacy.budget import Budget
+from understudy.schema import Axis
+from understudy.testing import SeededSource
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
+ROWS = 4000
+
+
+def chained(rows: int, seed: int = 0) -> dict[str, Any]:
+    """a → b → c → d, each mostly a function of the one before."""
+    draw = np.random.default_rng(seed)
+    columns: dict[str, Any] = {}
+    before = np.zeros(rows, dtype=np.int64)
+    for name, size in SIZES.items():
+        fresh = draw.integers(size, size=rows)
+        before = np.where(draw.random(rows) < 0.8, (before * 2 + 1) % size, fresh) if columns else fresh
+        columns[name] = before.astype(np.uint8)
+    return columns
+
+
+def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...]) -> float:
+    exact = np.zeros([SIZES[n] for n in names])
+    np.add.at(exact, tuple(columns[n] for n in names), 1 / len(columns[names[0]]))
+    return float(0.5 * np.abs(model.project(names).table - exact).sum())
+
+
+@pytest.mark.parametrize("delta", [0, 1e-9])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_charges_are_the_purse_exactly(ledger_path: Path, delta: float, neighbours: str) -> None:
+    schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)
+    table = private_table(schema, chained(ROWS), Budget("0.3", delta), ledger_path)
+    Aim().fit(table)
+    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.purse  # type: ignore[attr-defined]
+
+
+def test_with_a_large_budget_every_pair_is_right(ledger_path: Path) -> None:
+    columns = chained(ROWS)
+    fit = Aim().fit(private_table(schema_of(SIZES, ROWS), columns, Budget(2000), ledger_path))
+    for pair in itertools.combinations(SIZES, 2):
+        assert tvd(columns, fit.model, pair) < 0.01
+
+
+def test_the_links_that_are_there_come_first(ledger_path: Path) -> None:
+    columns = chained(ROWS)
+    fit = Aim(rounds=4).fit(private_table(schema_of(SIZES, ROWS), columns, Budget(8), ledger_path))
+    assert {"a", "b"} in map(set, fit.facts["tables"]) and {"c", "d"} in map(set, fit.facts["tables"])
+
+
+def test_a_round_that_sees_only_noise_doubles_the_next(ledger_path: Path) -> None:
+    """Independent columns: the model of the one-way tables is right already, so most rounds are quiet ones."""
+    rng = np.random.default_rng(1)
+    columns = {name: rng.integers(size, size=ROWS).astype(np.uint8) for name, size in SIZES.items()}
+    table = private_table(schema_of(SIZES, ROWS), columns, Budget(1, 1e-9), ledger_path, SeededSource(3))
+    Aim().fit(table)
+    costs = [Fraction(c["cost"]) for c in table.reservation.charges() if c["purpose"] == "tables"]  # type: ignore[attr-defined]
+    steps = [b / a for a, b in itertools.pairwise(costs[:-1])]  # the last round takes what is left
+    assert set(steps) <= {1, 2} and 2 in steps
+    assert len(costs) < 8
+
+
+def test_no_offer_brings_the_model_over_the_limit() -> None:
+    schema, limit = schema_of({f"a{i}": 6 for i in range(8)}, 100), 400
+    axes = [Axis(a.name) for a in schema.modelled]
+    offers, graph = Offers(schema, axes, limit), Graph.of((), dict.fromkeys(axes, 6))
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        options = offers()
+        for pair in options:
+            assert graph.add(pair).triangulated_cells() <= limit
+        chosen = options[int(rng.integers(len(options)))]
+        offers.add(chosen)
+        graph = graph.add(chosen)
+    assert len(offers()) < 28  # the limit did bind
+
+
+def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:
+    table = private_table(schema_of(SIZES, ROWS), chained(ROWS), Budget(1), ledger_path)
+    fit = Aim(cells=14).fit(table)
+    assert fit.facts["tables"] == []
+    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == 1  # type: ignore[attr-defined]
+
+
+def test_too_large_a_domain_is_refused_by_the_plan() -> None:
+    with pytest.raises(TooLarge, match="one-way tables alone") as caught:
+        Aim(cells=100).plan(schema_of({"a": 2, "wide": 200}, 50), Budget(1))
+    assert caught.value.attribute == "wide"
+
+
+def test_fewer_rounds_where_epsilons_add_up() -> None:
+    schema = schema_of({f"a{i}": 8 for i in range(10)}, 40_000)
+    rounds = [Aim().plan(schema, Budget(e)).options["rounds"] for e in ("0.1", "1", "10")]
+    assert rounds == sorted(rounds) and (rounds[0], rounds[-1]) == (10, 20)
+    assert Aim().plan(schema, Budget("0.1", 1e-9)).options["rounds"] == 20
+    assert Aim(rounds=7).plan(schema, Budget(1)).options["rounds"] == 7
+
+
+def test_auto_asks_the_schema_only() -> None:
+    general, binary = schema_of(SIZES, 500), schema_of({f"a{i}": 2 for i in range(40)}, 500)
+    assert suits(general) and not suits(binary)
+    assert best_for(general, {}) == "aim"
+    assert best_for(general, {"score": "R"}) == "privbayes"  # an option of the other method
+    assert best_for(general, {}, owners=3) == "dp-subn"
+    assert not suits(schema_of({f"a{i}": 3 for i in range(41)}, 500))
+
+
+def test_one_attribute_is_measured_whole(ledger_path: Path) -> None:
+    columns = columns_of({"a": 5}, ROWS)
+    table = private_table(schema_of({"a": 5}, ROWS), columns, Budget(1), ledger_path)
+    fit = Aim().fit(table)
+    assert len(fit.measurements) == 1
+    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == 1  # type: ignore[attr-defined]
