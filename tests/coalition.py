@@ -89,7 +89,8 @@ class View:
         for kind, of in shares.items():
             for name, held in of.items():
                 if len(held) >= self.roster.threshold:
-                    known[kind].setdefault(name, shamir.join(held, self.roster.threshold))
+                    chosen = dict(sorted(held.items())[: self.roster.threshold])
+                    known[kind].setdefault(name, shamir.join(chosen))
         return known["own"], known["masking"]
 
     def _opened(self, sealing: bytes, sender: str, receiver: str, text: bytes) -> bytes:

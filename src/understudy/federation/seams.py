@@ -2,7 +2,7 @@
 
 A body is opaque to the transport. A round is a number that both sides count up; a stage is one exchange of a round:
 
-    decide                                        one owner chooses
+    decide, alone                                 one owner chooses, or answers with the whole noise
     keys, shares, masked, survivors, unmask       the secure sum, in this order
 """
 

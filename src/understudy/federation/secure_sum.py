@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from itertools import combinations, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from understudy.federation.seams import Owners
 from understudy.federation.statements import SIGNATURE, PublicKeys, Statements
 from understudy.privacy.random_source import Words
 
+_MOST_TRIES = 1000  # sets of shares to open one secret with
 LARGEST_SUM = 2**53  # beyond it a model's floating-point numbers would not hold a count
 T = TypeVar("T")
 
@@ -159,18 +161,18 @@ class CuratorRound:
         return total
 
     def _secret(self, name: str, keys: PublicKeys, shares: Mapping[str, Mapping[str, bytes]], survived: bool) -> bytes:
+        """The secret that fits what its owner committed to; a few wrong shares are left out by trying."""
         held = {self._point[holder]: theirs[name] for holder, theirs in shares.items()}
-        try:
-            secret = shamir.join(held, self._roster.threshold)
-        except FederationError:
-            secret = b""
-        fits = sha256(secret).digest() == keys.commitment if survived else _is_key(secret, keys.masking)
-        if not fits:
-            raise FederationAborted(
-                f"round {self._place.round} is aborted: the shares of a secret of {name!r} do not give it back, so at "
-                "least one owner sent a wrong one. What was charged stays spent"
-            )
-        return secret
+        for points in islice(combinations(sorted(held), self._roster.threshold), _MOST_TRIES):
+            secret = shamir.join({point: held[point] for point in points})
+            if survived and sha256(secret).digest() == keys.commitment:
+                return secret
+            if not survived and _is_key(secret, keys.masking):
+                return secret
+        raise FederationAborted(
+            f"round {self._place.round} is aborted: the shares of a secret of {name!r} do not give it back, so owners "
+            "sent wrong ones. What was charged stays spent"
+        )
 
 
 def _is_key(secret: bytes, public: bytes) -> bool:

@@ -27,9 +27,8 @@ def random_bytes(threshold: int, seed: int = 0) -> bytes:
 def test_any_threshold_of_shares_give_the_secret(owners: int, threshold: int) -> None:
     shares = shamir.split(SECRET, range(1, owners + 1), threshold, random_bytes(threshold))
     for chosen in itertools.combinations(shares, threshold):
-        assert shamir.join({point: shares[point] for point in chosen}, threshold) == SECRET
-    with pytest.raises(FederationError, match="too few"):
-        shamir.join({point: shares[point] for point in list(shares)[: threshold - 1]}, threshold)
+        assert shamir.join({point: shares[point] for point in chosen}) == SECRET
+    assert shamir.join({point: shares[point] for point in list(shares)[: threshold - 1]}) != SECRET
 
 
 @pytest.mark.parametrize("threshold", [2, 3])
@@ -51,11 +50,10 @@ def test_fewer_shares_say_nothing(monkeypatch: pytest.MonkeyPatch, threshold: in
     assert any(law != revealing[0] for law in revealing)
 
 
-def test_a_wrong_share_is_noticed() -> None:
-    shares = shamir.split(SECRET, range(1, 5), 3, random_bytes(3))
+def test_a_wrong_share_gives_another_secret() -> None:
+    shares = shamir.split(SECRET, range(1, 4), 3, random_bytes(3))
     shares[2] = bytes(shamir.SHARE - 1) + b"\x01"
-    with pytest.raises(FederationError, match="do not fit together"):
-        shamir.join(shares, 3)
+    assert shamir.join(shares) != SECRET
 
 
 def test_keystream_and_agreement_follow_the_standards() -> None:
