@@ -6,6 +6,7 @@ A lock that dies with its process tells a folder in use from one that a crash ha
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -19,8 +20,9 @@ from typing import BinaryIO
 from understudy.errors import UsageError
 from understudy.lock import ProcessLock
 
-PREFIX = "understudy-"
-_LOCK = "lock"
+PREFIX = "understudy-scratch-"
+_NAME = re.compile(PREFIX + r"[0-9]+-[a-z0-9_]{8}")
+_LOCK = "process.lock"
 _YOUNG = 60.0  # seconds in which a folder without a lock may still be on its way
 
 
@@ -68,7 +70,10 @@ def _root() -> Path:
 
 
 def remove_abandoned(root: Path) -> None:
-    """Remove our own folders whose process is gone. Nobody else's, and nothing that a link points to."""
+    """Remove the scratch folders of this user whose process is gone, and nothing that a link points to.
+
+    Only a folder with our name and our lock is removed with what it holds; one without a lock only if it is empty.
+    """
     with suppress(OSError):
         for path in root.glob(f"{PREFIX}*"):
             with suppress(OSError):
@@ -77,16 +82,32 @@ def remove_abandoned(root: Path) -> None:
 
 def _remove_if_abandoned(path: Path) -> None:
     found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+    if not _NAME.fullmatch(path.name) or not stat.S_ISDIR(found.st_mode):
         return
-    if not (path / _LOCK).exists():
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        return
+    if not (path / _LOCK).is_file():
         if time.time() - found.st_mtime > _YOUNG:
-            shutil.rmtree(path, ignore_errors=True)
+            path.rmdir()
         return
     lock = ProcessLock(path / _LOCK)
     if lock.acquire():
-        shutil.rmtree(path, ignore_errors=True)
-        lock.release()
+        _empty(path, lock)
+
+
+def _empty(path: Path, lock: ProcessLock) -> None:
+    """The lock goes last: a folder that is half removed when its process dies is still known as ours."""
+    with suppress(OSError):
+        for entry in path.iterdir():
+            if entry.name == _LOCK:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+    lock.release()
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
@@ -103,10 +124,10 @@ def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)
+            _empty(path, lock)
             raise UsageError(_full(error.strerror or "the disk refused")) from None
-        lock.release()
-        shutil.rmtree(path, ignore_errors=True)
+        (path / _LOCK).unlink(missing_ok=True)
+        _empty(path, lock)
     raise UsageError(_full("files cannot be locked there"))
 
 
@@ -115,8 +136,7 @@ def _remove(path: Path, lock: ProcessLock, files: list[BinaryIO], owner: int) ->
         file.close()
     if os.getpid() != owner:  # a forked child ends: the folder is its parent's
         return
-    shutil.rmtree(path, ignore_errors=True)
-    lock.release()
+    _empty(path, lock)
 
 
 def _check_room(root: Path, needed: int) -> None:

@@ -180,18 +180,50 @@ def test_the_next_start_removes_what_a_killed_process_left(temporary: Path, tmp_
 
 
 def test_a_folder_in_use_and_strangers_stay(temporary: Path) -> None:
+    """Nothing goes but what is surely ours, however old it is."""
     mine = Scratch()
-    (temporary / "understudy-notes").mkdir()  # no lock, and young: it may be on its way
-    (temporary / "understudy-link").symlink_to(temporary / "understudy-notes")
-    (temporary / "understudy-file").touch()
-    remove_abandoned(temporary)
-    assert mine.path.exists()
-    assert len(list(temporary.iterdir())) == 4
+    work = temporary / "work"
+    for name in ("understudy-results", "understudy-federation-abcdefgh", "understudy-scratch-notes"):
+        (temporary / name).mkdir()
+        (temporary / name / "process.lock").touch()
+        (temporary / name / "kept.txt").write_text("kept")
+    without_lock = temporary / "understudy-scratch-1-abcdefgh"
+    without_lock.mkdir()
+    (without_lock / "kept.txt").write_text("kept")
+    work.mkdir()
+    (work / "process.lock").touch()
+    (temporary / "understudy-scratch-2-abcdefgh").symlink_to(work)
+    (temporary / "understudy-scratch-3-abcdefgh").touch()
+    before = sorted(temporary.rglob("*"))
     old = time.time() - 3600
-    os.utime(temporary / "understudy-notes", (old, old))
+    for path in temporary.iterdir():
+        os.utime(path, (old, old))
     remove_abandoned(temporary)
-    assert not (temporary / "understudy-notes").exists()
+    assert sorted(temporary.rglob("*")) == before
     mine.close()
+    assert not mine.path.exists()
+
+
+def test_an_empty_folder_without_a_lock_goes_when_it_is_old(temporary: Path) -> None:
+    empty = temporary / "understudy-scratch-1-abcdefgh"
+    empty.mkdir()
+    remove_abandoned(temporary)
+    assert empty.exists()  # it may be on its way
+    os.utime(empty, (time.time() - 3600,) * 2)
+    remove_abandoned(temporary)
+    assert not empty.exists()
+
+
+def test_what_a_folder_holds_goes_with_it_but_not_what_a_link_points_to(temporary: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "kept.txt").write_text("kept")
+    mine = Scratch()
+    (mine.path / "deep" / "deeper").mkdir(parents=True)
+    (mine.path / "deep" / "deeper" / "part").write_text("part")
+    (mine.path / "link").symlink_to(tmp_path / "elsewhere")
+    mine.close()
+    assert not list(temporary.iterdir())
+    assert (tmp_path / "elsewhere" / "kept.txt").exists()
 
 
 def test_a_folder_that_another_start_has_taken_is_left_to_it(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
