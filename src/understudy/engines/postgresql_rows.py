@@ -119,6 +119,8 @@ class PostgreSQLRows:
                 "replayed, and the rest is counted on the table as it is then"
             ) from None
         except psycopg.Error as error:
+            if self._connection is None:
+                raise UsageError("this postgresql:// address cannot be read: look at its parameters") from None
             raise UnderstudyError(f"PostgreSQL refused a statement{_state(error)}; nothing was released") from None
 
 

@@ -1,0 +1,163 @@
+"""The SQL engine: addresses, refusals, passes over the rows, projections, and DuckDB where it differs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from conftest import columns_of, schema_of
+from understudy.engines.addresses import Address, address_of, names_of
+from understudy.engines.memory import MemoryEngine
+from understudy.engines.opening import find_misfits, open_engine
+from understudy.engines.sql import SqlEngine
+from understudy.errors import DataError, TooLarge, UsageError
+from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
+
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 300}
+
+
+def test_addresses() -> None:
+    found = address_of("postgresql://me:pw@host:5433/db?table=s.people&sslmode=require")
+    assert found == Address("postgresql", ("s", "people"), "postgresql://me:pw@host:5433/db?sslmode=require")
+    assert "pw" not in repr(found)
+    assert address_of("duckdb:///a/b.db?table=t").place == "a/b.db"
+    assert address_of("duckdb:////a/b.db?table=t").place == "/a/b.db"
+    assert names_of('"odd.""name".t') == ('odd."name', "t")
+    for wrong in (
+        "mysql://h/d?table=t",
+        "postgresql://h/d",
+        "postgresql://h/d?table=",
+        "duckdb:///?table=t",
+        "duckdb://h/f?table=t",
+    ):
+        with pytest.raises(UsageError):
+            address_of(wrong)
+    for name in ("", "a..b", 'a"b', "a.", '"'):
+        with pytest.raises(UsageError):
+            names_of(name)
+
+
+@pytest.fixture
+def engines(tmp_path: Path) -> Any:
+    columns = columns_of(SIZES, 5000)
+    schema = schema_of(SIZES, 5000)
+    table = pa.table({name: column.astype(str) for name, column in columns.items()})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    engine = open_engine(tmp_path / "t.parquet", schema, "duckdb").engine
+    yield engine, MemoryEngine(columns, 5000, schema)
+    engine.close()
+
+
+def test_the_same_tables_in_one_pass(engines: tuple[SqlEngine, MemoryEngine]) -> None:
+    engine, memory = engines
+    axes = [Axis(name) for name in SIZES]
+    asks = [tuple(ask) for width in (0, 1, 2, 3) for ask in itertools.permutations(axes[:4], width)]
+    asks += [
+        (axes[4],),
+        (axes[4], axes[0]),
+        (Axis("e", bit=0), Axis("e", bit=3), axes[1]),
+        (Axis("e", bit=2, gray=True),),
+    ]
+    assert engine.scans == 1
+    for found, expected in zip(engine.marginals(asks), memory.marginals(asks), strict=True):
+        assert found.dtype == np.int64 and (found == expected).all()
+    assert engine.scans == 2
+    list(engine.marginals(asks[::2]))
+    assert engine.scans == 2  # nothing is counted twice
+    assert engine.rows() == 5000
+
+
+def test_the_first_pass_brings_what_is_asked_next(engines: tuple[SqlEngine, MemoryEngine]) -> None:
+    engine, _ = engines
+    list(engine.marginals([(Axis("a"),)]))
+    list(engine.marginals([(Axis(x), Axis(y)) for x, y in itertools.combinations(SIZES, 2)]))
+    assert engine.scans == 2
+    with pytest.raises(TooLarge):
+        list(engine.marginals([tuple(Axis("e", bit=b) for b in range(9)) * 4]))
+
+
+def test_views_by_taxonomy(tmp_path: Path) -> None:
+    from understudy.demo import demo_schema, demo_table
+
+    schema, table = demo_schema(400), demo_table(400, np.random.default_rng(1))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    asks = [(Axis(a.name, level=level),) for a in schema.modelled for level in range(a.levels)]
+    sql, memory = open_engine(tmp_path / "t.parquet", schema, "duckdb"), open_engine(table, schema, "memory")
+    for found, expected in zip(sql.engine.marginals(asks), memory.engine.marginals(asks), strict=True):
+        assert (found == expected).all()
+    sql.engine.close()
+    assert sql.columns == memory.columns
+
+
+def words(*values: str) -> Schema:
+    return Schema("people", (Attribute("a", Categories(values)),), neighbours="add-remove")
+
+
+def test_a_million_values_in_a_category_are_refused(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"a": [f"v{i}" for i in range(1_000_000)]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError) as refusal:
+        open_engine(tmp_path / "t.parquet", words("v1", "v2"), "duckdb")
+    assert refusal.value.attribute == "a" and "v3" not in refusal.value.message
+    assert not leftovers()
+
+
+def leftovers() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"understudy-{os.getpid()}-*"))
+
+
+def test_a_collation_does_not_change_what_is_compared(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "t.db"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t (a VARCHAR COLLATE NOCASE)")
+        connection.execute("INSERT INTO t VALUES ('x'), ('X'), ('x')")
+    engine = open_engine(f"duckdb:///{path}?table=t", words("x", "X"), None).engine
+    assert [table.tolist() for table in engine.marginals([(Axis("a"),)])] == [[2, 1]]
+    engine.close()
+    assert not leftovers()
+    with pytest.raises(UsageError, match="no table or view 'nowhere'"):
+        open_engine(f"duckdb:///{path}?table=nowhere", words("x"), None)
+    assert not leftovers()
+
+
+def test_what_an_engine_does_not_read(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\nx\n")
+    table = pa.table({"a": ["x"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    refused: list[tuple[Any, str | None, str | None]] = [
+        (table, "duckdb", None), (table, "spark", None), (tmp_path / "t.csv", "duckdb", None),
+        (tmp_path / "none.parquet", "duckdb", None), (tmp_path / "t.parquet", "postgresql", None),
+        (tmp_path / "t.parquet", "duckdb", "local[1]"), (tmp_path / "t.parquet", "sqlite", None),
+        ("duckdb:///none.db?table=t", None, None), ("duckdb:///none.db?table=t", "mapped", None),
+        ("mysql://me:pw@host/db?table=t", None, None),
+    ]  # fmt: skip
+    for data, engine, master in refused:
+        with pytest.raises(UsageError) as refusal:
+            open_engine(data, words("x"), engine, master)
+        assert "pw" not in refusal.value.message
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing else")
+    with pytest.raises(DataError):
+        open_engine(tmp_path / "bad.parquet", words("x"), "duckdb")
+    assert not leftovers()
+
+
+def test_formats_and_types_that_sql_cannot_read_name_the_attribute(tmp_path: Path) -> None:
+    day = Intervals("date", (18262.0, 18263.0, 18264.0), format="%d %b %Y")
+    table = pa.table({"a": ["1 Jan 2020"], "b": pa.array([[1]]), "c": ["x"]})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    attributes = (Attribute("a", day), Attribute("b", Categories(("1",))), Attribute("c", Categories(("y",))))
+    schema = Schema("people", attributes, neighbours="add-remove")
+    with pytest.raises(DataError) as refusal:
+        open_engine(tmp_path / "t.parquet", schema, "duckdb")
+    assert refusal.value.attribute == "a" and "view" in refusal.value.message
+    found = find_misfits(tmp_path / "t.parquet", schema, "duckdb")
+    assert [misfit.attribute for misfit in found] == ["a", "b", "c"]
