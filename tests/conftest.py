@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from servers import PostgreSQL
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -16,7 +17,6 @@ from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
-from warehouses import PostgreSQL
 
 
 def schema_of(sizes: dict[str, int], rows: int | None, neighbours: str = "replace-one", **more: Any) -> Schema:

@@ -13,12 +13,12 @@ import pyarrow.csv
 import pytest
 from command import Outcome, run, write_people
 
+from servers import PASSWORD, PostgreSQL
 from understudy.engines import sql
 from understudy.engines.postgresql_rows import PostgreSQLRows
 from understudy.privacy.ledger import Ledger
 from understudy.schema import Schema
 from understudy.testing import publish_seeded
-from warehouses import PASSWORD, PostgreSQL
 
 CANARY = "unspeakable"
 

@@ -14,13 +14,13 @@ import pytest
 from pyarrow import parquet
 from test_matrix import small_table
 
+from servers import PASSWORD
 from understudy.demo import demo_schema, demo_table
 from understudy.engines.sql import SqlEngine
 from understudy.methods import METHODS
 from understudy.publishing import plan
 from understudy.schema import Schema
 from understudy.testing import publish_seeded
-from warehouses import PASSWORD
 
 # a table and a folder -> DATA and options of `publish`
 Opener = Callable[[pa.Table, Path, pytest.FixtureRequest], tuple[Any, dict[str, Any]]]

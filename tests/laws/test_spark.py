@@ -13,10 +13,10 @@ from pyarrow import parquet
 from test_engines import by_memory, members, scans  # noqa: F401 - a fixture
 from test_matrix import small_table
 
+from servers import SparkCluster
 from understudy.engines.spark_rows import SparkRows
 from understudy.methods import METHODS
 from understudy.publishing import plan
-from warehouses import SparkCluster
 
 KILLED_AT = "privabn"
 

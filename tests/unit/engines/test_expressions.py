@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from servers import PASSWORD, PostgreSQL
 from understudy.engines.addresses import address_of
 from understudy.engines.coding import _Coder
 from understudy.engines.expressions import UNREADABLE
 from understudy.engines.sql import coded_rows
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
-from warehouses import PASSWORD, PostgreSQL
 
 NUMERALS = [
     "5", " 5 ", "+5", "-0", "5.", ".5", "5.0", "5.50", "1e2", "1E+2", "1e-05", "1e999", "٣", "5\u00a0", "", None, "NA",

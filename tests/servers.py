@@ -136,7 +136,7 @@ def _declared(type: Any) -> str:
 class SparkCluster:
     """A standalone master and two workers, each a process of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: str = "512m") -> None:
         pyspark = pytest.importorskip("pyspark")
         if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
             unavailable("Spark needs Java")
@@ -144,6 +144,7 @@ class SparkCluster:
         self._home = Path(pyspark.__file__).parent
         self._environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(self._home),
                              "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}  # fmt: skip
+        self._memory = memory
         self._port, self._page = free_port(), free_port()
         self.master = f"spark://127.0.0.1:{self._port}"
         where = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._page)]
@@ -153,7 +154,7 @@ class SparkCluster:
         self._wait(lambda: len(self.workers() or ()) == 2, 120)
 
     def _worker(self, at: int) -> subprocess.Popen[bytes]:
-        resources = ["--cores", "1", "--memory", "512m", "--host", "127.0.0.1", "--webui-port", str(free_port())]
+        resources = ["--cores", "1", "--memory", self._memory, "--host", "127.0.0.1", "--webui-port", str(free_port())]
         return self._start("worker.Worker", *resources, "-d", str(self.folder / f"worker-{at}"), self.master)
 
     def _start(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
