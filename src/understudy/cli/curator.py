@@ -74,7 +74,7 @@ def curator(
             write_report_of(report, target)
 
     def note(text: str) -> None:
-        if not (quiet or json):
+        if not quiet:
             line.clear()
             sys.stderr.write(text + "\n")
             sys.stderr.flush()

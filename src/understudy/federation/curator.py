@@ -56,7 +56,7 @@ def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[S
     """All that can be wrong before anyone is spoken to."""
     common = roster.common_schema(schema)
     check_confirmed(common)
-    method = method_named(roster.method, dict(roster.options), common)
+    method = method_named(roster.method, dict(roster.options), common, owners=len(roster.owners))
     method.plan(common, roster.budget, rows=common.rows or 1000)
     fingerprint, public_key = identity.certificate_facts()
     if (fingerprint, public_key) != (roster.curator.fingerprint, roster.curator.public_key):
@@ -81,7 +81,12 @@ def curate(
     common, method = check_curator(schema, roster, desk.identity)
     journal = CuratorJournal(desk.journal, _request(roster, common))
     try:
-        with MailServer(roster, desk.identity, journal, desk.host, desk.port, desk.timeout) as server:
+        mail = MailServer(roster, desk.identity, journal, desk.host, desk.port, desk.timeout)
+    except BaseException:  # nobody heard of the session
+        (journal.close_file if journal.resumed else journal.remove)()
+        raise
+    try:
+        with mail as server:
             if opened is not None:
                 opened(server.port, journal.resumed)
             try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -87,10 +87,10 @@ class Trial:
             own = replace(self.schema, rows=counts[name], text=None)
             own.save(folder / name / "schema.toml")
         self.schema.save(folder / "schema.toml")
-        port = _free_port()
-        processes = {CURATOR: _start(folder, CURATOR, self._curator(folder, port))}
+        processes = {CURATOR: _start(folder, CURATOR, self._curator(folder))}
         try:
-            for name in names:
+            port = self._port(folder, processes[CURATOR])
+            for name in names if port else ():
                 processes[name] = _start(folder, name, self._party(folder, name, files[name], port))
             self._watch(folder, processes)
         finally:
@@ -100,10 +100,20 @@ class Trial:
         document["seconds"] = {**document["seconds"], "trial": round(time.monotonic() - started, 3)}
         return Outcome(document, self._summary(document))
 
-    def _curator(self, folder: Path, port: int) -> list[str]:
+    def _port(self, folder: Path, curator: subprocess.Popen[bytes]) -> int:
+        """Where the curator listens, as it says on its first line; 0 if it ends before that."""
+        deadline = time.monotonic() + self.timeout
+        while curator.poll() is None and time.monotonic() < deadline:
+            log = (folder / CURATOR / "log").read_text(encoding="utf-8", errors="replace")
+            if found := re.search(r"listens at https://127\.0\.0\.1:(\d+)\n", log):
+                return int(found[1])
+            time.sleep(_POLL_S)
+        return 0
+
+    def _curator(self, folder: Path) -> list[str]:
         given = [
             "curator", "--schema", folder / "schema.toml", "--epsilon", self.epsilon, "--roster",
-            folder / "roster.toml", "--listen", f"127.0.0.1:{port}", *_identity(folder, CURATOR), "-o", self.output,
+            folder / "roster.toml", "--listen", "127.0.0.1:0", *_identity(folder, CURATOR), "-o", self.output,
             "--timeout", self.timeout, "--wait", self.timeout, "--json",
         ]  # fmt: skip
         given += ["--release", self.release] if self.release is not None else []
@@ -189,9 +199,3 @@ def _last_line(log: Path) -> str:
     except OSError:
         return ""
     return lines[-1] if lines else ""
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
