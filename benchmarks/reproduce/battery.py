@@ -35,7 +35,14 @@ class Grid:
         return tuple(chosen[:: max(1, len(chosen) // 3)]) if self.quick else tuple(chosen)
 
 
-def main(paper: str, figures: Callable[[Grid], list[Figure]], run: Run, arguments: Sequence[str] | None = None) -> None:
+def main(
+    paper: str,
+    figures: Callable[[Grid], list[Figure]],
+    run: Run,
+    arguments: Sequence[str] | None = None,
+    shared: Sequence[str] = (),
+) -> None:
+    """`shared` are papers whose trials are the same where they have the same name."""
     parser = argparse.ArgumentParser()
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--page", action="store_true", help="the grid of docs/reproduction.md, 10 repetitions")
@@ -47,12 +54,13 @@ def main(paper: str, figures: Callable[[Grid], list[Figure]], run: Run, argument
     parser.add_argument("--output", type=Path, default=HERE / paper, help="where runs.csv and the figures are")
     asked = parser.parse_args(arguments)
     quick = not (asked.page or asked.full or asked.plot_only)
-    wanted = chosen(figures(Grid(quick, asked.full)), asked.figure)
+    known = figures(Grid(quick, asked.full))
+    wanted = chosen(known, asked.figure)
     folder = asked.output / "quick" if quick and asked.output == HERE / paper else asked.output
-    records = Records.open(folder / "runs.csv")
+    records = Records.open(folder / "runs.csv", *(HERE / other / "runs.csv" for other in shared if not quick))
     for figure in wanted:
         if not asked.plot_only:
-            perform(figure, records, run, asked.repetitions or (3 if quick else 10), asked.data)
+            perform(figure, known, records, run, asked.repetitions or (3 if quick else 10), asked.data)
         for path in write(figure, records, folder):
             print(path, flush=True)
     if not asked.plot_only:
@@ -90,12 +98,22 @@ def chosen(figures: Sequence[Figure], asked: Sequence[str] | None) -> list[Figur
     return found  # type: ignore[return-value]
 
 
-def perform(figure: Figure, records: Records, run: Run, repetitions: int, data: Sequence[str] | None = None) -> None:
-    """Trials of a data set and repetition come together: they share counted tables and the split of the rows."""
-    trials: dict[tuple[str, ...], list[Point]] = {}
-    for point in figure.points:
-        if not data or point.data in data:
-            trials.setdefault(point[:4], []).append(point)
+def perform(
+    figure: Figure,
+    known: Sequence[Figure],
+    records: Records,
+    run: Run,
+    repetitions: int,
+    data: Sequence[str] | None = None,
+) -> None:
+    """Trials of a data set and repetition come together: they share counted tables and the split of the rows. A trial
+    is asked for all that any figure wants of it."""
+    trials: dict[tuple[str, ...], list[Point]] = {
+        point[:4]: [] for point in figure.points if not data or point.data in data
+    }
+    for point in dict.fromkeys(p for f in known for p in f.points):
+        if point[:4] in trials:
+            trials[point[:4]].append(point)
     names = list(dict.fromkeys(key[0] for key in trials))
     for name in names:
         for repetition in range(repetitions):

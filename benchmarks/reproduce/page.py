@@ -25,6 +25,7 @@ from charts import Figure, write
 from claims import Claim, judge
 from records import Records
 
+LEAST = 10  # repetitions; a point with fewer is not shown
 PAGE = HERE.parents[1] / "docs" / "reproduction.md"
 HEAD = """# The papers' figures, again
 
@@ -59,6 +60,7 @@ class Paper:
     claims: Callable[[Records], Sequence[Claim]]
     notes: str
     extra: Callable[[Records], str] | None = None
+    shared: tuple[str, ...] = ()
 
 
 PAPERS = (
@@ -66,13 +68,14 @@ PAPERS = (
           privbayes_claims.NOTES, privbayes_claims.extra),
     Paper("jtree", "JTree (Chen et al., KDD 2015)", jtree, jtree_claims.claims, jtree_claims.NOTES),
     Paper("privabn", "PrivABN (Lan et al., 2021)", privabn, privabn_claims.claims, privabn_claims.NOTES,
-          privabn_claims.extra),
+          privabn_claims.extra, ("jtree",)),
 )  # fmt: skip
 
 
 def section(paper: Paper) -> str:
     folder = HERE / paper.key
-    records = Records.open(folder / "runs.csv")
+    records = Records.open(folder / "runs.csv", *(HERE / other / "runs.csv" for other in paper.shared))
+    records.values = {point: line for point, line in records.values.items() if len(line) >= LEAST}
     figures = sorted(paper.module.figures(Grid()), key=lambda f: f.key)
     parts = [
         f"## {paper.title}",

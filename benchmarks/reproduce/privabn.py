@@ -18,6 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import jtree
 import measures
 import numpy as np
 from battery import Grid, main
@@ -30,7 +31,7 @@ from understudy.privacy.custodian import ExactTable
 
 PAPER = ("0.001", "0.005", "0.01", "0.05", "0.1", "1.0")
 SOME = ("0.001", "0.01", "0.1", "1.0")  # the part of the range that the page has
-FINE = ("0.1", "0.225", "0.4", "1.0", "2.0", "4.0")
+FINE = {"nltcs": ("0.1", "0.4", "1.0", "2.0"), "acs": ("0.1", "0.225", "1.0", "2.0")}
 RETAIL = ("0.1", "1.0")
 TITLES = {"nltcs": "NLTCS", "acs": "ACS"}
 BOUND = 0.01
@@ -49,7 +50,7 @@ def scores_of(data: str) -> published_privabn.Scores:
 def rows_of(data: Data, at: Point, seed: int) -> ExactTable:
     real = data.whole
     if at.curve not in (PUBLISHED, NOISELESS):
-        method, options = setting(at.curve)
+        method, options = setting(at)
         return drawn(fitted(real, method, options, at.epsilon, seed), real.rows(), seed)
     epsilon = 1e9 if at.curve == NOISELESS else float(at.epsilon)
     made = published_privabn.publish(None, epsilon, np.random.default_rng(seed), scores_of(data.name))
@@ -57,13 +58,10 @@ def rows_of(data: Data, at: Point, seed: int) -> ExactTable:
     return ExactTable(columns, real.rows(), real.schema)
 
 
-def setting(curve: str) -> tuple[str, dict[str, Any]]:
-    if curve == "PrivBayes":  # as JTree's paper set it
-        return "privbayes", {"estimate": "paper", "beta": 0.5, "theta": 4.0, "score": "F", "encoding": "vanilla"}
-    if curve == "JTree":
-        return "jtree", {"estimate": "paper"}
-    named = {"PrivABN": "privabn", "understudy, by default": "auto", "PriView": "priview-paper"}
-    return named.get(curve) or curve.removeprefix("understudy "), {}
+def setting(at: Point) -> tuple[str, dict[str, Any]]:
+    """Ours, or one of the curves of JTree's Fig. 2, whose trials are shared."""
+    named = {"PrivABN": "privabn", "understudy, by default": "auto"}
+    return (named[at.curve], {}) if at.curve in named else jtree.setting(at.data, at.curve, at.epsilon)
 
 
 def run(points: Sequence[Point], repetition: int) -> dict[Point, float]:
@@ -71,7 +69,7 @@ def run(points: Sequence[Point], repetition: int) -> dict[Point, float]:
     at = points[0]
     data, seed = Data.named(at.data), seed_of(at.data, at.kind, at.curve, at.epsilon, repetition)
     real = data.whole
-    model = fitted(real, *setting(at.curve), at.epsilon, seed).model if at.curve == "PriView" else None
+    model = fitted(real, *setting(at), at.epsilon, seed).model if at.curve == "PriView" else None
     rows = rows_of(data, at, seed) if model is None else None
     found = {}
     for point in points:
@@ -103,9 +101,10 @@ def by_ways(epsilon: str) -> Panel:
 
 
 def figures(grid: Grid) -> list[Figure]:
-    wide, fine = grid.epsilons(SOME, PAPER), grid.epsilons(FINE)
-    first = tuple(panel(d, norm, k, CURVES, wide) for norm in ("l1", "l2") for d in TITLES for k in (3, 7, 12))
-    second = tuple(panel(d, "l2", 3, CURVES, fine) for d in TITLES)
+    wide = grid.epsilons(SOME, PAPER)
+    some = TITLES if grid.full else ["nltcs"]  # 12-way tables of ACS take as long to count as all else
+    first = tuple(panel(d, norm, k, CURVES, wide) for norm in ("l1", "l2") for d in some for k in (3, 7, 12))
+    second = tuple(panel(d, "l2", 3, CURVES, grid.epsilons(FINE[d])) for d in TITLES)
     return [
         Figure("figure-02", "PrivABN Fig. 2: where the L2 error of 3-way tables falls below 0.01", second),
         Figure("figure-03", "PrivABN Fig. 3: 200 random tables of Retail", tuple(map(by_ways, RETAIL))),
@@ -114,4 +113,4 @@ def figures(grid: Grid) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    main("privabn", figures, run)
+    main("privabn", figures, run, shared=["jtree"])

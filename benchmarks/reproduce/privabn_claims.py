@@ -77,7 +77,7 @@ def _crossing(records: Records) -> str:
 
 
 def _below(records: Records, data: str, curve: str) -> str:
-    known = [(e, found) for e in FINE if (found := records.mean(l2(data, curve, e))) is not None]
+    known = [(e, found) for e in FINE[data] if (found := records.mean(l2(data, curve, e))) is not None]
     met = ""
     for e, found in reversed(known):
         if found.high >= BOUND:

@@ -42,13 +42,15 @@ class Records:
     values: dict[Point, dict[int, float]] = field(default_factory=dict)
 
     @staticmethod
-    def open(path: Path) -> Records:
+    def open(path: Path, *others: Path) -> Records:
+        """`others` are records of other papers: the same trial with the same seed is not run twice."""
         records = Records(path)
-        if path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                for row in csv.DictReader(file):
-                    point = Point(*(row[c] for c in COLUMNS[:5]))
-                    records.values.setdefault(point, {})[int(row["repetition"])] = float(row["value"])
+        for source in (*others, path):
+            if source.exists():
+                with source.open(newline="", encoding="utf-8") as file:
+                    for row in csv.DictReader(file):
+                        point = Point(*(row[c] for c in COLUMNS[:5]))
+                        records.values.setdefault(point, {})[int(row["repetition"])] = float(row["value"])
         return records
 
     def missing(self, point: Point, repetition: int) -> bool:
