@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pwd
@@ -35,6 +36,19 @@ def unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
+def module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        unavailable(f"{name} is not installed")
+
+
+def need_spark() -> Any:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        unavailable("Spark needs Java")
+    return module("pyspark")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -49,7 +63,7 @@ class PostgreSQL:
         if programs is None:
             unavailable("no PostgreSQL server is installed")
         assert programs is not None
-        pytest.importorskip("psycopg")
+        module("psycopg")
         self._programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
         self.port = free_port()
@@ -137,9 +151,7 @@ class SparkCluster:
     """A standalone master and two workers, each a process of its own."""
 
     def __init__(self, memory: str = "512m") -> None:
-        pyspark = pytest.importorskip("pyspark")
-        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-            unavailable("Spark needs Java")
+        pyspark = need_spark()
         self.folder = Path(tempfile.mkdtemp(prefix="spark-"))
         self._home = Path(pyspark.__file__).parent
         self._environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(self._home),
@@ -193,13 +205,21 @@ class SparkCluster:
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """The process, its group (spark-class runs java) and the executors that java started."""
-    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-    for child in children:
+    for child in _children(process.pid):
         with suppress(ProcessLookupError):
-            os.kill(int(child), signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-__all__ = ["PASSWORD", "PostgreSQL", "SparkCluster", "free_port", "unavailable"]
+def _children(parent: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError, ValueError):
+            if int(status.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(status.parent.name))
+    return found
+
+
+__all__ = ["PASSWORD", "PostgreSQL", "SparkCluster", "free_port", "need_spark", "unavailable"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from servers import PASSWORD, PostgreSQL
+from servers import PASSWORD, PostgreSQL, need_spark
 from understudy.engines.addresses import address_of
 from understudy.engines.coding import _Coder
 from understudy.engines.expressions import UNREADABLE
@@ -209,11 +208,10 @@ def test_postgresql(decimal: str, postgresql: PostgreSQL, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("CI_NO_SPARK" in os.environ, reason="asked not to")
 def test_spark(tmp_path: Path) -> None:
     from understudy.engines.spark_rows import SparkRows
 
-    pytest.importorskip("pyspark")
+    need_spark()
     for decimal in (".", ","):
         data, schema, cases = table(decimal)
         parquet.write_table(data, tmp_path / f"{len(decimal)}{ord(decimal)}.parquet")
