@@ -1,6 +1,6 @@
 """Tables larger than memory: memory, speed against DuckDB, cost against rows, and rows written by the million.
 
-python benchmarks/engines.py FOLDER            all of it; makes its tables in FOLDER (about 3 GB at 100,000,000 rows)
+python benchmarks/engines.py FOLDER            all of it; makes its tables in FOLDER (about 6 GB at 100,000,000 rows)
                                                and removes them; figures to benchmarks/results/engines.csv and .svg
 python benchmarks/engines.py FOLDER 10000000   the same up to so many rows
 """
