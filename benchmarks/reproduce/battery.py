@@ -58,13 +58,13 @@ def main(
     wanted = chosen(known, asked.figure)
     folder = asked.output / "quick" if quick and asked.output == HERE / paper else asked.output
     records = Records.open(folder / "runs.csv", *(HERE / other / "runs.csv" for other in shared if not quick))
+    if not asked.plot_only:
+        note_machine(folder)
     for figure in wanted:
         if not asked.plot_only:
             perform(figure, known, records, run, asked.repetitions or (3 if quick else 10), asked.data)
         for path in write(figure, records, folder):
             print(path, flush=True)
-    if not asked.plot_only:
-        note_machine(folder)
 
 
 def note_machine(folder: Path) -> None:
@@ -81,6 +81,7 @@ def note_machine(folder: Path) -> None:
         "commit": os.environ.get("UNDERSTUDY_COMMIT") or head.stdout.strip() or "unknown",
         "machine": f"{os.cpu_count()} cores of {named}, Python {platform.python_version()}",
     }
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "machine.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
