@@ -1,9 +1,9 @@
 """The private table of several owners, at the curator: a choice is one owner's turn, a measurement is a secure sum.
 
-T choices of a group (the same cost, one of the same number) go to the owners in turn. An owner has at most
-m = ⌈T/(K − u)⌉ of them and answers each at cost·T/m on its own rows, so that no owner pays more than cost·T, and up to
-u owners may be missing. Since it has a K-th of the rows and a K-th of the turns, its choice is as good as one on all
-rows would be at `cost` (PROOF.md).
+T choices of a group (the same cost, one of the same number) go to the owners in turn. An owner that may have m of them,
+⌊T/K⌋ or ⌈T/K⌉, answers each at cost·T/m on its own rows, so that no owner pays more than cost·T. If u > 0 owners may be
+missing, everyone may have ⌈T/(K − u)⌉. Since an owner has a K-th of the rows and a K-th of the turns, its choice is as
+good as one on all rows would be at `cost` (PROOF.md).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha512
+from math import sqrt
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class FederatedTable(PrivateTable):
         self.schema = roster.common_schema(schema)
         self.accounting = accounting_of(roster.budget)
         self.purse = purse(roster.budget)
+        self.noise_factor = sqrt(len(roster.owners) / roster.honest)
         self._roster = roster
         self._owners = owners
         self._whole = self.purse
@@ -105,9 +107,9 @@ class FederatedTable(PrivateTable):
             group = state.groups[cost, of] = _Group(start=state.begun)
             state.begun += 1
         group.made += 1
-        most = -(-of // (len(self._roster.owners) - self._roster.dropping))
-        price = cost * of / most
-        for name in self._turns(group, most):
+        allowed = self._allowed(group.start, of)
+        for name in self._turns(group, allowed):
+            price = cost * of / allowed[name]
             group.asked[name] = group.asked.get(name, 0) + 1
             state.paid[name] += price
             state.charges.append((purpose, price, name))
@@ -121,12 +123,17 @@ class FederatedTable(PrivateTable):
             "missing. What was charged stays spent"
         )
 
-    def _turns(self, group: _Group, most: int) -> list[str]:
+    def _allowed(self, start: int, of: int) -> dict[str, int]:
+        """How many of so many choices each owner may have, by its place in the rotation; first come, first asked."""
+        owners, u = self._roster.names, self._roster.dropping
+        places = {name: (place - start) % len(owners) for place, name in enumerate(owners)}
+        first = sorted(places, key=places.__getitem__)
+        return {name: -(-of // (len(owners) - u)) if u else -(-(of - places[name]) // len(owners)) for name in first}
+
+    def _turns(self, group: _Group, allowed: dict[str, int]) -> list[str]:
         """Whom to ask, and whom next: those with the fewest turns first; those who were missing last."""
-        names = self._roster.names
-        order = {name: (place - group.start) % len(names) for place, name in enumerate(names)}
-        able = [name for name in names if group.asked.get(name, 0) < most]
-        return sorted(able, key=lambda n: (n in self._session.missing, group.asked.get(n, 0), order[n]))
+        able = [name for name, most in allowed.items() if group.asked.get(name, 0) < most]
+        return sorted(able, key=lambda name: (name in self._session.missing, group.asked.get(name, 0)))
 
     def _part(self, name: str, question: Options) -> Fraction:
         """For public penalties and tables: under replace-one score R is on the scale of n², all else on that of n."""

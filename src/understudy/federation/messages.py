@@ -15,7 +15,7 @@ from typing import Any, Final
 from understudy.errors import FederationError
 
 SUM_STAGES: Final = ("keys", "shares", "masked", "survivors", "unmask")
-LARGEST_QUESTION: Final = 128 << 20  # bytes; a choice among very many options is long
+LARGEST_QUESTION: Final = 64 << 20  # bytes; a choice among very many options is long
 _PER_OWNER: Final = 1 << 10  # bytes that a message of the secure sum has for each owner, at most
 _FIXED: Final = 1 << 12
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
 from typing import Final, Protocol
 
@@ -83,7 +84,7 @@ class _Sum:
     """The secure sum that is going on."""
 
     question: Vector
-    cost: str
+    cost: Fraction
     purpose: str
     stages: OwnerRound
     done: int = 1  # stages
@@ -167,14 +168,13 @@ class OwnerAnswers:
         if self._sum is None:
             raise FederationError(f"round {round} has ended for this owner")
         going, self._sum = self._sum, None  # a stage that fails ends the round
-        going.done += 1
         if stage == "masked":
             reply = going.stages.masked(body, lambda mask: self._contribute(going, place, mask))
         else:
-            reply = {"shares": going.stages.shares, "survivors": going.stages.survivors}.get(
-                stage, going.stages.unmask
-            )(body)
-        if stage != "unmask":
+            stages = going.stages
+            reply = {"shares": stages.shares, "survivors": stages.survivors, "unmask": stages.unmask}[stage](body)
+        going.done += 1
+        if going.done < len(SUM_STAGES):
             self._sum = going
         return reply
 
@@ -199,12 +199,11 @@ class OwnerAnswers:
             raise FederationError("the curator asks for more than is left of this owner's budget, or for nothing")
         statements = Statements(self._roster, place, terms_of(question, cost, purpose, table.schema, table.accounting))
         seed = self._store.seed(place.round, self._source.words(4).tobytes())
-        return _Sum(question, head["cost"], purpose, OwnerRound(self._name, statements, seed, self._signer))
+        return _Sum(question, cost, purpose, OwnerRound(self._name, statements, seed, self._signer))
 
     def _contribute(self, going: _Sum, place: Place, mask: Callable[[int], Words]) -> Words:
-        cost, honest = fraction_from_json(going.cost), self._roster.honest
         round_key = place.statement("masked").hex()
-        return self._table.contribute(going.question, cost, going.purpose, round_key, honest, mask)
+        return self._table.contribute(going.question, going.cost, going.purpose, round_key, self._roster.honest, mask)
 
 
 def _purpose(text: str) -> str:
