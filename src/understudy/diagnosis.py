@@ -24,6 +24,7 @@ def examine() -> list[dict[str, Any]]:
     findings += [_works("exact noise", _noise), _works("ledger", _ledger), _works("counting", _counting)]
     engines = (("duckdb", _duckdb), ("postgresql", _postgresql), ("spark", _spark))
     findings += [_works(f"engine {name}", attempt, needed=False) for name, attempt in engines]
+    findings.append(_works("federation", _federation, needed=False))
     return findings
 
 
@@ -63,6 +64,16 @@ def _ledger() -> str:
         ledger.verify()
         ledger.close()
     return "SQLite file, locked and hash-chained"
+
+
+def _federation() -> str:
+    import ssl
+
+    import cryptography
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return f"several owners over mutual TLS: {ssl.OPENSSL_VERSION}, cryptography {cryptography.__version__}"
 
 
 def _counting() -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "docs" / "guide" / "hospital.md"
+GUIDES = ROOT / "docs" / "guide"
 MARK = "@@@ step"
 
 
@@ -30,9 +30,12 @@ def transcript(path: Path) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="the guide is written for a POSIX shell")
-def test_the_hospital_guide(tmp_path):
-    steps = transcript(GUIDE)
-    assert len(steps) > 15
+@pytest.mark.parametrize("guide", ["hospital", "federation"])
+def test_the_guide(tmp_path, guide):
+    if guide == "federation":
+        pytest.importorskip("cryptography")
+    steps = transcript(GUIDES / f"{guide}.md")
+    assert len(steps) > 12
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = "\n".join(f"{command}\necho '{MARK}' {i} $?" for i, (command, _) in enumerate(steps))
     environment = {k: v for k, v in os.environ.items() if k != "UNDERSTUDY_LEDGER"}

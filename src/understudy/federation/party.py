@@ -52,8 +52,8 @@ class Terms:
             f"  Your data fits the schema{'' if rows is None else f'; that it has {rows:,} rows is known to all'}.",
             f"  Cost      {budget} for each person's row, of account {self.account!r} "
             f"(epsilon {show(self.spent)} spent so far, {cap})",
-            "  Leaves    which option was chosen when it is your turn to choose, and sums of all owners' counts with",
-            "            noise. No row, no count of yours.",
+            "  Leaves    what was chosen when it is your turn to choose, and counts with noise: summed over all owners",
+            "            under masks, or of yours alone with the whole noise. No row, no exact count.",
             f"  Holds     against anyone outside, the curator, any owner, and the curator with up to {colluding}",
             f"            (K = {len(roster.owners)}, t = {roster.colluding}, u = {roster.dropping}, "
             f"h = {roster.honest}). A person held by p owners has p times the loss.",
