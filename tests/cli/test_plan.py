@@ -20,8 +20,8 @@ def schema(tmp_path: Path) -> Path:
 def test_a_page_for_each_epsilon(schema):
     done = run("plan", "--schema", schema, "--epsilon", "0.5", "--epsilon", 2)
     assert (done.code, done.err) == (0, "")
-    assert "privbayes at epsilon 0.5, 120 rows" in done.out and "privbayes at epsilon 2, 120 rows" in done.out
-    for words in ("phase", "tables", "degree", "MB", "a 10% share of a group of 500 will look like"):
+    assert "aim at epsilon 0.5, 120 rows" in done.out and "aim at epsilon 2, 120 rows" in done.out
+    for words in ("phase", "tables", "structure", "MB", "a 10% share of a group of 500 will look like"):
         assert done.out.count(words) >= 2
     assert not (schema.parent / "understudy-ledger.db").exists()
 

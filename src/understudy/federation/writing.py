@@ -38,7 +38,7 @@ def write_roster(
             + ("public: write NAME=ROWS" if schema.neighbours == "replace-one" else "private: write NAME alone")
         )
     whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
-    chosen = method_named(method, options, whole)
+    chosen = method_named(method, options, whole, owners=len(rows))
     budget = Budget(epsilon, delta)
     chosen.plan(whole, budget, rows=whole.rows or 1000)
     roster = Roster(

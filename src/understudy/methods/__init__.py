@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
+from understudy.methods.aim import Aim, suits
 from understudy.methods.detailed import Detailed
 from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
 from understudy.methods.jtree import JTree
@@ -20,6 +21,7 @@ from understudy.schema import Schema
 
 METHODS: dict[str, type[Any]] = {
     "privbayes": PrivBayes,
+    "aim": Aim,
     "priview": PriView,
     "jtree": JTree,
     "privelet": Privelet,
@@ -30,20 +32,30 @@ METHODS: dict[str, type[Any]] = {
 }
 
 
-def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = None) -> Method:
-    """The configured method; `auto` is the best one for this schema, from public facts alone."""
+def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = None, owners: int = 1) -> Method:
+    """The configured method; `auto` is the best one for this schema and so many owners, from public facts alone."""
     if name == "auto":
-        name = best_for(schema, options)
+        name = best_for(schema, options, owners)
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     method: Method = configured(METHODS[name], options)
     return Detailed(method) if schema is not None and any(a.fine for a in schema.modelled) else method
 
 
-def best_for(schema: Schema | None, options: Mapping[str, Any]) -> str:
-    """PriView where it takes the table and the options; else PrivBayes (docs/decisions/0007-views.md)."""
-    known = {field.name for field in dataclasses.fields(PriView)}
-    return "priview" if schema is not None and covers(schema) and known.issuperset(options) else "privbayes"
+def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1) -> str:
+    """PriView for small binary tables; else AIM, or PrivBayes for binary and wide tables; DP-SUBN for several owners.
+
+    Each only where it knows the options. docs/decisions: 0007-views.md, 0010-adaptive-tables.md.
+    """
+
+    def takes(name: str) -> bool:
+        return {field.name for field in dataclasses.fields(METHODS[name])}.issuperset(options)
+
+    if schema is not None and covers(schema) and takes("priview"):
+        return "priview"
+    if owners > 1:
+        return "dp-subn" if takes("dp-subn") else "privbayes"
+    return "aim" if schema is not None and suits(schema) and takes("aim") else "privbayes"
 
 
 __all__ = ["METHODS", "Fit", "Method", "Plan", "best_for", "method_named"]

@@ -150,7 +150,7 @@ class Aim:
         offers = Offers(schema, variables, self.cells)
         left, each, chosen = costs.rounds, costs.each, []
         while left and (options := offers()):
-            table.progress("structure", int(100 * (1 - left / costs.rounds)), 100)
+            table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
             each = left if left < each * 3 / 2 else each
             cost = each * (1 - exact(self.select))
             noise = expected_noise(noise_of(table.accounting), table_scale(schema, table.accounting, cost))
