@@ -11,7 +11,7 @@ import pytest
 from conftest import schema_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import Account
-from understudy.release.card import NOT_PROMISED, STAMP, Card, card_text
+from understudy.release.card import NOT_PROMISED, STAMP, Card, Together, card_text
 from understudy.schema import Schema
 
 CHARGES = [
@@ -100,3 +100,21 @@ def test_the_page():
         "exit 4",
     ):
         assert words in text
+
+
+def test_several_owners():
+    schema = schema_of({"a": 2, "b": 3}, rows=12_345)
+    together = Together("strokes", ("ada", "bea", "cy"), colluding=1, dropping=0, honest=2, roster_hash="ab" * 32)
+    made = Card.of(schema, Budget("0.5"), "privbayes", {}, CHARGES, None, True, (), together)
+    document = json.loads(json.dumps(made.as_json()))
+    assert document["federation"]["owners"] == ["ada", "bea", "cy"]
+    assert document["federation"]["epsilon_of_each_owner"] == 0.5
+    assert {k: document["federation"][k] for k in ("colluding", "dropping", "honest")} == {
+        "colluding": 1, "dropping": 0, "honest": 2,
+    }  # fmt: skip
+    assert "account" not in document and "account_total" not in document  # every owner has its own
+    assert document["unit"] == "one row of one owner"
+    text = card_text(document)
+    assert "ada, bea, cy: each spent epsilon 0.5 on an account of its own" in text
+    assert "the curator together with up to one owner" in text
+    assert "A person held by p owners has p times the loss: at two owners epsilon 1." in text
