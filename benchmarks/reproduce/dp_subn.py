@@ -29,8 +29,10 @@ from federation import forget, parts_of, pooled_fit
 from rivals import dist_diff_gen
 from understudy.privacy.custodian import ExactTable
 
-EPSILONS = ("0.2", "1.6", "0.05", "0.4", "0.1", "0.8")  # in the order in which they are run
-OWNERS = (2, 10, 4, 6, 8)
+PAPER = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
+EPSILONS = ("0.05", "0.2", "1.6")  # of the page
+OWNERS = (2, 4, 10)
+EVERY = (2, 4, 6, 8, 10)
 CENTRAL = "central PrivBayes"
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "DP-SUBN, sequential": ("dp-subn", {"variant": "sequential"}),
@@ -103,28 +105,22 @@ def by_owners(measure: str, owners: Sequence[int], epsilon: str = "0.2") -> Pane
 
 
 def figures(grid: Grid) -> list[Figure]:
-    epsilons = grid.epsilons(EPSILONS)
-    owners = [int(k) for k in grid.values(OWNERS)]
+    epsilons = grid.epsilons(EPSILONS, PAPER)
+    owners = EVERY if grid.full else tuple(int(k) for k in grid.values(OWNERS))
     two = ("DP-SUBN, sequential", "DistDiffGen", CENTRAL)
     split = ("DP-SUBN, sequential", "DP-SUBN, frontier", "Independent", CENTRAL)
-    divided = tuple(
-        by_epsilon(m, kind, split, ("0.2", "1.6"))
-        for kind in ("K2 by sex", "K4 by workclass")
-        for m in ("tvd2", "tvd3")
-    )
-    return [
-        Figure(
-            "figure-04", "DP-SUBN Fig. 4: by budget", tuple(by_epsilon(m, "K3", CURVES, epsilons) for m in MEASURES)
-        ),
-        Figure("figure-05", "DP-SUBN Fig. 5: by number of owners", tuple(by_owners(m, owners) for m in MEASURES)),
-        Figure("figure-07", "DP-SUBN Fig. 7: all 2-way tables of Adult in binary form", (binary_form.panel(epsilons),)),
-        Figure("figure-10", "Owners that differ: Adult split by an attribute", divided),
-        Figure(
-            "figure-06",
-            "DP-SUBN Fig. 6: two owners",
-            tuple(by_epsilon(m, "K2", two, ("0.2", "0.8", "1.6")) for m in MEASURES if m.startswith("svm")),
-        ),
+    kinds, some = ("K2 by sex", "K4 by workclass"), ("0.2", "1.6")
+    distances, errors = (tuple(m for m in MEASURES if m.startswith(kind)) for kind in ("tvd", "svm"))
+    drawings = [
+        ("04", "Fig. 4a, b: by budget", tuple(by_epsilon(m, "K3", CURVES, epsilons) for m in distances)),
+        ("05", "Fig. 5a, b: by number of owners", tuple(by_owners(m, owners) for m in distances)),
+        ("10", "owners that differ", tuple(by_epsilon(m, k, split, some) for k in kinds for m in distances)),
+        ("07", "Fig. 7: all 2-way tables of Adult in binary form", (binary_form.panel(epsilons),)),
+        ("14", "Fig. 4c, d: by budget", tuple(by_epsilon(m, "K3", CURVES, epsilons[-2:]) for m in errors)),
+        ("06", "Fig. 6: two owners", tuple(by_epsilon(m, "K2", two, epsilons[-2:]) for m in errors)),
+        ("15", "Fig. 5c, d: by number of owners", tuple(by_owners(m, owners) for m in errors)),
     ]
+    return [Figure(f"figure-{key}", f"DP-SUBN {title}", panels) for key, title, panels in drawings]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha512
-from math import sqrt
 
 import numpy as np
 
@@ -68,7 +67,6 @@ class FederatedTable(PrivateTable):
         self.schema = roster.common_schema(schema)
         self.accounting = accounting_of(roster.budget)
         self.purse = purse(roster.budget)
-        self.noise_factor = sqrt(len(roster.owners) / roster.honest)
         self._roster = roster
         self._owners = owners
         self._whole = self.purse

@@ -21,7 +21,7 @@ from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model, as for PrivBayes
-THETA = 4.0  # for the degree of a network estimated by maximum likelihood (docs/decisions/0004-public-rules.md)
+THETA = 6.0  # for the degree of the network, as in the paper
 
 
 def binary_variables(schema: Schema) -> Axes:
