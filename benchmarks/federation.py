@@ -164,7 +164,7 @@ def ccbn_traffic(variables: Sequence[Axis], degree: int, around: Traffic) -> Tra
     """What DP-CCBN sends: the candidates of every round, and the tables of the network.
 
     Reckoned from the lengths of questions and cells, since the tables themselves would take hours; checked against a
-    run over the wire at degree 1 (tests/unit/federation/test_pooled.py).
+    run over the wire at degree 1 (tests/unit/rivals/test_federation_benchmarks.py).
     """
     axis = np.mean([len(json.dumps(v, separators=(",", ":"))) for v in variables])
     d, sent, received = len(variables), 0.0, 0.0
