@@ -49,6 +49,7 @@ python benchmarks/reproduce/page.py
   simultaneous intervals (Bonferroni over its settings); a claim about most settings needs more than half. "Almost the
   same" and "near the best" mean within a tenth.
 - Bars in the drawings are 95 % t intervals of means. Dashed curves are **not private**.
+- DP-SUBN and its rivals, several owners: [federation-results.md](federation-results.md).
 """
 
 
