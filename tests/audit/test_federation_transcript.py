@@ -150,7 +150,7 @@ def lists_at_random(generator: np.random.Generator, names: tuple[str, ...], leas
     return [tuple(generator.permutation(names)[: generator.integers(least, len(names) + 1)]) for _ in range(2)]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(24), *(pytest.param(s, marks=pytest.mark.long) for s in range(24, 400))])
 def test_a_curator_that_cheats_at_random_opens_no_less(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
