@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened, find_misfits, open_engine
 from understudy.methods import Fit, Method, Plan, method_named
@@ -168,7 +169,9 @@ def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str 
     from understudy.engines.finding import finding_sql
 
     found = find_misfits(data, schema, engine, master)
-    table = str(data) if isinstance(data, str | os.PathLike) else None
+    table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
+    if scheme_of(data) in SCHEMES:
+        table = address_of(data).table  # an address may hold a password
     return [
         {
             "kind": m.reason,

@@ -60,6 +60,9 @@ def test_one_command_and_no_password_anywhere(postgresql: PostgreSQL, address: s
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert PASSWORD.encode() not in inside + files + done.text.encode()
     assert not in_use(postgresql)
+    for verb in (("evaluate", secret, tmp_path / "out.csv"), ("init", secret)):
+        refused = run(*verb, "--schema", tmp_path / "schema.toml") if verb[0] == "evaluate" else run(*verb)
+        assert refused.code == 2 and PASSWORD not in refused.text
 
 
 def in_use(server: PostgreSQL) -> int:
@@ -190,9 +193,13 @@ def test_what_does_not_fit_is_refused_before_any_charge(
     ledger = Ledger(tmp_path / "ledger.db")
     assert not ledger.entries()
     ledger.close()
-    checked = run("check", address, "--schema", tmp_path / "schema.toml", "--json")
+    checked = run(
+        "check", address.replace("reader@", f"reader:{PASSWORD}@"), "--schema", tmp_path / "schema.toml", "--json"
+    )
     assert checked.code == 4 and attribute in {problem["attribute"] for problem in checked.json["problems"]}
-    assert CANARY not in checked.text
+    assert CANARY not in checked.text and PASSWORD not in checked.text
+    if "UPDATE" in change:
+        assert 'FROM "people"' in checked.json["problems"][0]["sql"]
 
 
 def test_a_view_is_enough_and_writing_is_not_needed(postgresql: PostgreSQL, address: str, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from test_engines import by_memory, members, scans  # noqa: F401 - a fixture
 from test_matrix import small_table
 
 from servers import SparkCluster
-from understudy.engines.spark_rows import SparkRows
+from understudy.engines.spark_rows import FOLDER, SparkRows
 from understudy.methods import METHODS
 from understudy.publishing import plan
 
@@ -29,15 +27,16 @@ def cluster() -> Iterator[SparkCluster]:
 
 
 @pytest.fixture
-def application(cluster: SparkCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def application(cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """One application for all methods, on both workers: starting it is what takes time."""
+    (tmp_path / "shared").mkdir()
     from pyspark.sql import SparkSession
 
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     session = (
         SparkSession.builder.master(cluster.master)
         .config("spark.executor.memory", "512m").config("spark.executor.cores", "1").config("spark.cores.max", "2")
-        .config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false")
+        .config(FOLDER, (tmp_path / "shared").as_uri()).config("spark.driver.host", "127.0.0.1").config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2").getOrCreate()
     )  # fmt: skip
     session.sparkContext.setLogLevel("OFF")
@@ -58,6 +57,8 @@ def test_every_method_on_two_workers_and_then_on_one(
 
     def counted(rows: SparkRows, sql: str) -> Any:
         """The first scan of one method loses a worker with its executor, and the job goes on without it."""
+        (private,) = (tmp_path / "shared").iterdir()
+        assert private.stat().st_mode & 0o777 == 0o700
         if method == KILLED_AT and not killed:
             killed.append(method)
             cluster.kill_worker()
@@ -74,4 +75,4 @@ def test_every_method_on_two_workers_and_then_on_one(
         assert scans[-1] <= plan(schema, epsilon=2, method=method).scans
     assert killed == [KILLED_AT]
     assert len(cluster.worker_processes) == 1
-    assert not list(Path(tempfile.gettempdir()).glob(f"understudy-{os.getpid()}-*"))
+    assert not list((tmp_path / "shared").iterdir())

@@ -11,7 +11,7 @@ from understudy.cli.output import say, say_json
 
 
 def check(
-    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, or an address: postgresql://host/db?table=t.")],
     schema: SchemaFile,
     engine: EngineName = None,
     master: Master = None,

@@ -12,7 +12,7 @@ from understudy.cli.output import ProgressLine, say, say_json
 
 
 def publish(
-    data: Annotated[str, typer.Argument(help="CSV, TSV or Parquet (gzip too).")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, or an address: postgresql://host/db?table=t.")],
     schema: SchemaFile,
     epsilon: Annotated[str, typer.Option("--epsilon", help="The privacy budget, for everything.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the synthetic table goes: .csv or .parquet.")],

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from understudy.errors import UsageError
 
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]+)://")
 _PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
-_ENGINES = {"postgresql": "postgresql", "postgres": "postgresql", "duckdb": "duckdb"}
+SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "duckdb": "duckdb"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def scheme_of(data: Any) -> str | None:
 def address_of(data: str) -> Address:
     """The address in parts, or a refusal that does not repeat it."""
     scheme = scheme_of(data)
-    engine = _ENGINES.get(scheme or "")
+    engine = SCHEMES.get(scheme or "")
     if engine is None:
         raise UsageError(f"no engine reads {scheme}:// addresses; known: postgresql://, duckdb://")
     try:
@@ -51,7 +51,8 @@ def address_of(data: str) -> Address:
         if rest or parts.netloc or not parts.path.strip("/"):
             raise UsageError("a DuckDB address is duckdb:///file.db?table=people, with four slashes for a path from /")
         return Address(engine, names_of(tables[0]), unquote(parts.path[1:]))
-    return Address(engine, names_of(tables[0]), urlunsplit(("postgresql", *parts[1:3], urlencode(rest), "")))
+    more = "?" + urlencode(rest, quote_via=quote) if rest else ""
+    return Address(engine, names_of(tables[0]), f"postgresql://{parts.netloc}{parts.path}{more}")
 
 
 def names_of(table: str) -> tuple[str, ...]:

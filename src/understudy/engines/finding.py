@@ -23,8 +23,8 @@ _CLOCK = {"H": "([01]?[0-9]|2[0-3])", "M": "[0-5]?[0-9]", "S": "[0-5]?[0-9]"}
 _ISO_CLOCK = "([T ]([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,9})?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 
 
-def finding_sql(attribute: str, schema: Schema, table: str | None = None) -> str:
-    """A SELECT of the distinct offending cells, most frequent first; `table` is a table's name or a file's path."""
+def finding_sql(attribute: str, schema: Schema, table: str | tuple[str, ...] | None = None) -> str:
+    """A SELECT of the distinct offending cells, most frequent first; `table` is a name, its parts, or a file's path."""
     found = schema[attribute]
     if not found.modelled:
         raise UsageError(f"{attribute!r} is kind {found.kind!r}: its cells are never read", attribute=attribute)
@@ -91,7 +91,9 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _table(table: str, dialect: Dialect) -> str:
+def _table(table: str | tuple[str, ...], dialect: Dialect) -> str:
+    if isinstance(table, tuple):
+        return ".".join(map(_name, table))
     name = table.lower()
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         tabs = ".tsv" in name[-7:] and dialect.delimiter == ","

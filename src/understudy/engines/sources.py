@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
 from understudy.engines.steady import unchanged
 from understudy.errors import DataError, UsageError
@@ -46,6 +47,8 @@ class Header:
 
 def open_source(data: Any, dialect: Dialect | None = None) -> Source:
     """A source from a path or a frame; names are checked, no row is read."""
+    if (scheme := scheme_of(data)) is not None:
+        raise UsageError(f"a {scheme}:// address is read by `publish` and `check`; here, name a file")
     source = _open_path(Path(data), dialect or Dialect()) if isinstance(data, str | os.PathLike) else _open_frame(data)
     _check_names(source.columns)
     return source

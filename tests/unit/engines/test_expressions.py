@@ -209,17 +209,19 @@ def test_postgresql(decimal: str, postgresql: PostgreSQL, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_spark(tmp_path: Path) -> None:
+    """From the private copy, which is gone afterwards."""
     from understudy.engines.spark_rows import SparkRows
 
     need_spark()
-    for decimal in (".", ","):
+    for at, decimal in enumerate((".", ",")):
         data, schema, cases = table(decimal)
-        parquet.write_table(data, tmp_path / f"{len(decimal)}{ord(decimal)}.parquet")
-        warehouse = SparkRows(str(tmp_path / f"{len(decimal)}{ord(decimal)}.parquet"), "local[1]")
+        parquet.write_table(data, tmp_path / f"{at}.parquet")
+        warehouse = SparkRows(str(tmp_path / f"{at}.parquet"), "local[1]")
         try:
-            rows = [
-                tuple(row) for row in warehouse._session.sql(f"SELECT * FROM {coded_rows(warehouse, schema)}").collect()
-            ]
+            kept = warehouse.keep(coded_rows(warehouse, schema))
+            assert warehouse._scratch is not None and warehouse._scratch.path.stat().st_mode & 0o777 == 0o700
+            rows = [tuple(row) for row in warehouse._session.sql(f"SELECT * FROM {kept}").collect()]
         finally:
             warehouse.close()
+        assert not warehouse._scratch.path.exists()
         compare(rows, cases, schema)

@@ -28,6 +28,8 @@ def test_addresses() -> None:
     found = address_of("postgresql://me:pw@host:5433/db?table=s.people&sslmode=require")
     assert found == Address("postgresql", ("s", "people"), "postgresql://me:pw@host:5433/db?sslmode=require")
     assert "pw" not in repr(found)
+    found = address_of("postgres:///db?application_name=a%20b&table=people")
+    assert found.place == "postgresql:///db?application_name=a%20b"
     assert address_of("duckdb:///a/b.db?table=t").place == "a/b.db"
     assert address_of("duckdb:////a/b.db?table=t").place == "/a/b.db"
     assert names_of('"odd.""name".t') == ('odd."name', "t")
