@@ -13,7 +13,7 @@ from federating import federation
 from understudy.errors import FederationAborted, UsageError
 from understudy.methods import method_named
 from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations, scale_of
-from understudy.methods.dp_subn.method import DPSUBN, suited
+from understudy.methods.dp_subn.method import DPSUBN, suited, variant_for
 from understudy.models.mixture import Mixture
 from understudy.models.parts import model_from_parts, model_parts
 from understudy.privacy.budget import Budget
@@ -124,15 +124,19 @@ def test_an_owner_that_does_not_answer_alone_ends_the_run(tmp_path: Path) -> Non
 
 
 def test_the_public_rule_between_the_variants(tmp_path: Path) -> None:
-    """One owner, or as many as there are turns: sequential. More owners than turns: frontier."""
+    """Sequential while most owners choose about as well as all rows would; a few small owners do not matter."""
+    assert variant_for(14, [100] * 3) == variant_for(14, [None] * 10) == variant_for(0, [1]) == "sequential"
+    assert variant_for(4, [100] * 16) == "sequential"
+    assert variant_for(4, [100] * 17) == variant_for(4, [None] * 17) == "frontier"
+    assert variant_for(14, [10, 1000, 1000]) == "sequential"
+    assert variant_for(14, [10, 10, 1000]) == "frontier"
     schema = schema_of(SIZES, ROWS)
     assert suited(private_table(schema, columns_of(SIZES, ROWS), Budget(1), tmp_path / "l.db")) == "sequential"
-    for folder in ("few", "many"):
-        (tmp_path / folder).mkdir()
-    with federation(tmp_path / "few", 4, sizes=SIZES) as made:
+    with federation(tmp_path, 4, sizes={"a": 2, "b": 2}) as made:
         assert suited(made.table) == "sequential"
-    with federation(tmp_path / "many", 5, sizes=SIZES) as made:
-        assert suited(made.table) == "frontier"
+        assert DPSUBN().fit(made.table).facts["options"]["variant"] == "sequential"
+    (tmp_path / "many").mkdir()
+    with federation(tmp_path / "many", 5, sizes={"a": 2, "b": 2}) as made:
         assert DPSUBN().fit(made.table).facts["options"]["variant"] == "frontier"
 
 

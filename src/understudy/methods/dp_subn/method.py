@@ -9,6 +9,7 @@ Both are one method given a table, which charges whatever a round releases to ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -46,7 +47,7 @@ from understudy.schema import Axes, Schema
 
 FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
 MOST_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count
-UNEVEN = 4  # an owner with so many times fewer rows than an even part of them chooses too badly
+WORSE = 4  # times the noise of a central choice: then the frontier, whose tables are of all rows
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,9 @@ class DPSUBN:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         """Of the sequential variant unless the frontier is asked for: how the rows are spread is not known here."""
         if self.variant != "frontier":
-            told = f"{self._sequential.name} with choices in turn; with more owners than choices, or very uneven ones, "
+            told = "choices are made in turn; where most owners have very few rows the frontier takes over"
             planned = self._sequential.plan(schema, budget, rows)
-            notes = (*planned.notes, told + "the frontier takes over") if self.variant == "auto" else planned.notes
+            notes = (*planned.notes, told) if self.variant == "auto" else planned.notes
             options = {"variant": "sequential", **planned.options}
             return replace(planned, method=self.name, options=options, notes=notes)
         n = planned_rows(schema, rows)
@@ -243,15 +244,21 @@ def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
 
 
 def suited(table: PrivateTable) -> str:
-    """The variant for these owners, from public facts: how many they are, and how many rows each of them has.
+    """The variant for these owners, from public facts."""
+    if len(binary_variables(table.schema)) > MOST_VARIABLES:
+        return "sequential"
+    return variant_for(len(table.schema.modelled) - 1, [part.schema.rows for part in table.owners()])
 
-    A choice on one owner's rows is as good as one on all rows while every owner has a turn and its even part of the
-    rows. Otherwise the frontier, whose every table but the first network's is of all rows (PROOF.md).
+
+def variant_for(turns: int, rows: Sequence[int | None]) -> str:
+    """Sequential, unless half of the owners would choose with more than WORSE times the noise of a central choice.
+
+    An owner has n_k of n rows and at most ⌈T/K⌉ of T turns: n/n_k times the noise of the score, ⌈T/K⌉/T of it by its
+    larger part of the budget. Private row counts are taken as even.
     """
-    parts = table.owners()
-    turns = len(table.schema.modelled) - 1
-    counts = [part.schema.rows for part in parts]
-    even = sum(count for count in counts if count is not None) / max(1, len(counts))
-    uneven = any(count is not None and count * UNEVEN < even for count in counts)
-    narrow = len(binary_variables(table.schema)) <= MOST_VARIABLES
-    return "frontier" if narrow and turns > 0 and (len(parts) > turns or uneven) else "sequential"
+    if not turns:
+        return "sequential"
+    counts = [count or 1 for count in rows]
+    most = -(-turns // len(counts))
+    noise = sorted(sum(counts) / count * most / turns for count in counts)
+    return "frontier" if noise[len(noise) // 2] > WORSE else "sequential"
