@@ -96,7 +96,9 @@ class View:
     def _opened(self, sealing: bytes, sender: str, receiver: str, text: bytes) -> bytes:
         says = Statements(self.roster, self.says.place, self.terms)
         statement = says.sealed(sender, receiver)
-        return masks.unseal(masks.agree(sealing, self.keys[sender].sealing, statement), text, statement)
+        opened = masks.unseal(masks.agree(sealing, self.keys[sender].sealing, statement), text, statement)
+        assert opened is not None
+        return opened
 
     terms = b""  # set by `view_of`, since it is inside the sealed statement
 

@@ -57,6 +57,11 @@ def agree(private: bytes, public: bytes, statement: bytes) -> bytes:
     return derive(shared, statement)
 
 
+def check_public(public: bytes) -> None:
+    """A point of small order agrees with nobody; found out here, not when a vector has been paid for."""
+    agree(bytes(KEY), public, b"check")
+
+
 def derive(secret: bytes, statement: bytes) -> bytes:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -83,14 +88,15 @@ def seal(key: bytes, text: bytes, statement: bytes) -> bytes:
     return ChaCha20Poly1305(key).encrypt(bytes(12), text, statement)
 
 
-def unseal(key: bytes, sealed: bytes, statement: bytes) -> bytes:
+def unseal(key: bytes, sealed: bytes, statement: bytes) -> bytes | None:
+    """The text, or None if it was changed or meant for another place."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     try:
         return ChaCha20Poly1305(key).decrypt(bytes(12), sealed, statement)
     except InvalidTag:
-        raise FederationError("a sealed share cannot be opened: it was changed, or meant for another place") from None
+        return None
 
 
 def _private(private: bytes) -> Any:

@@ -92,8 +92,10 @@ class OwnerRound:
             statement = self._says.sealed(name, self._name)
             key = masks.agree(self._secrets.sealing, self._keys[name].sealing, statement)
             share = masks.unseal(key, text, statement)
-            if len(share) != 2 * shamir.SHARE:
-                raise FederationError(f"{name!r} sent shares of the wrong length")
+            if share is None or len(share) != 2 * shamir.SHARE:
+                raise FederationError(
+                    f"the shares that {name!r} sealed cannot be opened: it, or the curator, changed them"
+                )
             self._held[name] = share
         self._members = {name: self._keys[name] for name in (*sealed, self._name)}
         vector = contribute(self._mask)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from understudy.errors import FederationError
-from understudy.federation.masks import KEY
+from understudy.federation import masks
 from understudy.federation.messages import Place, digest, from_hex
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import verify
@@ -41,8 +41,10 @@ class PublicKeys:
         if type(data) is not list or len(data) != 4:
             raise FederationError("an owner's round keys cannot be read")
         sealing, masking, commitment, signature = (from_hex(text, SIGNATURE) for text in data)
-        if any(len(key) != KEY for key in (sealing, masking, commitment)):
+        if any(len(key) != masks.KEY for key in (sealing, masking, commitment)):
             raise FederationError("an owner's round keys have the wrong length")
+        for key in (sealing, masking):
+            masks.check_public(key)
         return PublicKeys(sealing, masking, commitment, signature)
 
 

@@ -19,6 +19,8 @@ from understudy.federation import masks, shamir
 from understudy.federation.local import Deliver, LocalFederation
 from understudy.federation.messages import SUM_STAGES, Place
 from understudy.federation.secure_sum import LARGEST_SUM
+from understudy.federation.statements import PublicKeys, Statements, terms_of
+from understudy.privacy.questions import Tables
 
 COST = Fraction(1, 1000)
 Hook = Callable[[str, str, bytes, Deliver], bytes | None]
@@ -398,6 +400,29 @@ def test_a_reply_that_cannot_be_read_is_a_drop_out(tmp_path: Path, stage: str, k
     with quiet(tmp_path, hook=hook) as made:
         late = stage in ("survivors", "unmask")
         assert (measured(made) == counts(made, 4, NAMES[: 4 if late else 3])).all()
+
+
+@pytest.mark.parametrize("key", [0, 1])
+def test_a_key_that_agrees_with_nobody_is_a_drop_out(tmp_path: Path, key: int) -> None:
+    """Dan signs a point of small order: nobody masks towards him, and nobody pays for a round that fails."""
+
+    def hook(who: str, at: str, body: bytes, deliver: Deliver) -> bytes | None:
+        reply = deliver(body)
+        if (who, at) != ("dan", "keys"):
+            return reply
+        keys = [bytes.fromhex(text) for text in json.loads(reply[4:])["keys"]]
+        keys[key] = bytes(32)
+        place = made.table._session.place
+        schema, accounting = made.table.schema, made.table.accounting
+        terms = terms_of(Tables.of([(A, B)]), COST, "tables", schema, accounting)
+        said = Statements(made.roster, place, terms).keys("dan", PublicKeys(*keys))
+        keys[3] = made.signers["dan"].sign(said)
+        return place.pack("keys", keys=[text.hex() for text in keys])
+
+    with quiet(tmp_path, hook=hook) as made:
+        assert (measured(made) == counts(made, 4, NAMES[:3])).all()
+        assert made.reservations["dan"].left == made.reservations["dan"].purse
+        assert not made.owners.refusals
 
 
 @pytest.mark.parametrize("liars", [1, 2])
