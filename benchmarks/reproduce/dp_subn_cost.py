@@ -82,10 +82,10 @@ def drawing(rows: list[list[str]]) -> str:
     for owners, what, sent, received, _ in rows:
         if not what.startswith("Paillier"):
             point = Point("adult", owners, what, "0.2", "bytes")
-            records.values[point] = {0: float(sent) + float(received)}
+            records.values[point] = {0: (float(sent) + float(received)) / 1e6}
             lines.setdefault(what, []).append((float(owners), point))
     curves = tuple(Curve(what, tuple(sorted(points))) for what, points in lines.items())
-    panel = Panel("Adult, 52 bits, ε = 0.2", curves, "K, owners", "bytes of one owner", log_x=False, log_y=True)
+    panel = Panel("Adult, 52 bits, ε = 0.2", curves, "K, owners", "MB of one owner", log_x=False, log_y=True)
     return draw(Figure("figure-08", "DP-SUBN Fig. 8: what one owner sends and receives", (panel,)), records)
 
 
