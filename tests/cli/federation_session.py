@@ -260,7 +260,7 @@ class Played:
         return isinstance(self.curator.outcome, Curation)
 
 
-def play(town: Town, curator: Actor, owners: dict[str, Actor], timeout: float = 2.0, patience: float = 6.0) -> Played:
+def play(town: Town, curator: Actor, owners: dict[str, Actor], timeout: float = 15.0, patience: float = 30.0) -> Played:
     """Run all actors to their ends; one that hangs is a failure."""
     witness = Witness()
     port = free_port()

@@ -57,7 +57,7 @@ def test_an_owner_dies_for_good(tmp_path, point):
         town = Town.make(folder, count, dropping)
         curator, owners = actors(town.names)
         owners["o1"].crashes, owners["o1"].restarts = [(point, 6 if point.startswith("send") else 1)], False
-        played = play(town, curator, owners)
+        played = play(town, curator, owners, timeout=4)
         check(played)
         assert played.released == (dropping == 1), curator.outcome
         for name in ("o0", "o2"):

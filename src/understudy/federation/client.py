@@ -81,12 +81,13 @@ class CuratorClient:
         response = connection.getresponse()
         if response.status == HTTPStatus.FORBIDDEN:
             raise FederationError("the curator's roster does not have this certificate: compare the rosters' hashes")
-        if response.status == HTTPStatus.BAD_REQUEST:
-            raise FederationError(
-                "the curator could not read this message: are both on the same version of understudy?"
-            )
+        if response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise FederationError("the curator does not take a message of this length: it did not ask for as much")
         if response.status != HTTPStatus.OK:
-            raise http.client.HTTPException(f"HTTP {response.status}")
+            raise FederationError(
+                f"the curator did not take this message (HTTP {response.status}): are both on the same version of "
+                "understudy?"
+            )
         return _body(response)
 
     def _connected(self) -> http.client.HTTPSConnection:
