@@ -56,7 +56,7 @@ POINTS = {
 
 
 def arguments(folder: Path, out: str = "out.csv") -> list[str]:
-    return ["publish", str(folder / "people.csv"), "--schema", str(folder / "schema.toml"), "--epsilon", "4",
+    return ["publish", str(folder / "people.csv"), "--schema", str(folder / "schema.toml"), "--epsilon", "4", "--method", "privbayes",
             "-o", str(folder / out), "--json"]  # fmt: skip
 
 
