@@ -236,6 +236,9 @@ class Release:
                 for p in network
             ]
             lines.append("")
+        if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.get("tables", []))):
+            more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
+            lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
         return "\n".join([*lines, card_text(self.card)])
 
     def _repr_html_(self) -> str:

@@ -167,8 +167,13 @@ def test_what_is_measured_is_kept_for_later_estimators(release):
 def test_the_summary_is_one_page(release):
     text = release.summary()
     assert text.splitlines()[0] == f"people: {ROWS} rows, 4 attributes modelled" and len(text.splitlines()) < 40
-    assert "Network" in text and "Promise" in text
+    assert "Measured together" in text and "Promise" in text
     assert release._repr_html_().startswith("<pre>") and "<script" not in release._repr_html_()
+
+
+def test_the_summary_of_a_network(tmp_path):
+    made = publish(pa.table(columns()), SCHEMA, epsilon=1, method="privbayes", ledger=tmp_path / "l.db")
+    assert "Network" in made.summary() and "Measured together" not in made.summary()
 
 
 def test_a_seeded_release_is_stamped_everywhere(tmp_path):
