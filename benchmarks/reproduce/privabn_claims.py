@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from claims import Claim, Setting, less, mean_less
-from privabn import BOUND, FINE, NOISELESS, PUBLISHED, RETAIL, TITLES
+from privabn import BOUND, FINE, MEANT, NOISELESS, PUBLISHED, RETAIL, TITLES
 from records import Point, Records
 
 NOTES = """
 Ours is private: pure ε, replace-one. The curve "as published" is a fixture in benchmarks that has no guarantee at all
 (three counterexamples in tests/audit/test_privabn_counterexamples.py), drawn so that a reader sees what the false
-guarantee buys; it cannot be imported from the package. It is our reading of the paper's algorithms, and the paper's own
-figures may differ. The paper's L1 error as printed compares the j-th original row with the j-th synthetic one, which
-have nothing to do with each other; here it is the L1 distance of the same 200 random tables as L2.
+guarantee buys; it cannot be imported from the package. Its parent search as printed overwrites what it reads, so that
+sets stay small and even without noise the error is large; "as meant" goes the other way round and is nearer to what the
+paper reports. Both are our reading of the paper's algorithms, and its own figures may differ.
+
+The paper's L1 error as printed compares the j-th original row with the j-th synthetic one, which are not about the
+same person; here it is the L1 distance of the same 200 random tables as L2. Fig. 1 is of NLTCS only (`--full`: ACS too).
 """
 CLAIMED = {"nltcs": "0.4", "acs": "0.225"}
 
@@ -25,7 +28,7 @@ def l2(data: str, curve: str, epsilon: str, ways: int = 3) -> Point:
 def claims(records: Records) -> Sequence[Claim]:
     bound = {
         curve: tuple(Setting(f"{TITLES[d]} {e}", ((1.0, l2(d, curve, e)),), -BOUND) for d, e in CLAIMED.items())
-        for curve in ("PrivABN", PUBLISHED, "understudy, by default")
+        for curve in ("PrivABN", MEANT, PUBLISHED, "understudy, by default")
     }
     ways = (4, 6, 8)
     rivals = [
@@ -50,7 +53,8 @@ def claims(records: Records) -> Sequence[Claim]:
             "2", "L2 of 3-way tables is below 0.01 at ε = 0.4 (NLTCS) and 0.225 (ACS): our PrivABN", bound["PrivABN"]
         ),
         Claim("2", "the same of understudy by default", bound["understudy, by default"]),
-        Claim("2", "the same of the published version, NOT PRIVATE", bound[PUBLISHED]),
+        Claim("2", "the same of the published version as printed, NOT PRIVATE", bound[PUBLISHED]),
+        Claim("2", "the same of the published version as meant, NOT PRIVATE", bound[MEANT]),
         Claim("3", "PrivABN is better than PriView, PrivBayes and JTree on Retail in every setting", tuple(rivals)),
         Claim("3", "our PrivABN is better than our PrivBayes and JTree, mean of 4-, 6- and 8-way tables", tuple(ours)),
     ]
@@ -67,11 +71,11 @@ def _crossing(records: Records) -> str:
         "The smallest ε of the grid at which the L2 error of 3-way tables is below 0.01 (upper end of the 95 % "
         "interval, there and at every larger ε):",
         "",
-        "| | the paper claims | our PrivABN | understudy by default | as published, NOT PRIVATE |",
-        "|---|---|---|---|---|",
+        "| | the paper claims | our PrivABN | understudy by default | as meant, NOT PRIVATE | printed, NOT PRIVATE |",
+        "|---|---|---|---|---|---|",
     ]
     for d in TITLES:
-        cells = [_below(records, d, curve) for curve in ("PrivABN", "understudy, by default", PUBLISHED)]
+        cells = [_below(records, d, curve) for curve in ("PrivABN", "understudy, by default", MEANT, PUBLISHED)]
         lines.append(f"| {TITLES[d]} | {CLAIMED[d]} | {' | '.join(cells)} |")
     return "\n".join(lines) if any(l2(d, "PrivABN", "1.0") in records.values for d in TITLES) else ""
 

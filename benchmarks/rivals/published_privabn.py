@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,9 +62,10 @@ def sensitivity_in_nats(n: int) -> float:
 Memory = dict[tuple[int, int], Parents]
 
 
-def remember(scores: Scores, memory: Memory, child: int, newest: int, most: int) -> list[Parents]:
-    """Algorithm 3 as printed: upward and in place."""
-    for size in range(1, most + 1):
+def remember(scores: Scores, memory: Memory, child: int, newest: int, most: int, printed: bool = True) -> list[Parents]:
+    """Algorithm 3 as printed goes upward and in place, so that a set that has just got the newest attribute gets it
+    again and stays small; downward is what it must have meant."""
+    for size in range(1, most + 1) if printed else range(most, 0, -1):
         with_newest = memory.get((child, size - 1), frozenset()) | {newest}
         before = memory.get((child, size), frozenset())
         if scores.information(child, with_newest) >= scores.information(child, before):
@@ -73,7 +73,9 @@ def remember(scores: Scores, memory: Memory, child: int, newest: int, most: int)
     return [memory.get((child, size), frozenset()) for size in range(1, most + 1)]
 
 
-def network(scores: Scores, epsilon: float, generator: np.random.Generator) -> list[tuple[int, Parents]]:
+def network(
+    scores: Scores, epsilon: float, generator: np.random.Generator, printed: bool = True
+) -> list[tuple[int, Parents]]:
     """Algorithm 2: the exponential mechanism over what the memory offers."""
     d = len(scores.columns)
     weight = epsilon / (2 * (d - 1) * sensitivity_in_nats(scores.rows))
@@ -81,7 +83,7 @@ def network(scores: Scores, epsilon: float, generator: np.random.Generator) -> l
     pairs: list[tuple[int, Parents]] = [(first, frozenset())]
     left, memory = [i for i in range(d) if i != first], Memory()
     while left:
-        omega = [(c, p) for c in left for p in remember(scores, memory, c, pairs[-1][0], len(pairs))]
+        omega = [(c, p) for c in left for p in remember(scores, memory, c, pairs[-1][0], len(pairs), printed)]
         values = np.array([weight * scores.information(c, p) for c, p in omega])
         odds = np.exp(values - values.max())
         child, parents = omega[int(generator.choice(len(omega), p=odds / odds.sum()))]
@@ -123,8 +125,7 @@ def _packed(columns: Sequence[Codes], rows: int) -> Codes:
     return code
 
 
-def publish(columns: Any, epsilon: float, generator: np.random.Generator, scores: Scores | None = None) -> list[Codes]:
+def publish(scores: Scores, epsilon: float, generator: np.random.Generator, printed: bool = True) -> list[Codes]:
     """Algorithm 5: half of ε for each part; the columns in their order."""
-    scores = scores or Scores(np.asarray(columns, dtype=np.uint8))
-    made = synthetic(scores, network(scores, epsilon / 2, generator), epsilon / 2, generator)
+    made = synthetic(scores, network(scores, epsilon / 2, generator, printed), epsilon / 2, generator)
     return [made[i] for i in range(len(scores.columns))]

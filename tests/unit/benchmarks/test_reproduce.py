@@ -162,6 +162,6 @@ def test_the_published_privabn_without_noise_is_close() -> None:
     generator = np.random.default_rng(0)
     a = generator.random(5000) < 0.3
     b = a ^ (generator.random(5000) < 0.1)
-    made = published_privabn.publish(np.stack([a, b]).astype(np.uint8), 1e9, generator)
+    made = published_privabn.publish(published_privabn.Scores(np.stack([a, b]).astype(np.uint8)), 1e9, generator)
     counts = [np.bincount(2 * x + y, minlength=4) / 5000 for x, y in ((a, b), made)]
     assert np.abs(counts[0] - counts[1]).max() < 0.03
