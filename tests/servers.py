@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -132,8 +131,10 @@ def _postgresql_programs() -> Path | None:
     return next((path for path in candidates if (path / "initdb").exists() and (path / "pg_ctl").exists()), None)
 
 
-def _other_user() -> pwd.struct_passwd | None:
+def _other_user() -> Any:
     """PostgreSQL refuses root."""
+    import pwd  # POSIX only
+
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
