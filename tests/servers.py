@@ -156,7 +156,8 @@ class SparkCluster:
         self.folder = Path(tempfile.mkdtemp(prefix="spark-"))
         self._home = Path(pyspark.__file__).parent
         self._environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(self._home),
-                             "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}  # fmt: skip
+                             "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m",
+                             "SPARK_LOCAL_DIRS": str(self.folder / "local")}  # fmt: skip
         self._memory = memory
         self._port, self._page = free_port(), free_port()
         self.master = f"spark://127.0.0.1:{self._port}"
