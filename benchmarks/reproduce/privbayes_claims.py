@@ -14,11 +14,12 @@ tables, hierarchical encoding with score R on Adult. "understudy, by default" is
 commit named above under the same promise.
 
 - BR2000 (Fig. 6, 8, 15, 19) is not among our data sets.
-- Of the paper's six epsilons the page's grid has {", ".join(WIDE)} (tables) and {", ".join(ENDS)} (SVMs, Fig. 9 to 11, all of
-  ACS); Fig. 4 has all six on NLTCS and Adult; Fig. 9 to 11 leave ACS out. `--full` runs the rest. What does not have
-  ten repetitions yet is not shown: "not measured" (the same command runs it). The paper averaged 100 repetitions.
+- Of the paper's six epsilons the page's grid has {", ".join(WIDE)} (tables) and {", ".join(ENDS)}
+  (SVMs, Fig. 9 to 11, all of ACS); Fig. 4 has all six on NLTCS and Adult; Fig. 9 to 11 leave ACS out.
+  `--full` runs the rest. What does not have ten repetitions yet is not shown: "not measured" (the same
+  command runs it). The paper averaged 100 repetitions.
 - The degree on ACS stops at 4 (300,000 candidates in all), where θ-usefulness alone would allow 5 from ε = 0.28 on.
-- Contingency clips negative counts in its full table, as the paper's description of its behaviour suggests. MWEM replays
+- Contingency clips negative counts in its full table, as the paper's account of its behaviour suggests. MWEM replays
   what it has measured, which its authors advise, and is told which α will be asked, like Laplace and Fourier; on ACS
   its grid ends at ε = {MWEM_MOST:g}.
 - PrivateERM, PrivateSVM and PrivGene are private on paper only (floating-point noise), and PrivGene's settings are from
