@@ -80,7 +80,7 @@ class HttpsServer:
         with self._guard:
             for peer in self._open.values():
                 with contextlib.suppress(OSError):
-                    peer.shutdown(socket.SHUT_RDWR)
+                    socket.socket.shutdown(peer, socket.SHUT_RDWR)  # the TLS object stays its thread's
         for thread in self._threads():
             thread.join()
 
