@@ -41,7 +41,7 @@ python benchmarks/reproduce/dp_subn_page.py
   cost runs are the real protocol among owners in one process.
 - "Central" is `--method privbayes` on all rows. DP-CCBN and the frontier work on 52 bits, as in the paper, or publish
   attributes one by one where no two bits are useful together; DP-CCBN's degree is 1 at most here (its limit is a
-  million candidate cells). At ε = 0.05 and 0.2 the frontier has no network for that reason, nor DP-CCBN at 0.05.
+  million candidate cells). Up to ε = 0.2 the frontier has no network for that reason, nor DP-CCBN at 0.05.
 - Figures are means ± standard deviations over repetitions, whose number is in brackets.
 """
 
