@@ -110,10 +110,10 @@ def page() -> str:
         "",
         "Made by `python benchmarks/accuracy.py --page` from `benchmarks/results/accuracy.csv` "
         f"({max(r['date'] for r in records())}, two shared cores, the operating system's entropy). Mean total "
-        "variation distance of as many synthetic rows as there are real ones, over all 2-way and 300 fixed random 3- and 4-way "
-        "tables: mean ± standard deviation of a run. **Bold** is what `--method auto` takes, from public facts alone; "
-        "a ✗ marks a row where another method is better by more than twice the standard error of the difference on "
-        "2-way tables.",
+        "variation distance of as many synthetic rows as there are real ones, over all 2-way and 300 fixed random 3- "
+        "and 4-way tables: mean ± standard deviation of a run. **Bold** is what `--method auto` takes, from public "
+        "facts alone; a ✗ marks a row where another method is better by more than twice the standard error of the "
+        "difference on 2-way tables.",
         "",
         "| table | promise | method | runs | 2-way | 3-way | 4-way | CPU s | MST |",
         "|---|---|---|---|---|---|---|---|---|",

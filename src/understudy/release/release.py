@@ -192,7 +192,7 @@ class Release:
     @staticmethod
     def open(path: str | Path) -> Release:
         """Read a release file; anything odd about it is a ReleaseError."""
-        documents, arrays, ledger, _ = read_release(Path(path))
+        documents, arrays, ledger, _, members = read_release(Path(path))
         try:
             schema = schema_from_dict(documents["schema"])
             body = documents["model"]
@@ -211,6 +211,8 @@ class Release:
                 details=details_from_parts(_listed(body.get("details", [])), arrays, schema),
             )
             release._check()
+            # as it was read: written anew, a junction tree may come out in another order with another hash
+            release.__dict__["members"] = members
             return release
         except (KeyError, TypeError, ValueError, AttributeError, SchemaError, UsageError):
             raise ReleaseError(

@@ -16,7 +16,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +62,18 @@ def write_release(
             archive.writestr(zipfile.ZipInfo(member, _DATE), data, zipfile.ZIP_DEFLATED)
 
 
-def read_release(path: Path) -> tuple[dict[str, Any], Arrays, dict[str, Any], str]:
-    """Documents, arrays, the ledger's head and the release's hash; every doubt is a ReleaseError."""
+class Stored(NamedTuple):
+    """What a release file holds; `members` are the hashed bytes as they were read."""
+
+    documents: dict[str, Any]
+    arrays: Arrays
+    ledger: dict[str, Any]
+    hash: str
+    members: dict[str, bytes]
+
+
+def read_release(path: Path) -> Stored:
+    """Everything checked; every doubt is a ReleaseError."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = _members(archive, path.name)
@@ -89,7 +99,7 @@ def read_release(path: Path) -> tuple[dict[str, Any], Arrays, dict[str, Any], st
         raise ReleaseError(f"{path.name!r} does not fit its own hashes: it was changed or damaged")
     documents = {name: _document(members, f"{name}.json") for name in _DOCUMENTS}
     arrays = {n[7:-4]: _array(d) for n, d in hashed.items() if n.startswith("arrays/") and n.endswith(".npy")}
-    return documents, arrays, ledger, str(manifest["hash"])
+    return Stored(documents, arrays, ledger, str(manifest["hash"]), hashed)
 
 
 def _members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:

@@ -376,3 +376,16 @@ def test_no_file_and_a_folder(tmp_path):
         Release.open(tmp_path / "r.zip")
     with pytest.raises(ReleaseError, match="folder"):
         Release.open(tmp_path)
+
+
+def test_an_opened_release_has_the_hash_of_its_file(tmp_path):
+    """Whatever the order in which a model would be written anew, and after being saved again."""
+    rng = np.random.default_rng(0)
+    table = pa.table({f"c{i}": rng.integers(0, 3, 400).astype(str) for i in range(7)})
+    schema = Schema("t", tuple(Attribute(f"c{i}", Categories(("0", "1", "2"))) for i in range(7)), rows=400)
+    made = publish(table, schema, epsilon=20, method="aim", ledger=tmp_path / "l.db")
+    made.save(tmp_path / "a.zip")
+    opened = Release.open(tmp_path / "a.zip")
+    assert opened.hash == made.hash
+    opened.save(tmp_path / "b.zip")
+    assert (tmp_path / "b.zip").read_bytes() == (tmp_path / "a.zip").read_bytes()
