@@ -104,6 +104,11 @@ def test_too_large_a_domain_is_refused_by_the_plan() -> None:
     assert caught.value.attribute == "wide"
 
 
+def test_too_wide_a_table_is_refused_by_the_plan() -> None:
+    with pytest.raises(TooLarge, match="use --method privabn"):
+        Aim().plan(schema_of({f"a{i}": 3 for i in range(2000)}, 50), Budget(1))
+
+
 def test_fewer_rounds_where_epsilons_add_up() -> None:
     schema = schema_of({f"a{i}": 8 for i in range(10)}, 40_000)
     rounds = [Aim().plan(schema, Budget(e)).options["rounds"] for e in ("0.1", "1", "10")]

@@ -38,7 +38,8 @@ SINGLE = 0.2  # of the budget, for one-way tables
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
-MOST_ATTRIBUTES = 40  # every round looks at every pair
+MOST_ATTRIBUTES = 40  # every round looks at every pair: up to here in seconds
+WIDEST = 100  # and up to here in minutes
 
 
 def suits(schema: Schema) -> bool:
@@ -84,10 +85,12 @@ class Aim:
             _phase("one-way", costs.single, len(variables), largest, schema, accounting, n, "each attribute alone")
         )
         if costs.rounds:
-            rounds, pairs = round(costs.rounds / costs.each), Offers(schema, variables, self.cells)()
+            rounds = round(costs.rounds / costs.each)
             choosing = costs.rounds * exact(self.select)
             phases.append(Phase("structure", choosing, rounds, detail="choices by score D, at most"))
-            cells = max((schema.cells(pair) for pair in pairs), default=1)
+            cells = max(
+                (n for pair in combinations(variables, 2) if (n := schema.cells(pair)) <= self.cells), default=1
+            )
             detail = "the pair that the model gets most wrong, round by round, at most"
             phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
         d = len(variables)
@@ -100,6 +103,11 @@ class Aim:
         )  # fmt: skip
 
     def _check(self, schema: Schema) -> None:
+        if (d := len(schema.modelled)) > WIDEST:
+            raise TooLarge(
+                f"AIM looks at every pair of attributes in every round, so it takes up to {WIDEST} of them, and this "
+                f"table has {d:,}: use --method privabn, or publish fewer attributes"
+            )
         if (alone := sum(a.size for a in schema.modelled)) > self.cells:
             largest = max(schema.modelled, key=lambda a: a.size)
             raise TooLarge(
