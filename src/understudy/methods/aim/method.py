@@ -88,9 +88,8 @@ class Aim:
             rounds = round(costs.rounds / costs.each)
             choosing = costs.rounds * exact(self.select)
             phases.append(Phase("structure", choosing, rounds, detail="choices by score D, at most"))
-            cells = max(
-                (n for pair in combinations(variables, 2) if (n := schema.cells(pair)) <= self.cells), default=1
-            )
+            sizes = map(schema.cells, combinations(variables, 2))
+            cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
             phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
         d = len(variables)
