@@ -81,7 +81,24 @@ def test_classifiers(people):
 def test_a_published_table_with_the_network_of_its_release(people, tmp_path):
     data, schema = people
     out = tmp_path / "out.csv"
-    assert run("publish", data, "--schema", schema, "--epsilon", 50, "-o", out, "--rows", 500, "--quiet").code == 0
+    assert (
+        run(
+            "publish",
+            data,
+            "--schema",
+            schema,
+            "--epsilon",
+            50,
+            "--method",
+            "privbayes",
+            "-o",
+            out,
+            "--rows",
+            500,
+            "--quiet",
+        ).code
+        == 0
+    )
     done = run(
         "evaluate", data, out, "--schema", schema, "--release", tmp_path / "out.release.zip", "--seed", 3, "--tables", 4,
         "--json",

@@ -210,7 +210,7 @@ def test_postgresql(decimal: str, postgresql: PostgreSQL, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_spark(tmp_path: Path) -> None:
     """From the private copy, which is gone afterwards."""
-    from understudy.engines.spark_rows import SparkRows
+    from understudy.engines.spark_rows import FOLDER, SparkRows
 
     need_spark()
     for at, decimal in enumerate((".", ",")):
@@ -218,6 +218,7 @@ def test_spark(tmp_path: Path) -> None:
         parquet.write_table(data, tmp_path / f"{at}.parquet")
         warehouse = SparkRows(str(tmp_path / f"{at}.parquet"), "local[1]")
         try:
+            warehouse._session.conf.unset(FOLDER)  # another test of this process may have set it for its cluster
             kept = warehouse.keep(coded_rows(warehouse, schema))
             assert warehouse._scratch is not None and warehouse._scratch.path.stat().st_mode & 0o777 == 0o700
             rows = [tuple(row) for row in warehouse._session.sql(f"SELECT * FROM {kept}").collect()]

@@ -40,7 +40,7 @@ def nasty_frame(seed: int = 3, rows: int = ROWS) -> Any:
 
 
 def nasty_release(folder: Path, **options: Any) -> Release:
-    given = {"epsilon": 2, "seed": 1, **options}
+    given = {"epsilon": 2, "seed": 1, "method": "privbayes", **options}
     schema = nasty_schema(given.pop("neighbours", "replace-one"))
     return publish_seeded(nasty_frame(), schema, ledger=folder / "ledger.db", cap="none", **given).release
 
