@@ -6,6 +6,7 @@ A regular expression is given without anchors and always has to match the whole 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from understudy.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Syntax:
+class Syntax(ABC):
     """What the three have in common; a subclass for each has the rest."""
 
     name = "sql"
@@ -50,48 +51,48 @@ class Syntax:
         """Whether a double is no whole number."""
         return f"{value} <> floor({value})"
 
+    @abstractmethod
     def as_text(self, sql: str) -> str:
         """Text that is compared byte by byte, whatever the column's collation says."""
-        raise NotImplementedError
 
+    @abstractmethod
     def divide(self, sql: str, by: int) -> str:
         """Of an integer that is not negative, by a positive one, without rest."""
-        raise NotImplementedError
 
-    def matches(self, cell: str, pattern: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def matches(self, cell: str, pattern: str) -> str: ...
 
-    def group(self, cell: str, pattern: str, at: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def group(self, cell: str, pattern: str, at: int) -> str: ...
 
+    @abstractmethod
     def days(self, column: str) -> str:
         """A finite date as days since 1970."""
-        raise NotImplementedError
 
+    @abstractmethod
     def microseconds(self, column: str) -> str:
         """A timestamp as microseconds since 1970."""
-        raise NotImplementedError
 
     def finite(self, column: str) -> str | None:
         """Whether a date or timestamp is a day at all; None where it always is."""
         return f"isfinite({column})"
 
+    @abstractmethod
     def pick(self, values: Sequence[int], at: str) -> str:
         """The value at this place, counted from 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
         """codes[k] for the number k of bounds that are at most the value, for long lists; and a table to join."""
-        raise NotImplementedError
 
     def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
         """A table of texts and codes to join with."""
         rows = ", ".join(f"({self.text(key)}, {code})" for key, code in pairs)
         return f"(VALUES {rows}) AS {alias}(k, c)"
 
+    @abstractmethod
     def keys(self, keys: Sequence[str], relation: str) -> str:
         """How often each key occurs in one pass over the relation; every row has every key."""
-        raise NotImplementedError
 
 
 class DuckDBSyntax(Syntax):
