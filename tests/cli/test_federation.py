@@ -19,9 +19,11 @@ pytest.importorskip("cryptography")
 from command import SCHEMA, Outcome, header_and_rows, process, run, write_people
 
 from understudy.federation.roster import Roster
+from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 from understudy.release.storage import read_release
+from understudy.schema import Schema
 
 OWNERS = ("ada", "bea", "cy")
 ROWS = 40
@@ -365,6 +367,26 @@ def test_simulate_refuses(tmp_path):
     schema.write_text(schema.read_text(encoding="utf-8").replace("rows = 60", "rows = 61"), encoding="utf-8")
     done = run(*given)
     assert done.code == 4 and "60" not in done.err
+
+
+@pytest.mark.slow
+def test_an_owner_without_the_budget_lets_nobody_wait(town, running):
+    book = Ledger(town / "ada.db")
+    book.reserve(Schema.open(_own_schema(town)), Budget("1"), {"method": "test"}, cap="2").finish("0" * 64)
+    book.close()
+    port = running.start_curator(town)
+    started = time.monotonic()
+    parties = {name: running.start(party(town, name, port, "--approve")) for name in OWNERS}
+    code, _, err = running.end(parties["ada"])
+    assert code == 3 and "short by 1" in err
+    code, _, err = running.end(running.office)
+    assert code == 1 and "ada does not take part: its ledger refused the budget. Nobody was charged" in err
+    assert time.monotonic() - started < 200  # it would have waited 240 s for ada
+    for name in ("bea", "cy"):
+        running.end(parties[name])
+        book = Ledger(town / f"{name}.db")
+        assert not [e for e in book.entries() if e.kind == "charge"]
+        book.close()
 
 
 @pytest.mark.slow

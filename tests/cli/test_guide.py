@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from servers import free_port
+
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guide"
 MARK = "@@@ step"
 
 
 def transcript(path: Path) -> list[tuple[str, list[str]]]:
-    """Commands and the lines shown under each."""
+    """Commands and the lines shown under each, with a free port in place of the one that is written there."""
     steps: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"```console\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+    text = path.read_text(encoding="utf-8").replace(":8443", f":{free_port()}")
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
         for line in block.splitlines():
             if line.startswith("$ "):
                 steps.append((line[2:], []))

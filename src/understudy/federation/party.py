@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,8 @@ from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed
 from understudy.version import VERSION
+
+_NO_BUDGET = "its ledger refused the budget"
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,12 @@ class Party:
         )  # fmt: skip
         book = Ledger(self.ledger)
         try:
-            refuse_early(book, own, self.roster.budget)
+            try:
+                refuse_early(book, own, self.roster.budget)
+            except BudgetError:
+                with suppress(FederationError):  # a curator that is not there now need not hear of it
+                    client.send(self._joining(_NO_BUDGET), patience=0)
+                raise
             self.told("reading the data")
             opened = open_engine(self.data, own, self.engine, self.master)
             try:
@@ -124,11 +132,10 @@ class Party:
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
         agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap))
         self.told("calling the curator")
-        welcome = client.send(Message.note("join", roster=self.roster.as_json(), understudy=VERSION))
+        welcome = client.send(self._joining("" if agreed else "its operator did not agree"))
         if welcome.kind != "welcome" or welcome.facts.get("roster") != self.roster.hash:
             raise FederationError(_refusal(welcome, "the curator has another roster"))
         if not agreed:
-            client.send(Message.note("leave", welcome.session, reason="its operator did not agree"))
             raise FederationError("not approved: the curator was told. Nothing was charged, no row was counted")
         journal = OwnerJournal(self.ledger.with_name(f"{self.ledger.name}.{welcome.session}.session"))
         sitting = _Sitting(self, name, own, opened, book, client, signer, journal, welcome.session)
@@ -137,6 +144,10 @@ class Party:
         except BaseException:
             sitting.give_up()
             raise
+
+    def _joining(self, declined: str = "") -> Message:
+        """Or, in one message, that this owner does not: nobody waits for it, and no round begins in between."""
+        return Message.note("join", roster=self.roster.as_json(), understudy=VERSION, declined=declined)
 
     def _new_cap(self) -> Fraction | None:
         from understudy.privacy.budget import exact
@@ -193,7 +204,7 @@ class _Sitting:
         try:
             answers = self._sit_down()
         except (BudgetError, LedgerError):
-            self._client.send(Message.note("leave", self._session, reason="its ledger refused the budget"))
+            self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
             raise
         self._rounds.add(task.round)
         try:

@@ -190,8 +190,9 @@ class MailServer:
             found.append(f"the version of understudy ({VERSION} at the curator, {shown(theirs.get('understudy'))})")
         if found:
             return _refused("roster", f"{name} and the curator differ in {'; '.join(found)}")
+        declined = theirs.get("declined")
         with self._moved:
-            box.joined, box.left, box.missed = True, None, False
+            box.joined, box.left, box.missed = True, shown(declined) if declined else None, False
             self._moved.notify_all()
         return Message.note("welcome", self._journal.session, roster=self._roster.hash, timeout=self._timeout)
 
