@@ -27,7 +27,9 @@ Solver = Callable[["Problem", Sequence[int]], Iterator[Clusters]]  # good cluste
 
 EXACT = 12  # cliques that the exact solver takes: 3^12 steps
 RELAXED = 20  # cliques up to which the relaxation is tried unasked: beyond, it takes minutes
-GREEDY = 300  # cliques up to which any merging is tried
+THOROUGH = 60  # cliques up to which every number of clusters is tried; beyond, twelve of them and then fewer
+MERGED = 300  # cliques up to which two clusters at a time are merged; beyond, only moves from one start are tried
+GREEDY = 300  # cliques up to which any merging is tried unasked
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,8 @@ def best_merging(
         best = min(merging.variance for merging in found)
         # Merging never lowers Σ|CL|·cells, so this number of clusters cannot win if v(m) alone is too large.
         numbers = [m for m in range(1, len(apart)) if cell_variance(m) * problem.weight(apart) < best]
+        if len(apart) > THOROUGH:
+            numbers = numbers[:: max(1, len(numbers) // max(3, min(12, 3600 // len(apart))))]
         found += [Merging(c, problem.variance(c, cell_variance), name) for c in solve(problem, numbers)]
     for merging in sorted(found, key=lambda m: m.variance):
         if merging.clusters == apart or (np.isfinite(merging.variance) and accepts(merging.clusters)):
@@ -110,6 +114,9 @@ def _solvers(asked: str, cliques: int) -> Iterator[tuple[str, Solver]]:
 def greedy(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
     """Merge the two clusters that cost least, again and again; from each stage, and from another start with as many
     clusters, move single cliques while that helps."""
+    if len(problem.cliques) > MERGED:
+        yield from (improved(problem, assigned(leaning(problem, m))) for m in numbers)
+        return
     groups = [[i] for i in range(len(problem.cliques))]
     members = problem.members.copy()
     counts = np.ones(len(groups))

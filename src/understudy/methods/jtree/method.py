@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
-from understudy.methods.jtree.clusters import Clusters, Merging, Problem, best_merging
 from understudy.methods.jtree.consistency import clique_model, consistent, thresholded
 from understudy.methods.jtree.edges import (
     ChordalGraph,
@@ -20,17 +19,17 @@ from understudy.methods.jtree.edges import (
     room_for_chords,
     tree_rounds,
 )
+from understudy.methods.jtree.merging import merged
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.rows import count_cost, planned_rows, row_count, table_megabytes
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
-from understudy.models.graph import triangulated_cells
 from understudy.models.model import Model
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, expected_noise, noise_variance
+from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import choice_scale, noise_of
 from understudy.privacy.scores import Pair, score_named
 from understudy.privacy.table import PrivateTable, table_scale
@@ -157,7 +156,8 @@ class JTree:
         graph, left = self._graph(table, decision)
         cliques = _with_fixed(list(graph.cliques), decision)
         cost = decision.table_cost + left
-        merging = self._merging(table.schema, table.accounting, cliques, cost)
+        limit = self.cells if self.estimate == "ml" else None
+        merging = merged(cliques, table.schema, table.accounting, cost, self.merging, self.cells, limit)
         clusters = [_axes(table.schema, [cliques[i] for i in cluster]) for cluster in merging.clusters]
         table.progress("tables", 0, 1)
         measurements = table.measure(clusters, cost, "tables")
@@ -177,20 +177,6 @@ class JTree:
             return graph, Fraction(0)
         offers = Offers(graph, decision.useful, self.cells)
         return graph, choose_edges(table, graph, offers, decision.rounds, decision.structure_cost)
-
-    def _merging(self, schema: Schema, accounting: Accounting, cliques: Sequence[Clique], cost: Fraction) -> Merging:
-        """From clique sizes and the noise alone; a merging whose model would pass the cell limit is not accepted."""
-        sizes = {axis: schema.size(axis) for axis in sorted({axis for clique in cliques for axis in clique})}
-
-        @cache
-        def variance(tables: int) -> float:
-            return noise_variance(noise_of(accounting), table_scale(schema, accounting, cost / tables))
-
-        def accepts(clusters: Clusters) -> bool:
-            joined = [frozenset().union(*(cliques[i] for i in cluster)) for cluster in clusters]
-            return self.estimate == "paper" or triangulated_cells(joined, sizes, self.cells) <= self.cells
-
-        return best_merging(Problem(cliques, sizes, self.cells), variance, self.merging, accepts)
 
     def _model(
         self, measurements: Sequence[Measurement], cliques: Sequence[Clique], schema: Schema, rows: int

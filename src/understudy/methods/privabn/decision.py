@@ -74,12 +74,16 @@ def search_of(wishes: Wishes, attributes: int, accounting: Accounting) -> str:
     return "full" if full_degree(attributes) >= wanted else "growth"
 
 
-def settings(wishes: Wishes, search: str, degree: int) -> Settings:
+def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -> Settings:
     """PrivBayes' settings for a fined search of this degree."""
     full = search == "full"
     tree = not full or degree <= 1  # cheap tables: more of the budget is for finding them
     beta = 0.3 if wishes.beta is None and tree else wishes.beta
-    single = wishes.single if wishes.single is not None or full else 0.15
+    single = wishes.single
+    if single is None and accounting == "pure":
+        single = 0.0  # merged tables have them inside, and each table of its own costs in full
+    elif single is None and not full:
+        single = 0.15
     encoding = "auto" if full else "vanilla"
     if not wishes.ml:
         return Settings(
@@ -107,7 +111,7 @@ def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fracti
 def _decide(
     wishes: Wishes, search: str, schema: Schema, accounting: Accounting, whole: Fraction, rows: int, degree: int
 ) -> Decision:
-    base = privbayes.decide(settings(wishes, search, degree), schema, accounting, whole, rows)
+    base = privbayes.decide(settings(wishes, search, degree, accounting), schema, accounting, whole, rows)
     d = len(base.variables)
     if base.independent:
         return Decision("none", base, 0, 0, 0.0, 0)
@@ -119,7 +123,7 @@ def _decide(
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
     fine = int(wishes.kappa * 0.5 * base.noise * score_units(schema))
     if error > HOPELESS and (search != "full" or degree <= 1):
-        alone = privbayes.decide(settings(wishes, search, 0), schema, accounting, whole, rows)
+        alone = privbayes.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
     return Decision(search, base, degree, calls, error, fine)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from understudy.methods.jtree.merging import WIDEST, measured_together
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privabn.decision import Decision, Wishes, blurred_note, decide, search_of
@@ -26,7 +27,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.mechanisms import noise_of
 from understudy.privacy.scores import SMALL_DOMAIN, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Schema
+from understudy.schema import Axes, Schema
 
 LINKS = 200_000_000  # cells of all pairwise tables: ten thousand binary attributes, about two gigabytes
 
@@ -67,10 +68,11 @@ class PrivABN:
         n = planned_rows(schema, rows)
         accounting, whole = accounting_of(budget), purse(budget)
         decision = decide(self._wishes(schema), schema, accounting, whole, n)
-        seconds, memory = _effort(schema, decision, n)
+        together = accounting == "pure" and self._wishes(schema).ml
+        seconds, memory = _effort(schema, decision, n, together)
         return Plan(
             self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
-            tuple(_plan_phases(schema, decision, budget, n)), noise_of(accounting), memory, seconds,
+            tuple(_plan_phases(schema, decision, budget, n, together)), noise_of(accounting), memory, seconds,
             self._notes(schema, decision, accounting, whole, n),
         )  # fmt: skip
 
@@ -144,10 +146,10 @@ class PrivABN:
         return remembered(base.variables, first, Worth(scores, schema, decision.fine), room, decision.degree)
 
     def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
-        """Joint counts of every attribute with its parents; with maximum likelihood only those inside no other."""
+        """Joint counts of every attribute with its parents; with maximum likelihood as clusters of them."""
         asks = [pair.axes for pair in network.pairs]
         if ml:
-            asks = nested_dropped(asks)
+            asks = clusters(table, nested_dropped(asks), cost, self.cells)
         return table.measure(asks, cost, "tables")
 
     def _model(
@@ -171,6 +173,18 @@ class FullSearch(PrivBayes):
         assert self.wishes is not None
         return decide(self.wishes, schema, accounting, whole, rows).base
 
+    def _tables(self, table: PrivateTable, decision: privbayes.Decision, asks: list[Axes]) -> list[Measurement]:
+        if table.accounting != "pure":
+            return super()._tables(table, decision, asks)
+        return table.measure(clusters(table, asks, decision.table_cost, self.cells), decision.table_cost, "tables")
+
+
+def clusters(table: PrivateTable, asks: list[Axes], cost: Fraction, cells: int) -> list[Axes]:
+    """In pure epsilon the noise grows with the number of tables, so small ones are measured together (as JTree's)."""
+    if table.accounting != "pure":
+        return asks
+    return measured_together(asks, table.schema, table.accounting, cost, cells)
+
 
 SEARCHES = {
     "full": "full search: every parent set of up to the degree is a candidate in every round",
@@ -180,23 +194,29 @@ SEARCHES = {
 }
 
 
-def _plan_phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> list[Phase]:
-    """PrivBayes' phases, with what this search does for the structure."""
+def _plan_phases(schema: Schema, decision: Decision, budget: Budget, rows: int, together: bool) -> list[Phase]:
+    """PrivBayes' phases, with what this search does for the structure. Tables together are fewer and less noisy."""
     words = {
         "full": "choices by score R less the noise of the table",
         "growth": "choices: an attribute by its best link, then its parents one by one or none",
         "released": "release of all pairwise scores R",
     }
-    phases = _phases(schema, decision.base, budget, rows)
+    details = {"structure": words.get(decision.search, "")}
+    if together:
+        details["tables"] = "each attribute with its parents, several together where that lowers the noise"
+    calls = {"structure": decision.calls}
     return [
-        replace(p, tables=decision.calls, detail=words[decision.search]) if p.name == "structure" else p for p in phases
+        replace(p, tables=calls.get(p.name, p.tables), detail=details.get(p.name, p.detail))
+        for p in _phases(schema, decision.base, budget, rows)
     ]
 
 
-def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float]:
+def _effort(schema: Schema, decision: Decision, rows: int, together: bool) -> tuple[float, float]:
     """Seconds and megabytes, roughly, from public sizes."""
+    merging = len(schema.modelled) ** 2 * 2e-5 if together and len(schema.modelled) <= WIDEST else 0.0
     if decision.search in ("full", "none"):
-        return privbayes_effort(schema, decision.base, rows)
+        seconds, memory = privbayes_effort(schema, decision.base, rows)
+        return seconds + merging, memory
     d, columns = len(schema.modelled), sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
     read = rows * d * 1.2e-7
     pairs = columns**2 / 2 * rows / 64 * 1.2e-9
@@ -204,4 +224,4 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     if decision.degree > 1 and d <= TRIANGULATED:
         choices += d**4 * 4e-8
     memory = 250 + table_megabytes(schema, rows) + (columns**2 + d**2) * 20 / 1e6
-    return 2.0 + read + pairs + choices + d * 0.02, memory
+    return 2.0 + read + pairs + choices + d * 0.02 + merging, memory
