@@ -71,9 +71,9 @@ Written by `{COMMAND}`.
 Measured on {when} on a machine of {os.cpu_count()} cores that was busy with other work. Every tool got the same integer
 codes (continuous attributes in 16 equi-width bins) and, where it takes one, the same public domain; it ran in a process
 and an environment of its own, one at a time, numerical libraries on one thread, and made as many rows as it was given.
-Ours got no taxonomy, since the others take none. A run may take 15 minutes of wall clock; one that was given less says
-so. Errors are means over the runs of a cell (last column), CPU seconds and memory are medians. With one run a cell,
-read small differences as noise.
+Ours got no taxonomy, since the others take none. A run may take 15 minutes, by the clock and of CPU, whichever comes
+later; one that was given less says so. Errors are means over the runs of a cell (last column), CPU seconds and memory
+are medians. With one run a cell, read small differences as noise.
 
 - TVD: mean total variation distance over all 2-way tables / over 300 fixed 3-way tables. Lower is better.
 - SVM: misclassification of a linear SVM (C = 1) trained on the synthetic rows, tested on a fifth of the real ones.
