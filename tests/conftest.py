@@ -65,7 +65,8 @@ SLOW_PLACES = (
     "audit/", "statistics/", "laws/", "unit/rivals/", "unit/evaluate/test_buying.py", "unit/methods/test_rivals",
     "unit/methods/test_jtree_clusters.py", "unit/methods/test_privabn.py", "unit/privacy/test_links.py",
     "unit/privacy/test_transforms.py", "unit/privacy/test_wavelets.py", "unit/schema/test_draft.py",
-    "unit/schema/test_files.py", "cli/test_evaluate.py", "cli/test_report_verb.py",
+    "unit/schema/test_files.py", "cli/test_evaluate.py", "cli/test_evaluate_in_place.py",
+    "cli/test_report_verb.py",
 )  # fmt: skip
 
 

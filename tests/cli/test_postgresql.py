@@ -60,9 +60,11 @@ def test_one_command_and_no_password_anywhere(postgresql: PostgreSQL, address: s
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert PASSWORD.encode() not in inside + files + done.text.encode()
     assert not in_use(postgresql)
-    for verb in (("evaluate", secret, tmp_path / "out.csv"), ("init", secret)):
-        refused = run(*verb, "--schema", tmp_path / "schema.toml") if verb[0] == "evaluate" else run(*verb)
-        assert refused.code == 2 and PASSWORD not in refused.text
+    refused = run("evaluate", tmp_path / "out.csv", secret, "--schema", tmp_path / "schema.toml")
+    assert refused.code == 2 and PASSWORD not in refused.text
+    for given in (secret, f"postgresql://reader:{PASSWORD}@127.0.0.1"):  # the latter has no / after the password
+        refused = run("init", given, "-o", tmp_path / "draft.toml")
+        assert refused.code == 2 and "--ddl" in refused.err and PASSWORD not in refused.text
 
 
 def in_use(server: PostgreSQL) -> int:

@@ -13,7 +13,7 @@ from understudy.errors import UsageError
 
 
 def evaluate(
-    original: Annotated[str, typer.Argument(help="The private table: CSV, TSV or Parquet (gzip too).")],
+    original: Annotated[str, typer.Argument(help="The private table: CSV, TSV, Parquet or an address.")],
     synthetic: Annotated[str, typer.Argument(help="Its stand-in, ours or anyone's; any number of rows.")],
     schema: SchemaFile,
     alpha: Annotated[

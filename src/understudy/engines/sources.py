@@ -48,7 +48,10 @@ class Header:
 def open_source(data: Any, dialect: Dialect | None = None) -> Source:
     """A source from a path or a frame; names are checked, no row is read."""
     if (scheme := scheme_of(data)) is not None:
-        raise UsageError(f"a {scheme}:// address is read by `publish` and `check`; here, name a file")
+        raise UsageError(
+            f"a {scheme}:// address is read by `publish`, `check`, `party`, and by `evaluate` as the original; "
+            "here, name a file"
+        )
     source = _open_path(Path(data), dialect or Dialect()) if isinstance(data, str | os.PathLike) else _open_frame(data)
     _check_names(source.columns)
     return source

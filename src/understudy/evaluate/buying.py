@@ -20,7 +20,7 @@ from understudy.evaluate.evaluation import open_both
 from understudy.evaluate.question import Question
 from understudy.evaluate.tables import TableSet, counted
 from understudy.privacy.budget import Amount, Budget, show
-from understudy.privacy.custodian import ExactTable
+from understudy.privacy.custodian import ExactTable, stays_in_place
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.owned_table import OwnedTable
@@ -140,10 +140,28 @@ def buy(
     public, budget = as_schema(schema), Budget(epsilon, delta)
     source = source or SystemSource()
     check_confirmed(public)
-    asked = _question(public, measures, models, question)
+    asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
     refuse_early(book, public, budget)
     real, stand_in = open_both(original, synthetic, public)
+    try:
+        return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
+    finally:
+        if real is not original:
+            real.close()
+
+
+def _bought(
+    real: ExactTable,
+    stand_in: ExactTable,
+    public: Schema,
+    budget: Budget,
+    book: Ledger,
+    cap: Amount | None,
+    source: RandomSource,
+    save: Callable[[BoughtFigures], None] | None,
+    asked: Question,
+) -> BoughtFigures:
     offers = _offers(stand_in, asked)
     for offer in offers:
         if (reason := refusal(offer.statistic, public)) is not None:

@@ -25,7 +25,7 @@ from understudy.evaluate.raw import (
 )
 from understudy.evaluate.tables import counted
 from understudy.evaluate.text import evaluation_text
-from understudy.privacy.custodian import STAMP, CustodianFigures, ExactTable
+from understudy.privacy.custodian import STAMP, CustodianFigures, ExactTable, stays_in_place
 from understudy.publishing import as_schema
 from understudy.schema import Axis, Schema
 
@@ -94,18 +94,25 @@ class Evaluation(CustodianFigures):
 def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **question: Any) -> Evaluation:
     """How good `synthetic` is, measured on `original`: paths or frames that fit the schema.
 
+    The original may be the address of a table in PostgreSQL or DuckDB; it is counted there, and measures that are
+    computed row by row are left out.
     Options (see `Question.of`): alpha, classify, ignore, measures, models, network, tables, queries, seed.
     The figures are exact, so they are for the custodian only; `understudy.evaluate.buying.buy` makes public ones.
     """
     public = as_schema(schema)
-    asked = Question.of(public, **question)
-    return answer(*open_both(original, synthetic, public), asked)
+    asked = Question.of(public, counted=stays_in_place(original), **question)
+    real, stand_in = open_both(original, synthetic, public)
+    try:
+        return answer(real, stand_in, asked)
+    finally:
+        if real is not original:
+            real.close()
 
 
 def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable, ExactTable]:
     """Both tables in codes; a table that is open already is taken as it is."""
-    real = original if isinstance(original, ExactTable) else ExactTable.original(original, schema)
-    return real, synthetic if isinstance(synthetic, ExactTable) else ExactTable.stand_in(synthetic, schema)
+    other = synthetic if isinstance(synthetic, ExactTable) else ExactTable.stand_in(synthetic, schema)
+    return original if isinstance(original, ExactTable) else ExactTable.original(original, schema), other
 
 
 def answer(original: ExactTable, synthetic: ExactTable, question: Question) -> Evaluation:

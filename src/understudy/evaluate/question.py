@@ -27,6 +27,7 @@ MEASURES = {
     "classify": "train on synthetic, test on real",
 }
 TABLE_MEASURES = ("tvd", "l2", "k-marginal")
+BY_ROW = ("numeric", "matches", "classify")  # the others need counts only
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,12 @@ class Question:
         tables: int = MOST_TABLES,
         queries: int = QUERIES,
         seed: int = SEED,
+        counted: bool = False,
     ) -> Question:
-        """`network` is a release's `facts`; measures that need something that was not given are left out."""
+        """`network` is a release's `facts`; measures that need something that was not given are left out.
+
+        `counted`: the original stays in a database, so what is computed row by row is left out or refused.
+        """
         widths = tuple(dict.fromkeys(alpha)) if alpha else _usual(schema)
         targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignore) for t in classify)
         for target in targets:
@@ -63,10 +68,16 @@ class Question:
         chosen = _known("measure", measures, list(MEASURES))
         if measures is None:
             lacking = {"information": network is None, "classify": not targets}
+            lacking |= dict.fromkeys(("numeric", "matches"), counted)
             chosen = tuple(m for m in chosen if not lacking.get(m))
         for measure, given, advice in (("information", network, "a release"), ("classify", targets, "a target")):
             if measure in chosen and not given:
                 raise UsageError(f"the measure {measure!r} needs {advice}")
+        if counted and (refused := [measure for measure in BY_ROW if measure in chosen]):
+            raise UsageError(
+                f"the measure {refused[0]!r} is computed row by row, and a table in a database is only counted: leave "
+                "it out, or name a file"
+            )
         if queries < 1:
             raise UsageError("at least one range query must be asked")
         return Question(

@@ -7,6 +7,7 @@ An `ExactTable` reads a table without paying. Whatever is computed from it is a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Axes, Intervals, Schema
 
 if TYPE_CHECKING:
+    from understudy.engines.engine import OpenEngine
     from understudy.engines.sources import Source
     from understudy.privacy.statistics import LinearClassifier
 
 Floats = NDArray[np.float64]
 STAMP = "CUSTODIAN ONLY — NOT FOR RELEASE"
 _BLOCK = 1 << 16
+_ONLY_COUNTED = "this figure is computed row by row, and a table in a database is only counted: name a file"
 
 
 # -- types that stay in the building -----------------------------------------------------------------------------
@@ -87,18 +90,22 @@ class ExactTable:
         self._columns = columns
         self._rows = rows
         self._source = source
-        self._engine = MemoryEngine(columns, rows, schema)
+        self._engine: OpenEngine = MemoryEngine(columns, rows, schema)
 
     @staticmethod
     def original(data: Any, schema: Schema) -> ExactTable:
-        """The private table; it must fit the schema, row count included."""
-        return _read(data, schema, "original")
+        """The private table; it must fit the schema, row count included. One in a database is counted there."""
+        return _count(data, schema) if stays_in_place(data) else _read(data, schema, "original")
 
     @staticmethod
     def stand_in(data: Any, schema: Schema) -> ExactTable:
         """A synthetic table: any number of rows but none, and without the columns that a publication leaves out."""
         free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None)
         return _read(data, free, "synthetic")
+
+    def close(self) -> None:
+        """Let go of what the engine holds; the rows of a file are in memory."""
+        self._engine.close()
 
     def rows(self) -> int:
         return self._rows
@@ -147,15 +154,59 @@ class ExactTable:
         return values
 
 
+class CountedTable(ExactTable):
+    """A table in a database: counts leave it, rows do not."""
+
+    def __init__(self, engine: OpenEngine, schema: Schema) -> None:
+        self.schema = schema
+        self._rows = engine.rows()
+        self._source = None
+        self._engine = engine
+
+    def codes(self, name: str) -> NDArray[Any]:
+        raise UsageError(_ONLY_COUNTED)
+
+    def cells(self, axes: Axes) -> NDArray[np.int64]:
+        raise TooLarge(
+            f"a table of {self.schema.cells(axes):,} cells is too large to be counted in a database: take fewer "
+            "attributes (--alpha) or coarser bins"
+        )
+
+    def errors(self, classifier: LinearClassifier) -> int:
+        raise UsageError(_ONLY_COUNTED)
+
+
+def stays_in_place(data: Any) -> bool:
+    """Whether this is an address, of a table that can be counted and not read."""
+    from understudy.engines.addresses import scheme_of
+
+    return scheme_of(data) is not None
+
+
+def _count(data: str, schema: Schema) -> ExactTable:
+    from understudy.engines.opening import open_engine
+
+    with _named("original", schema):
+        return CountedTable(open_engine(data, schema).engine, schema)
+
+
 def _read(data: Any, schema: Schema, role: str) -> ExactTable:
     from understudy.engines.coding import encode_table
     from understudy.engines.sources import open_source
 
-    try:
+    with _named(role, schema):
         source = open_source(data, schema.csv)
         if role == "synthetic":
             schema = _as_published(schema, source.columns)
         coded = encode_table(source, schema)
+    return ExactTable(coded.columns, coded.rows, schema, source)
+
+
+@contextmanager
+def _named(role: str, schema: Schema) -> Iterator[None]:
+    """Say which of the two tables does not fit."""
+    try:
+        yield
     except DataError as error:
         if error.attribute is None and "no rows" in error.message:
             raise DataError(
@@ -163,7 +214,6 @@ def _read(data: Any, schema: Schema, role: str) -> ExactTable:
                 attribute=schema.names[0],
             ) from None
         raise DataError(f"{role} table: {error.message}", attribute=error.attribute) from None
-    return ExactTable(coded.columns, coded.rows, schema, source)
 
 
 def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:

@@ -32,6 +32,12 @@ def draft_file(
     public: str | Path | None = None,
 ) -> str:
     """The draft of a schema.toml for a CSV, TSV or Parquet file, of which only the header is read."""
+    if "://" in str(data):  # it may hold a password: not a piece of it is shown
+        raise UsageError(
+            "a draft is made from a file's header, not from an address. For a table in a database, write the names of "
+            "its columns to a file as one line of CSV and its CREATE TABLE statement to another (pg_dump --schema-only "
+            "--table NAME): understudy init names.csv --ddl create.sql"
+        )
     data = Path(data)
     for option, path in (("--codebook", codebook), ("--ddl", ddl), ("--public", public)):
         if path is not None and Path(path).exists() and data.exists() and Path(path).samefile(data):
