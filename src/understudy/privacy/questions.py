@@ -1,7 +1,7 @@
 """Questions: the closed list of what can be asked of rows. Each is public data that knows how far one person can move
 its answer and how to compute it from exact counts; who may compute it, and what is paid, is the private table's matter.
 
-    a choice     Choice, NextLink          integer scores of public options; one option comes out
+    a choice     Choice, Links, NextLink   integer scores of public options; one option comes out
     a vector     Tables, HadamardBlocks,   integers that get noise; those that `adds_up` are linear in the rows, so that
                  WaveletTable,             the answer for several owners' rows is the sum of their answers
                  FineDetails, Scores,
@@ -157,6 +157,71 @@ class Choice:
         references = None if self.references is None else [r.tolist() for r in self.references]
         penalty = None if self.penalty is None else [int(p) for p in self.penalty]
         return [self.kind, [pair.axes for pair in self.options], self.score, penalty, references]
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """One attribute of `left` with one parent of `placed`, among all tables of at most `cells` cells: a `Choice` among
+    those pairs that is neither listed nor scored one by one. No parent is offered too if `alone`, or where none fits.
+    """
+
+    kind: ClassVar[str] = "links"
+
+    left: Axes
+    placed: Axes
+    score: str
+    fine: int  # for each cell
+    cells: int
+    alone: bool
+    tables: Integers  # cells of each attribute (row) with each parent (column); the last column is no parent
+    offered: NDArray[np.bool_]
+
+    @staticmethod
+    def of(schema: Schema, left: Axes, placed: Axes, score: str, fine: int, cells: int, alone: bool) -> Links:
+        own, other = (np.array(schema.sizes(side), dtype=np.int64) for side in (left, placed))
+        tables = np.column_stack([own[:, None] * other, own])
+        offered = tables <= cells
+        offered[:, -1] = alone | ~offered[:, :-1].any(axis=1)
+        return Links(left, placed, score, fine, cells, alone, tables, offered)
+
+    @property
+    def count(self) -> int:
+        return int(self.offered.sum())
+
+    def pair(self, index: int) -> Pair:
+        child, parent = divmod(int(np.flatnonzero(self.offered)[index]), self.offered.shape[1])
+        return Pair(self.left[child], self.placed[parent : parent + 1])
+
+    def check(self, schema: Schema) -> None:
+        if not self.left or not self.placed or self.fine < 0 or self.fine * int(self.tables.max()) >= 2**60:
+            raise UsageError("links need attributes on both sides, and a fine that is not negative and not huge")
+        if self.score not in ("R", "F"):
+            raise UsageError("links are scored by R or F")
+        if not {Axis(a.name) for a in schema.modelled}.issuperset((*self.left, *self.placed)):
+            raise UsageError("links are counted between whole attributes of the model")
+        if (reason := refusal(self.score, Pair(max(self.left, key=schema.size)), schema)) is not None:
+            raise UsageError(reason)
+
+    def sensitivity(self, schema: Schema) -> int:
+        """Of the widest link that is offered; a smaller table never moves further."""
+        rule = score_named(self.score)
+        widths = np.array(schema.sizes(self.left), dtype=np.int64)[:, None]
+        narrow = np.minimum(widths, self.tables // widths)  # the smaller side of each link
+        narrow[:, -1] = 1
+        child, parent = np.unravel_index(int(np.where(self.offered, narrow, 0).argmax()), narrow.shape)
+        return rule.sensitivity(Pair(self.left[child], self.placed[parent : int(parent) + 1]), schema)
+
+    def scores(self, scorer: Scorer) -> list[int]:
+        found: list[int] = (scorer.links(self.left, self.placed, self.score) - self.fine * self.tables)[
+            self.offered
+        ].tolist()
+        return found
+
+    def rescaled(self, factor: Fraction) -> Links:
+        return replace(self, fine=round(self.fine * factor))
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.left, self.placed, self.score, self.fine, self.cells, self.alone]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from understudy.privacy.questions import (
     FineDetails,
     HadamardBlocks,
     Integers,
+    Links,
     NextLink,
     Options,
     Tables,
@@ -88,6 +89,13 @@ def _link(schema: Schema, left: Any, placed: Any, fine: Any) -> NextLink:
     return NextLink(_axes(left, schema), _axes(placed, schema), _number(fine))
 
 
+def _links(schema: Schema, left: Any, placed: Any, score: Any, fine: Any, cells: Any, alone: Any) -> Links:
+    if score not in SCORES or type(alone) is not bool:
+        raise _refused("links")
+    sides = _axes(left, schema), _axes(placed, schema)
+    return Links.of(schema, *sides, score, _number(fine), _number(cells), alone)
+
+
 def _tables(schema: Schema, asks: Any, shares: Any) -> Tables:
     return Tables(_asks(asks, schema), [fraction_from_json(share) for share in _list(shares, "shares")])
 
@@ -110,7 +118,7 @@ def _details(schema: Schema, attribute: Any, depth: Any) -> FineDetails:
 
 
 Readers = dict[str, Callable[..., Any]]
-_CHOICES: Readers = {"choice": _choice, "link": _link}
+_CHOICES: Readers = {"choice": _choice, "link": _link, "links": _links}
 _VECTORS: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wavelet, "details": _details}
 
 

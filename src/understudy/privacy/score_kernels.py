@@ -149,3 +149,22 @@ def f_distance(table: Any, rows: int) -> int:  # pragma: no cover - compiled
     for s in range(count):
         best = min(best, max(0, rows - 2 * state_a[s]) + max(0, rows - 2 * state_b[s]))
     return best
+
+
+@compiled
+def f_distances(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """`f_distance` of every axis (row) given every other (column), from the Gram matrix of at most one bit each."""
+    axes = len(first) - 1
+    out = np.zeros((axes, axes), dtype=np.int64)
+    table = np.zeros((2, 2), dtype=np.int64)
+    for i in range(axes):
+        ones = gram[first[i], first[i]] if first[i + 1] > first[i] else 0
+        for j in range(axes):
+            if i == j:
+                continue
+            given = gram[first[j], first[j]] if first[j + 1] > first[j] else 0
+            both = gram[first[i], first[j]] if first[i + 1] > first[i] and first[j + 1] > first[j] else 0
+            table[1, 1], table[1, 0] = both, given - both
+            table[0, 1], table[0, 0] = ones - both, rows - given - ones + both
+            out[i, j] = f_distance(table, rows)
+    return out

@@ -137,6 +137,28 @@ def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[n
     return out
 
 
+def f_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+    """Score F of every axis (row) given every other (column); all of them binary."""
+    from understudy.privacy.score_kernels import f_distances
+
+    rows = engine.rows()
+    if isinstance(engine, CountsPairs):
+        counts = engine.pairs(axes)
+        found: NDArray[np.int64] = -f_distances(counts.gram, counts.first, rows)
+        return found
+    out = np.zeros((len(axes), len(axes)), dtype=np.int64)
+    pairs = [(i, j) for i in range(len(axes)) for j in range(i)]
+    at_once = _at_once(engine)
+    for begin in range(0, len(pairs), at_once):
+        part = pairs[begin : begin + at_once]
+        for (i, j), table in zip(part, engine.marginals([(axes[j], axes[i]) for i, j in part])):
+            out[i, j], out[j, i] = (
+                _f_value(as_integers(table), rows, schema),
+                _f_value(as_integers(table).T, rows, schema),
+            )
+    return out
+
+
 def _halved(deviations: NDArray[np.int64], rows: int) -> None:
     """⌊2^20·T/2n⌋ in place, in two steps so that nothing passes 2^63: exact for quotient and remainder."""
     whole, rest = np.divmod(deviations, 2 * rows)
@@ -267,6 +289,7 @@ class Scorer:
         self._schema = schema
         self._known: dict[tuple[str, Pair], int] = {}
         self._links: tuple[dict[Axis, int], NDArray[np.int64]] | None = None  # score R of all pairs, once asked for
+        self._distances: NDArray[np.int64] | None = None  # score F of all pairs, the same
 
     def scores(self, options: Sequence[Pair], score: str) -> list[int]:
         rule = score_named(score)
@@ -294,13 +317,30 @@ class Scorer:
             found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
         return found
 
+    def links(self, left: Axes, placed: Axes, score: str) -> NDArray[np.int64]:
+        """R or F of each attribute (row) with each parent (column), and in the last column with none."""
+        if score == "R":
+            at, links = self._all_links()
+            alone = np.zeros(len(left), dtype=np.int64)
+        else:
+            axes = tuple(Axis(a.name) for a in self._schema.modelled)
+            at = {axis: i for i, axis in enumerate(axes)}
+            if self._distances is None:
+                self._distances = f_scores(self._engine, axes, self._schema)
+            links = self._distances
+            alone = np.array(self.scores([Pair(axis) for axis in left], score), dtype=np.int64)
+        return np.column_stack([links[np.ix_([at[axis] for axis in left], [at[axis] for axis in placed])], alone])
+
+    def _all_links(self) -> tuple[dict[Axis, int], NDArray[np.int64]]:
+        if self._links is None:
+            axes = tuple(Axis(a.name) for a in self._schema.modelled)
+            self._links = {axis: i for i, axis in enumerate(axes)}, pair_scores(self._engine, axes, self._schema)
+        return self._links
+
     def best_links(self, left: Axes, placed: Axes, fine: int) -> list[int]:
         """All pairs are counted the first time; from then on `scores` finds single parents here too."""
         schema = self._schema
-        if self._links is None:
-            axes = tuple(Axis(a.name) for a in schema.modelled)
-            self._links = {axis: i for i, axis in enumerate(axes)}, pair_scores(self._engine, axes, schema)
-        at, links = self._links
+        at, links = self._all_links()
         widths, sizes = (np.array(schema.sizes(side), dtype=np.int64) for side in (left, placed))
         scores = links[np.ix_([at[axis] for axis in left], [at[axis] for axis in placed])]
         most = 2**60 // max(1, fine)  # cells beyond which a fine stops growing, so that it stays an exact integer

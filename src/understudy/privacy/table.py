@@ -29,6 +29,7 @@ from understudy.privacy.questions import (
     Figure,
     FineDetails,
     HadamardBlocks,
+    Links,
     NextLink,
     Options,
     Scores,
@@ -115,6 +116,26 @@ class PrivateTable(ABC):
         question = Choice(options, score, penalty, references)
         question.check(self.schema)
         return options[self._decide(question, cost, purpose, of)]
+
+    def choose_link(
+        self,
+        left: Axes,
+        placed: Axes,
+        score: str,
+        cost: Fraction,
+        purpose: str,
+        *,
+        cells: int,
+        fine: int = 0,
+        alone: bool = False,
+        of: int = 1,
+    ) -> Pair:
+        """`choose` among every attribute of `left` with every parent of `placed` whose table has at most `cells` cells,
+        by scores of pairs counted once. No parent is an option if `alone`, and where no parent fits.
+        """
+        question = Links.of(self.schema, left, placed, score, fine, cells, alone)
+        question.check(self.schema)
+        return question.pair(self._decide(question, cost, purpose, of))
 
     def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0, of: int = 1) -> Axis:
         """One of `left`, more likely the higher its best link to a placed attribute, by score R on pairs counted once.

@@ -16,7 +16,8 @@ from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import SMALL_DOMAIN, Pair, pair_scores, score_named
+from understudy.privacy.questions import Choice, Links
+from understudy.privacy.scores import SMALL_DOMAIN, Pair, Scorer, pair_scores, score_named
 from understudy.privacy.transforms import pair_scores_sensitivity
 from understudy.schema import Axes, Axis, Schema
 from understudy.testing import SeededSource
@@ -258,3 +259,61 @@ def test_refusals(ledger_path: Path) -> None:
         with pytest.raises(UsageError):
             call()
     assert table.reservation.charges() == []  # type: ignore[attr-defined]
+
+
+# -- all links at once -------------------------------------------------------------------------------------------
+
+
+def listed(links: Links, schema: Schema) -> tuple[list[Pair], list[int]]:
+    """The options of a question about links as `Choice` would have them, and their fines."""
+    options = []
+    for child in links.left:
+        fitting = [Pair(child, (p,)) for p in links.placed if schema.cells((p, child)) <= links.cells]
+        options += fitting + [Pair(child)] * (links.alone or not fitting)
+    return options, [links.fine * schema.cells(pair.axes) for pair in options]
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("score", ["R", "F"])
+@pytest.mark.parametrize(
+    ("cells", "alone", "fine"), [(10**6, False, 0), (10**6, True, 7), (12, True, 3), (6, False, 0)]
+)
+@pytest.mark.parametrize("counts_only", [False, True])
+def test_links_are_a_choice_that_is_not_listed(
+    neighbours: str, score: str, cells: int, alone: bool, fine: int, counts_only: bool
+) -> None:
+    """The same options in the same order, the same integers, the same sensitivity: so the same law."""
+    sizes = {"a": 2, "b": 2, "c": 1, "d": 2, "e": 2} if score == "F" else {"a": 2, "b": 3, "c": 1, "d": 9, "e": 4}
+    rows = 300
+    schema, columns = (
+        schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours),
+        columns_of(sizes, rows),
+    )
+    engine: Any = MemoryEngine(columns, rows, schema)
+    axes = axes_of(sizes)
+    for placed in (1, 2, 4):
+        links = Links.of(schema, axes[placed:], axes[:placed], score, fine, cells, alone)
+        links.check(schema)
+        options, fines = listed(links, schema)
+        choice = Choice(options, score, fines)
+        assert [links.pair(i) for i in range(links.count)] == options
+        scorer = Scorer(CountsOnly(engine) if counts_only else engine, schema)  # type: ignore[arg-type]
+        assert links.scores(scorer) == choice.scores(Scorer(engine, schema))
+        assert links.sensitivity(schema) == choice.sensitivity(schema)
+
+
+def test_links_that_cannot_be_asked() -> None:
+    schema = schema_of({"a": 2, "b": 3}, 10)
+    a, b = axes_of({"a": 2, "b": 3})
+    for left, placed, score, fine in [((), (a,), "R", 0), ((a,), (), "R", 0), ((b,), (a,), "F", 0), ((a,), (b,), "I", 0),
+                                      ((a,), (b,), "R", -1), ((a,), (b,), "R", 2**60)]:  # fmt: skip
+        with pytest.raises(UsageError):
+            Links.of(schema, left, placed, score, fine, 100, False).check(schema)
+
+
+def test_a_link_is_chosen_and_paid(ledger_path: Path) -> None:
+    sizes = {"a": 2, "b": 2, "c": 2}
+    table = private_table(schema_of(sizes, 5000), columns_of(sizes, 5000), Budget(50), ledger_path, SeededSource(1))
+    a, b, c = axes_of(sizes)
+    assert table.choose_link((b, c), (a,), "R", Fraction(50), "structure", cells=4) == Pair(b, (a,))
+    assert table.reservation.left == 0  # type: ignore[attr-defined]

@@ -12,7 +12,16 @@ import pytest
 from conftest import schema_of
 from understudy.demo import demo_schema
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.questions import Choice, FineDetails, HadamardBlocks, NextLink, Scores, Tables, WaveletTable
+from understudy.privacy.questions import (
+    Choice,
+    FineDetails,
+    HadamardBlocks,
+    Links,
+    NextLink,
+    Scores,
+    Tables,
+    WaveletTable,
+)
 from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
 from understudy.privacy.scores import Pair
 from understudy.schema import Axis
@@ -28,6 +37,7 @@ AGE, SEX, REGION = Axis("age"), Axis("sex"), Axis("region")
         Choice([Pair(SEX, (Axis("age", 0, 1, True),))], "F"),
         Choice([Pair(SEX), Pair(AGE, (SEX,))], "D", [1, 2], [np.array([3, -4]), np.arange(32).reshape(2, 16)]),
         NextLink((AGE, SEX), (REGION,), 7),
+        Links.of(SCHEMA, (AGE, SEX), (REGION,), "R", 7, 100, True),
     ],
 )
 def test_choices_survive(question: Any) -> None:

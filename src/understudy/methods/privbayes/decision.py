@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from understudy.errors import UsageError
+from understudy.errors import TooLarge, UsageError
 from understudy.methods.privbayes.structure import any_parents
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
 from understudy.methods.rows import count_cost
@@ -20,6 +20,10 @@ from understudy.privacy.scores import Pair, refusal
 from understudy.schema import Axes, Axis, Schema
 
 MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
+LISTED = 20_000_000  # candidates in all rounds that may be listed at all, if a degree is asked for: ten minutes
+LINKED = 200_000_000  # candidates of a tree that is chosen without listing them: a thousand attributes, minutes
+LINK_CELLS = 200_000_000  # of all pairwise tables together
+CAPPED = 40  # attributes beyond which maximal sets too have a largest degree
 F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this
 
 Rule = Literal["fixed degree", "maximal sets", "fined sets"]
@@ -79,6 +83,16 @@ class Decision:
     single_cost: Fraction
     structure_cost: Fraction
     table_cost: Fraction
+    links: bool = False  # a tree whose candidates are not listed
+
+    @property
+    def options(self) -> int:
+        """Candidates scored in all rounds together, where sets are not cut short by their cells."""
+        d = len(self.variables)
+        if self.independent or self.degree is None:
+            return 0 if self.independent else math.comb(d + 1, min(d, 4))
+        last = math.comb(d + 1, self.degree + 2)
+        return last if self.rule == "fixed degree" else sum(math.comb(d + 1, k + 2) for k in range(self.degree + 1))
 
     @property
     def tables(self) -> int:
@@ -106,13 +120,39 @@ def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fr
         variables, encoding, rule, constants, settings.degree, 0, 0.0, "R", count, single, structure, tables
     )
     decision = _sized(decision, settings, schema, accounting, rows)
-    return replace(decision, score=_score(settings, decision, schema, accounting, rows))
+    decision = replace(decision, score=_score(settings, decision, schema, accounting, rows))
+    return replace(decision, links=_by_links(decision, schema))
 
 
 def _encoding(settings: Settings, schema: Schema) -> str:
     if settings.encoding != "auto":
         return settings.encoding
-    return "vanilla" if schema.binary else "hierarchical"
+    return "vanilla" if schema.binary or wide(len(schema.modelled)) else "hierarchical"
+
+
+def wide(attributes: int) -> bool:
+    """Whether even a tree has too many candidates to list them."""
+    return math.comb(attributes + 1, 3) > MOST_OPTIONS
+
+
+def _by_links(decision: Decision, schema: Schema) -> bool:
+    sizes = schema.sizes(decision.variables)
+    together = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
+    plain = decision.encoding == "vanilla" and decision.score in ("R", "F") and together <= LINK_CELLS
+    return plain and decision.degree == 1 and wide(len(sizes)) and not decision.independent
+
+
+def bounded(decision: Decision, schema: Schema) -> Decision:
+    """Refused before anything is listed or counted."""
+    limit = LINKED if decision.links else LISTED
+    if decision.options > limit:
+        raise TooLarge(
+            f"table {schema.name!r}: PrivBayes would score {decision.options:,} candidates of its "
+            f"{len(decision.variables):,} attributes, the limit is {limit:,}. Use --method privabn, which grows a "
+            "network step by step, lower the degree (--set degree=0 publishes columns independently), or leave "
+            'attributes out with kind = "drop".'
+        )
+    return decision
 
 
 def _variables(schema: Schema, encoding: str) -> Axes:
@@ -149,7 +189,7 @@ def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: A
     else:
         cells = useful_cells(rows, cell_noise(schema, accounting, cost, d), theta)
         degree_cap = settings.degree
-        if degree_cap is None and decision.rule == "fined sets":
+        if degree_cap is None and (decision.rule == "fined sets" or d > CAPPED or wide(d)):
             degree_cap = affordable_degree(d, exactly=False)
         decision = replace(decision, cells=cells, degree=degree_cap)
         alone = degree_cap == 0 or not any_parents(schema, decision.variables, cells, decision.encoding)

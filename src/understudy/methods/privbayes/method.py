@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
-from understudy.methods.privbayes.decision import Decision, Settings, decide
+from understudy.methods.privbayes.decision import Decision, Settings, bounded, decide
+from understudy.methods.privbayes.links import greedy_tree
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
 from understudy.methods.rows import planned_rows, row_count, table_megabytes
 from understudy.methods.size import SizeLimit
@@ -21,7 +22,7 @@ from understudy.privacy.accountant import accounting_of, purse
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, score_units
+from understudy.privacy.scores import SMALL_DOMAIN, Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
@@ -49,7 +50,7 @@ class PrivBayes:
         ml = self.estimate == "ml"
         single, pairs, kappa = (self.single, self.pairs, self.kappa) if ml else (0.0, 0.0, 0.0)
         settings = Settings(self.score, self.encoding, self.theta, self.beta, single, pairs, kappa, self.degree, ml)
-        return decide(settings, schema, accounting, whole, rows)
+        return bounded(decide(settings, schema, accounting, whole, rows), schema)
 
     # -- plan ------------------------------------------------------------------------------------------------
 
@@ -138,6 +139,12 @@ class PrivBayes:
             return tuple(Pair(axis) for axis in decision.variables)
         schema = table.schema
         cost, score = decision.structure_cost, decision.score
+        # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
+        fine = decision.constants.kappa * 0.5 * decision.noise * score_units(schema)
+        if decision.links:
+            earned = int(fine) if decision.rule == "fined sets" else None
+            limit = self.cells if size is not None else 1 << 62
+            return greedy_tree(table, decision.variables, score, cost, decision.cells, earned, limit)
         if decision.rule == "fixed degree":
             assert decision.degree is not None
             return greedy_bayes(table, decision.variables, FixedDegree(decision.degree), score, cost, size)
@@ -145,9 +152,6 @@ class PrivBayes:
         if decision.rule == "maximal sets":
             sets = MaximalSets(schema, decision.cells, generalised, decision.degree)
             return greedy_bayes(table, decision.variables, sets, score, cost, size)
-
-        # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
-        fine = decision.constants.kappa * 0.5 * decision.noise * score_units(schema)
         offer: Candidates = PlainSets(schema, decision.cells, decision.degree)
         if generalised:
             offer = either(offer, MaximalSets(schema, decision.cells // 4, True, decision.degree))
@@ -210,10 +214,14 @@ def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float
     """Seconds and megabytes, roughly, from public sizes: reading and coding, scoring candidates, noise, estimation."""
     d = len(decision.variables)
     k = min(d - 1, decision.degree if decision.degree is not None else 2) if decision.structure_cost else 0
-    options = min(math.comb(d + 1, k + 2), 10**7) if k else d
-    tables = min(math.comb(d, k + 1), 10**7)
     cells = decision.tables * min(_largest(schema, decision), 10**7)
     read = rows * len(schema.modelled) * 8e-8
-    seconds = 1.0 + read + tables * rows * 2e-9 * (k + 1) + options * 3.5e-5 + cells * 1.2e-5
-    memory = 200 + table_megabytes(schema, rows) + min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
-    return seconds, memory
+    if decision.links:
+        columns = sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
+        scoring = columns**2 * rows * 1e-11 + decision.options * 3e-6 + d * 0.015
+        memory = (columns**2 + d**2) * 20 / 1e6
+    else:
+        tables = math.comb(d, k + 1)
+        scoring = tables * rows * 2e-9 * (k + 1) + (decision.options or d) * 3.5e-5
+        memory = min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
+    return 1.0 + read + scoring + cells * 1.2e-5, 200 + table_megabytes(schema, rows) + memory

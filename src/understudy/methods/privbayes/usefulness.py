@@ -29,7 +29,8 @@ def useful_degree(
     schema: Schema, variables: int, rows: int, accounting: Accounting, cost: Fraction, theta: float
 ) -> int:
     """The largest k whose d−k binary tables of 2^(k+1) cells are θ-useful (Lemma 4.8), or 0."""
-    for k in range(variables - 1, 0, -1):
+    most = useful_cells(rows, cell_noise(schema, accounting, cost, 1), theta)  # a single table has the least noise
+    for k in range(min(variables - 1, most.bit_length()), 0, -1):
         if 2 ** (k + 1) <= useful_cells(rows, cell_noise(schema, accounting, cost, variables - k), theta):
             return k
     return 0
