@@ -162,6 +162,11 @@ class SparkRows:
                 raise UsageError(
                     f"Spark cannot open the data ({condition}): name a Parquet path or a catalog table"
                 ) from None
+            if what == "coded" and _full(error):
+                raise UsageError(
+                    "the coded copy of the table has no room in its folder: the disk is full. Nothing was charged. "
+                    f"Make room, or name a folder on a larger disk: {FOLDER} in Spark's configuration, else TMPDIR"
+                ) from None
             if "CAST" in condition or "ARITHMETIC" in condition:
                 raise DataError(f"Spark could not code a column of the data ({condition})") from None
             raise UnderstudyError(
@@ -191,6 +196,11 @@ def _session(master: str | None) -> tuple[bool, Any]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return True, session
+
+
+def _full(error: Exception) -> bool:
+    """Whether a write failed for want of room, on a disk or by a quota. The text is looked at and never passed on."""
+    return any(words in str(error) for words in ("No space left on device", "uota exceeded", "QuotaExceeded"))
 
 
 def _is_path(data: str) -> bool:

@@ -1,0 +1,85 @@
+"""`publish` on a Spark cluster whose disk is full: the folder of the coded copy is a small file system of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from servers import need_spark
+from understudy.demo import demo_schema, demo_table
+from understudy.engines.spark_rows import FOLDER
+from understudy.privacy.ledger import Ledger
+
+ROWS = 20_000
+KILOBYTES = 100  # the coded copy takes more, a private folder takes less
+# In a mount namespace of its own, so that nothing stays mounted: a cluster, the command, and what is left on the disk.
+SCRIPT = """
+import json, os, subprocess, sys
+from pathlib import Path
+sys.path.append(sys.argv[3])
+from servers import SparkCluster
+
+folder, kilobytes = Path(sys.argv[1]), sys.argv[2]
+subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", folder / "tiny"], check=True)
+cluster = SparkCluster()
+try:
+    command = [
+        sys.executable, "-m", "understudy", "publish", folder / "people.parquet", "--schema", folder / "people.toml", "--engine",
+        "spark", "--master", cluster.master, "--epsilon", "1", "--method", "privbayes", "--ledger", folder / "ledger.db", "-o",
+        folder / "out.csv", "--json",
+    ]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(folder / "conf")}
+    done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+finally:
+    cluster.close()
+left = [str(path) for path in (folder / "tiny").rglob("*")]
+free = os.statvfs(folder / "tiny").f_bavail * os.statvfs(folder / "tiny").f_frsize
+print(json.dumps({"code": done.returncode, "out": done.stdout, "err": done.stderr, "left": left, "free": free}))
+"""
+
+
+def can_mount() -> bool:
+    """A user namespace gives the right to mount without being root; some machines do not allow one."""
+    if shutil.which("unshare") is None:
+        return False
+    tried = ["unshare", "-rm", "mount", "-t", "tmpfs", "-o", "size=4k", "none", "/mnt"]
+    return subprocess.run(tried, capture_output=True).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    need_spark()
+    if not can_mount():
+        pytest.skip("no small file system can be mounted here")
+    parquet.write_table(demo_table(ROWS, np.random.default_rng(1)), tmp_path / "people.parquet")
+    demo_schema(ROWS).save(tmp_path / "people.toml")
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "conf").mkdir()
+    settings = {FOLDER: (tmp_path / "tiny").as_uri(), "spark.executor.memory": "512m", "spark.task.maxFailures": "1"}
+    lines = [f"{key} {value}" for key, value in settings.items()]
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = [str(tmp_path), str(KILOBYTES), str(Path(__file__).parents[1])]
+    ran = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, timeout=900
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["code"] == 2, found
+    error = json.loads(found["out"])["error"]
+    assert error["kind"] == "usage" and error["message"] == (
+        "the coded copy of the table has no room in its folder: the disk is full. Nothing was charged. "
+        f"Make room, or name a folder on a larger disk: {FOLDER} in Spark's configuration, else TMPDIR"
+    )
+    assert "Traceback" not in found["err"] and "No space left" not in found["err"]
+    assert found["left"] == [] and found["free"] == KILOBYTES * 1024
+    assert not list(tmp_path.glob("out*"))
+    book = Ledger(tmp_path / "ledger.db")
+    assert not book.entries()
+    book.close()
