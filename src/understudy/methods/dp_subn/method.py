@@ -1,10 +1,11 @@
 """DP-SUBN as a method: several owners find one network in turn, then sum its tables.
 
+adaptive     in rounds an owner chooses the pair that the model gets most wrong, and its table is summed (`adaptive`)
 sequential   each owner chooses pairs on its own rows; nothing is summed but the chosen tables
 frontier     views of all owners' rows show which attributes are correlated, owners choose a first network in turn, and
              the tables of a search frontier around it, summed once in each update round, correct it
 
-Both are one method given a table, which charges whatever a round releases to every owner whose rows are in it.
+Each is one method given a table, which charges whatever a round releases to every owner whose rows are in it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from understudy.errors import UsageError
+from understudy.methods.dp_subn.adaptive import Adaptive, suits
 from understudy.methods.dp_subn.binary import (
     MODEL_CELLS,
     THETA,
@@ -67,13 +69,18 @@ class Decision:
 
 @dataclass(frozen=True)
 class DPSUBN:
-    """The options of DP-SUBN; `rounds` are the update rounds of the frontier."""
+    """The options of DP-SUBN; `rounds` are the rounds of the adaptive variant, or the frontier's update rounds."""
 
     name: ClassVar[str] = "dp-subn"
 
-    variant: str = option("auto", choices=("auto", "sequential", "frontier"))
-    rounds: int = option(1, whole=True, low=1, high=20)
+    variant: str = option("auto", choices=("auto", "adaptive", "sequential", "frontier"))
+    rounds: int | None = option(None, whole=True, low=1, high=200)
     cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
+
+    @property
+    def _updates(self) -> int:
+        """Of the frontier."""
+        return self.rounds or 1
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
         """A quarter of the budget for each phase, as in the paper; what has no use goes to the tables."""
@@ -91,7 +98,7 @@ class DPSUBN:
         if not degree:
             alone = whole_attributes(schema)
             return Decision(alone, 0, 0, (), count, nothing, nothing, nothing, whole - count)
-        noise = cell_noise(schema, accounting, quarter / self.rounds, d - 1)
+        noise = cell_noise(schema, accounting, quarter / self._updates, d - 1)
         room = useful_cells(rows, noise, FRONTIER_THETA)
         frontier = min(d - 1, room.bit_length() - 2)  # 2^(k′ + 1) ≤ room
         if frontier <= degree:
@@ -103,10 +110,13 @@ class DPSUBN:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        """Of the sequential variant unless the frontier is asked for: how the rows are spread is not known here."""
-        if self.variant != "frontier":
-            told = "choices are made in turn; where most owners have very few rows the frontier takes over"
+        """As for one owner, where a variant is not asked for: how the rows are spread is not known here."""
+        variant = variant_for(schema, [planned_rows(schema, rows)]) if self.variant == "auto" else self.variant
+        if variant == "adaptive":
+            return self._adaptive.plan(self.name, schema, budget, rows)
+        if variant == "sequential":
             planned = self._sequential.plan(schema, budget, rows)
+            told = "choices are made in turn; where most owners have very few rows the frontier takes over"
             notes = (*planned.notes, told) if self.variant == "auto" else planned.notes
             options = {"variant": "sequential", **planned.options}
             return replace(planned, method=self.name, options=options, notes=notes)
@@ -138,8 +148,8 @@ class DPSUBN:
         if decision.structure_cost:
             phases.append(Phase("structure", decision.structure_cost, d - 1, detail="choices by score R, in turn"))
         if decision.update_cost:
-            what = f"the search frontier, in each of {self.rounds} rounds"
-            cost, cells = decision.update_cost / self.rounds, 2 ** (decision.frontier + 1)
+            what = f"the search frontier, in each of {self._updates} rounds"
+            cost, cells = decision.update_cost / self._updates, 2 ** (decision.frontier + 1)
             phase = tables_phase("update", schema, accounting, cost, d - 1, cells, rows, what)
             phases.append(replace(phase, cost=decision.update_cost))
         tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
@@ -151,7 +161,7 @@ class DPSUBN:
             "variant": "frontier",
             "degree": decision.degree,
             "frontier": decision.frontier,
-            "rounds": self.rounds if decision.update_cost else 0,
+            "rounds": self._updates if decision.update_cost else 0,
             "views": len(decision.views),
             "cells": self.cells,
         }
@@ -169,8 +179,16 @@ class DPSUBN:
     def _sequential(self) -> PrivBayes:
         return PrivBayes(cells=self.cells)
 
+    @property
+    def _adaptive(self) -> Adaptive:
+        return Adaptive(self.rounds, self.cells)
+
     def fit(self, table: PrivateTable) -> Fit:
-        variant = suited(table) if self.variant == "auto" else self.variant
+        variant = self.variant
+        if variant == "auto":
+            variant = variant_for(table.schema, [part.schema.rows for part in table.owners()])
+        if variant == "adaptive":
+            return self._adaptive.fit(table)
         if variant == "frontier":
             return self._frontier(table)
         fit = self._sequential.fit(table)
@@ -188,8 +206,8 @@ class DPSUBN:
         pairs = self._first(table, decision, size)
         if decision.update_cost:
             correlation = pair_correlations(gathered, decision.variables, rows)
-            for done in range(self.rounds):
-                table.progress("update", done, self.rounds)
+            for done in range(self._updates):
+                table.progress("update", done, self._updates)
                 pairs = self._updated(table, decision, pairs, correlation, gathered)
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
         if size.fits:
@@ -214,7 +232,7 @@ class DPSUBN:
         own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
         frontier = search_frontier([own[i] for i in range(len(own))], correlation, decision.frontier)
         asks = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
-        gathered.add(table.measure(asks, decision.update_cost / self.rounds, "update"))
+        gathered.add(table.measure(asks, decision.update_cost / self._updates, "update"))
         return self._best(table.schema, decision, frontier, gathered)
 
     def _best(self, schema: Schema, decision: Decision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:
@@ -243,20 +261,17 @@ def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
     return (*(variables[p] for p in sorted(parents)), variables[x])
 
 
-def suited(table: PrivateTable) -> str:
-    """The variant for these owners, from public facts."""
-    if len(binary_variables(table.schema)) > MOST_VARIABLES:
-        return "sequential"
-    return variant_for(len(table.schema.modelled) - 1, [part.schema.rows for part in table.owners()])
+def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:
+    """The variant for this schema and owners with so many rows each: all public. Private counts are taken as even.
 
-
-def variant_for(turns: int, rows: Sequence[int | None]) -> str:
-    """Sequential, unless half of the owners would choose with more than WORSE times the noise of a central choice.
-
-    An owner has n_k of n rows and at most ⌈T/K⌉ of T turns: n/n_k times the noise of the score, ⌈T/K⌉/T of it by its
-    larger part of the budget. Private row counts are taken as even.
+    Adaptive for general tables that are not too wide. Else sequential, unless half of the owners would choose with more
+    than WORSE times the noise of a central choice: an owner has n_k of n rows and at most ⌈T/K⌉ of T turns, so n/n_k
+    times the noise of the score, ⌈T/K⌉/T of it by its larger part of the budget.
     """
-    if not turns:
+    if suits(schema):
+        return "adaptive"
+    turns = len(schema.modelled) - 1
+    if not turns or len(binary_variables(schema)) > MOST_VARIABLES:
         return "sequential"
     counts = [count or 1 for count in rows]
     most = -(-turns // len(counts))

@@ -1,0 +1,273 @@
+"""DP-SUBN, adaptive: one-way tables of all owners' rows, then rounds. In each an owner in turn chooses, on its own
+rows, the pair of attributes that the model so far gets most wrong; its table is summed, and the model fitted again.
+
+This is AIM (methods/aim) with what several owners need. Owners differ, so "wrong" is how much more dependent a pair is
+among an owner's rows than in the model, and not how far the owner's table is from the model's. Choices are a fixed part
+of the budget in a fixed number of turns, so that every owner pays the same for its own; only the price of tables
+doubles after a round that saw little but noise. And where a pair would be lost in the noise there are few rounds or
+none, which public facts decide.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import TooLarge
+from understudy.methods.aim.offers import Offers
+from understudy.methods.dp_subn.binary import effort, tables_phase, whole_attributes
+from understudy.methods.method import Fit
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement, expected_noise
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.scores import Pair, score_units
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Axes, Schema
+
+Floats = NDArray[np.float64]
+
+# rows in a cell of the middle pair over the noise in it, if the rounds' tables had the whole budget
+THETA: dict[Accounting, float] = {"pure": 6.0, "zcdp": 1.3}
+ROUNDS = Fraction(3, 2)  # for each attribute, at most
+SELECT = Fraction(3, 10)  # of what the rounds cost, for choices
+KAPPA = 0.5  # of the L1 noise expected on a table: what its score is fined
+MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
+MOST_ATTRIBUTES, WIDEST = 40, 100  # every choice looks at every pair: up to here in seconds, and in minutes
+MOST_CELLS = 500_000  # of all pairs together: with every choice an owner is sent the model's tables of them
+
+
+def suits(schema: Schema) -> bool:
+    """Whether this is the variant for the table; binary attributes are cheap to measure many at a time."""
+    narrow = 2 <= len(schema.modelled) <= MOST_ATTRIBUTES
+    return narrow and not schema.binary and pair_cells(schema) <= MOST_CELLS
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How the budget is split, from public facts."""
+
+    rounds: int
+    count: Fraction
+    single: Fraction
+    structure: Fraction
+    tables: Fraction
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """`rounds` that are not given follow from rows, sizes and budget; `cells` is the limit of the model."""
+
+    rounds: int | None
+    cells: int
+
+    def check(self, schema: Schema) -> None:
+        d, pairs, alone = len(schema.modelled), pair_cells(schema), sum(a.size for a in schema.modelled)
+        if d > WIDEST or pairs > MOST_CELLS or alone > self.cells:
+            raise TooLarge(
+                f"the adaptive variant of DP-SUBN takes up to {WIDEST} attributes, pairs of up to {MOST_CELLS:,} "
+                f"cells together and a model of up to {self.cells:,} cells. This table has {d:,}, {pairs:,}, and "
+                f"{alone:,} without any pair: use --set variant=sequential"
+            )
+
+    def costs(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Costs:
+        """Each table's part of the budget makes the sum of all tables' expected errors least (`weight`)."""
+        self.check(schema)
+        count = count_cost(schema, whole)
+        rest = whole - count
+        rounds = self.affordable(schema, accounting, rest, rows) if self.rounds is None else self.rounds
+        if not rounds or len(schema.modelled) == 1:
+            return Costs(0, count, rest, Fraction(0), Fraction(0))
+        single = sum(weight(a.size, accounting) for a in schema.modelled)
+        pairs = rounds * weight(middle_pair(schema), accounting)
+        left = rest * Fraction(pairs, single + pairs)
+        return Costs(rounds, count, rest - left, left * SELECT, left * (1 - SELECT))
+
+    def affordable(
+        self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int, noisier: float = 1.0
+    ) -> int:
+        """As many rounds as keep the middle pair useful, and at small budgets none.
+
+        The noise of one of T tables grows with T under pure epsilon, and with its root under zCDP. `noisier` is what
+        the shares of other owners add to the noise of one.
+        """
+        if len(schema.modelled) < 2:
+            return 0
+        alone = expected_noise(noise_of(accounting), table_scale(schema, accounting, cost)) * noisier
+        times = rows / (THETA[accounting] * middle_pair(schema) * alone)
+        return min(int(ROUNDS * len(schema.modelled)), int(times if accounting == "pure" else times**2))
+
+    # -- plan ------------------------------------------------------------------------------------------------
+
+    def plan(self, name: str, schema: Schema, budget: Budget, rows: int | None) -> Plan:
+        """As for one owner: several have more noise, and then fewer rounds."""
+        n = planned_rows(schema, rows)
+        accounting = accounting_of(budget)
+        costs = self.costs(schema, accounting, purse(budget), n)
+        d, largest = len(schema.modelled), max(a.size for a in schema.modelled)
+        phases = []
+        if costs.count:
+            scale = table_scale(schema, accounting, costs.count)
+            phases.append(Phase("row count", costs.count, 1, 1, scale, detail="how many rows there are"))
+        what = "each attribute alone"
+        if not costs.rounds:
+            phases.append(tables_phase("tables", schema, accounting, costs.single, d, largest, n, what))
+        else:
+            phases.append(tables_phase("one-way", schema, accounting, costs.single, d, largest, n, what))
+            detail = "choices by score R, in turn, at most"
+            phases.append(Phase("structure", costs.structure, costs.rounds, detail=detail))
+            cells = max(schema.cells(pair) for pair in combinations(whole_attributes(schema), 2))
+            what = "the pair that the model gets most wrong, round by round, at most"
+            phases.append(
+                tables_phase("tables", schema, accounting, costs.tables, costs.rounds, min(cells, self.cells), n, what)
+            )
+        memory, seconds = effort(schema, n, d * costs.rounds * d // 2, costs.rounds * largest**2)
+        seconds += 0.1 * costs.rounds
+        return Plan(
+            name, budget, accounting, n, self._settled(costs), None, tuple(phases), noise_of(accounting), memory,
+            seconds, self._notes(schema, costs),
+        )  # fmt: skip
+
+    def _settled(self, costs: Costs) -> dict[str, Any]:
+        return {
+            "variant": "adaptive",
+            "rounds": costs.rounds,
+            "select": float(SELECT) if costs.rounds else 0,
+            "kappa": KAPPA,
+            "cells": self.cells,
+            "estimate": "ml",
+        }
+
+    def _notes(self, schema: Schema, costs: Costs) -> tuple[str, ...]:
+        if not costs.rounds and len(schema.modelled) > 1:
+            return ("no pair of attributes would be useful at this budget: columns are published independently",)
+        return (f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)",)
+
+    # -- fit -------------------------------------------------------------------------------------------------
+
+    def fit(self, table: PrivateTable) -> Fit:
+        schema = table.schema
+        rows, count = row_count(table)
+        costs = self.costs(schema, table.accounting, table.purse, rows)
+        measured = self._singles(table, costs.single)
+        # how much the owners' shares add is on every table that they sum
+        alone = table_scale(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0])
+        noisier = measured[0].scale / alone
+        if costs.rounds and self.rounds is None:
+            rest = table.purse - costs.count
+            costs = replace(costs, rounds=self.affordable(schema, table.accounting, rest, rows, noisier))
+        rounds = Rounds(table, rows, measured, self.cells, noisier)
+        left = costs.structure + costs.tables
+        if costs.rounds:
+            left = rounds.run(costs)
+        if left:  # there is nothing to offer: the one-way tables once more
+            rounds.add(self._singles(table, left))
+        facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in rounds.chosen]}
+        return Fit(rounds.best.tree, (*count, *rounds.measured), rows, facts, self._notes(schema, costs))
+
+    def _singles(self, table: PrivateTable, cost: Fraction) -> list[Measurement]:
+        asks = [(axis,) for axis in whole_attributes(table.schema)]
+        return table.measure(asks, cost, "one-way", _shares(table.schema, table.accounting))
+
+
+class Rounds:
+    """The rounds of one run: what was measured, and the model that fits it best."""
+
+    def __init__(self, table: PrivateTable, rows: int, measured: list[Measurement], cells: int, noisier: float) -> None:
+        from understudy.models.estimation import fitted
+
+        self.measured = measured
+        self.chosen: list[Axes] = []
+        self._table = table
+        self._rows = rows
+        self._noisier = noisier
+        self._owners = len(table.owners())
+        self._limit = 2 * cells
+        self._offers = Offers(table.schema, whole_attributes(table.schema), cells)
+        self.best = fitted(measured, table.schema, rows, limit=self._limit)
+
+    def add(self, measured: list[Measurement]) -> None:
+        from understudy.models.estimation import fitted
+
+        self.measured += measured
+        self.best = fitted(self.measured, self._table.schema, self._rows, limit=self._limit, start=self.best.theta)
+
+    def run(self, costs: Costs) -> Fraction:
+        """All rounds; what is left where nothing can be offered any more.
+
+        A round's choice is one of `costs.rounds` of the same cost. Where rounds end early, choices that were not made
+        are worth nothing to several owners: some have paid for all of theirs. A single owner gets a better last table.
+        """
+        each, turn = costs.tables / costs.rounds, costs.structure / costs.rounds
+        left = costs.tables
+        for made in range(costs.rounds):
+            unmade = turn * (costs.rounds - made) if self._owners == 1 else Fraction(0)
+            if not (options := self._offers()):
+                return left + unmade
+            self._table.progress("tables", made, costs.rounds)
+            if made == costs.rounds - 1 or left < each * 3 / 2:
+                self._round(options, turn, left + max(unmade - turn, Fraction(0)), costs.rounds)
+                break
+            surprised = self._round(options, turn, each, costs.rounds)
+            left -= each
+            each = each if surprised else 2 * each
+        return Fraction(0)
+
+    def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
+        """One choice and one table; whether the table says more than its noise would."""
+        scale = table_scale(self._table.schema, self._table.accounting, cost)
+        noise = expected_noise(noise_of(self._table.accounting), scale) * self._noisier
+        tables = [self.best.tree.project(axes).table * self._rows for axes in options]
+        units = score_units(self._table.schema)
+        fines = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
+        pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
+        pair = self._table.choose(pairs, "R", turn, "structure", fines, of=of)
+        seen = self._table.measure([pair.axes], cost, "tables")
+        surprise = np.abs(seen[0].values - tables[options.index(pair.axes)]).sum()
+        self.chosen.append(pair.axes)
+        self._offers.add(pair.axes)
+        self.add(seen)
+        return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
+
+    def _by_chance(self, table: Floats) -> float:
+        """How dependent the pair would look among a K-th of the rows, by chance alone."""
+        return 0.5 * float(np.sqrt(table * (2 / math.pi * (self._owners - 1))).sum())
+
+
+def _dependence(table: Floats) -> float:
+    """Score R of the model's own table of a pair: half of its L1 distance from independence, in rows."""
+    return 0.5 * float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()).sum())
+
+
+def middle_pair(schema: Schema) -> int:
+    """The cells of the middle one of all pairs of attributes."""
+    return statistics.median_low(schema.cells(pair) for pair in combinations(whole_attributes(schema), 2))
+
+
+def pair_cells(schema: Schema) -> int:
+    """The cells of all pairs of attributes together."""
+    sizes = [a.size for a in schema.modelled]
+    return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+
+
+def weight(cells: int, accounting: Accounting) -> int:
+    """A table's part of the budget, in thousandths.
+
+    The L1 error of a table is in proportion to m/ε, or m/√ρ. Given their sum the least of Σ m/ε is at ε in proportion
+    to √m, and of Σ m/√ρ at ρ in proportion to m^(2/3).
+    """
+    return round(1000 * math.pow(cells, 1 / 2 if accounting == "pure" else 2 / 3))
+
+
+def _shares(schema: Schema, accounting: Accounting) -> list[Fraction]:
+    weights = [weight(a.size, accounting) for a in schema.modelled]
+    return [Fraction(w, sum(weights)) for w in weights]
