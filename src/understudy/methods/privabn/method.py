@@ -16,8 +16,8 @@ from understudy.methods.privabn.search import Network, grow
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
-from understudy.methods.privbayes.method import MODEL_CELLS, _pair_json, _phases
-from understudy.methods.privbayes.method import _effort as privbayes_effort
+from understudy.methods.privbayes.effort import effort
+from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_json, _phases
 from understudy.methods.rows import planned_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
@@ -215,13 +215,13 @@ def _effort(schema: Schema, decision: Decision, rows: int, together: bool) -> tu
     """Seconds and megabytes, roughly, from public sizes."""
     merging = len(schema.modelled) ** 2 * 2e-5 if together and len(schema.modelled) <= WIDEST else 0.0
     if decision.search in ("full", "none"):
-        seconds, memory = privbayes_effort(schema, decision.base, rows)
+        seconds, memory = effort(schema, decision.base, rows, _largest(schema, decision.base))
         return seconds + merging, memory
     d, columns = len(schema.modelled), sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
-    read = rows * d * 1.2e-7
+    read = rows * d * 8e-8
     pairs = columns**2 / 2 * rows / 64 * 1.2e-9
-    choices = decision.calls * (6e-3 + d * 1.5e-5)
+    choices = decision.calls * (4e-3 + d * 8e-6)
     if decision.degree > 1 and d <= TRIANGULATED:
         choices += d**4 * 4e-8
     memory = 250 + table_megabytes(schema, rows) + (columns**2 + d**2) * 20 / 1e6
-    return 2.0 + read + pairs + choices + d * 0.02 + merging, memory
+    return 1.0 + read + pairs + choices + d * 0.008 + merging, memory

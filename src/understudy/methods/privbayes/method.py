@@ -12,9 +12,10 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
 from understudy.methods.privbayes.decision import Decision, Settings, bounded, decide
+from understudy.methods.privbayes.effort import effort
 from understudy.methods.privbayes.links import greedy_tree
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
-from understudy.methods.rows import planned_rows, row_count, table_megabytes
+from understudy.methods.rows import planned_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -22,7 +23,7 @@ from understudy.privacy.accountant import accounting_of, purse
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import SMALL_DOMAIN, Pair, score_units
+from understudy.privacy.scores import Pair, score_units
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
@@ -58,7 +59,7 @@ class PrivBayes:
         n = planned_rows(schema, rows)
         accounting, whole = accounting_of(budget), purse(budget)
         decision = self.decide(schema, accounting, whole, n)
-        seconds, memory = _effort(schema, decision, n)
+        seconds, memory = effort(schema, decision, n, _largest(schema, decision))
         return Plan(
             self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
             tuple(_phases(schema, decision, budget, n)), noise_of(accounting), memory, seconds,
@@ -208,20 +209,3 @@ def _largest(schema: Schema, decision: Decision) -> int:
         return sizes[0]
     cap = math.prod(sizes if decision.degree is None else sizes[: decision.degree + 1])
     return int(max(sizes[0], min(decision.cells, cap)))
-
-
-def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float]:
-    """Seconds and megabytes, roughly, from public sizes: reading and coding, scoring candidates, noise, estimation."""
-    d = len(decision.variables)
-    k = min(d - 1, decision.degree if decision.degree is not None else 2) if decision.structure_cost else 0
-    cells = decision.tables * min(_largest(schema, decision), 10**7)
-    read = rows * len(schema.modelled) * 8e-8
-    if decision.links:
-        columns = sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
-        scoring = columns**2 * rows * 1e-11 + decision.options * 3e-6 + d * 0.015
-        memory = (columns**2 + d**2) * 20 / 1e6
-    else:
-        tables = math.comb(d, k + 1)
-        scoring = tables * rows * 2e-9 * (k + 1) + (decision.options or d) * 3.5e-5
-        memory = min(tables * 2 ** (k + 1) * 8 / 1e6, 256)
-    return 1.0 + read + scoring + cells * 1.2e-5, 200 + table_megabytes(schema, rows) + memory
