@@ -79,8 +79,10 @@ def fitted(
     limit: int = MODEL_CELLS,
     progress: Progress | None = None,
     start: Floats | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Fitted:
-    """`estimate`, started from the parameters of an earlier fit to the first of these measurements."""
+    """`estimate`, started from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
+    duality gap at which it stops, as a share of the objective."""
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     zeros = valid_codes(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
@@ -94,7 +96,7 @@ def fitted(
     theta = _closed_form(measurements, schema)
     if start is not None:
         theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
-    best = _solve(problem, theta, progress)
+    best = _solve(problem, theta, tolerance, progress)
     return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
 
 
@@ -214,7 +216,7 @@ def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
 # -- L-BFGS --------------------------------------------------------------------------------------------------
 
 
-def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> _Point:
+def _solve(problem: _Problem, theta: Floats, tolerance: float, progress: Progress | None) -> _Point:
     """The minimum."""
     point, best = problem.evaluate(theta), np.inf
     memory: Memory = deque(maxlen=MEMORY)
@@ -223,7 +225,7 @@ def _solve(problem: _Problem, theta: Floats, progress: Progress | None) -> _Poin
         best = min(best, problem.bound(point) + gap)
         if progress is not None:
             progress(best, step)
-        if gap <= max(TOLERANCE * best, LEAST_GAP):
+        if gap <= max(tolerance * best, LEAST_GAP):
             break
         # The curvature of a cell is its share (Poisson), or that of the squares where there is almost nothing.
         curvature = np.maximum(point.shares, problem.target) + problem.softness

@@ -32,8 +32,9 @@ from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
-ROUNDS = 2  # for each attribute, at most
-THETA = 4.0  # rows in a cell of the middle pair over the noise in it: where epsilons add up, fewer rounds keep this
+ROUNDS = {"pure": (1, 2), "zcdp": (2, 4)}  # for each attribute: at least and at most
+THETA = 4.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
+ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SINGLE = 0.2  # of the budget, for one-way tables
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
@@ -92,12 +93,12 @@ class Aim:
             cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
             phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
-        d = len(variables)
-        seconds = 1.0 + n * d * 8e-8 + ROUNDS * d * (0.1 + d * d * 3e-4)
+        d, settled = len(variables), self._settled(costs)
+        seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
         memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
         note = f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
         return Plan(
-            self.name, budget, accounting, n, self._settled(costs), None, tuple(phases), noise_of(accounting), memory,
+            self.name, budget, accounting, n, settled, None, tuple(phases), noise_of(accounting), memory,
             seconds, (note,) if d > 1 else (),
         )  # fmt: skip
 
@@ -125,16 +126,16 @@ class Aim:
         return Costs(count, single, rest - single, (rest - single) / rounds)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
-        """Two rounds for each attribute; under pure epsilon fewer, but one each, if that keeps the middle pair useful.
+        """As many rounds as leave the middle pair useful, within bounds for each attribute.
 
         The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
         """
         d = len(schema.modelled)
-        if accounting == "zcdp":
-            return ROUNDS * d
+        least, most = ROUNDS[accounting]
         middle = statistics.median_low(schema.cells(pair) for pair in combinations(_variables(schema), 2))
-        alone = expected_noise("laplace", table_scale(schema, accounting, cost * (1 - exact(self.select))))
-        return max(d, min(ROUNDS * d, int(rows / (THETA * middle * alone))))
+        scale = table_scale(schema, accounting, cost * (1 - exact(self.select)))
+        useful = rows / (THETA * middle * expected_noise(noise_of(accounting), scale))
+        return max(least * d, min(most * d, int(useful if accounting == "pure" else useful**2)))
 
     def _settled(self, costs: Costs) -> dict[str, Any]:
         rounds = round(costs.rounds / costs.each) if costs.each else 0
@@ -146,7 +147,7 @@ class Aim:
     # -- fit -------------------------------------------------------------------------------------------------
 
     def fit(self, table: PrivateTable) -> Fit:
-        from understudy.models.estimation import fitted
+        from understudy.models.estimation import TOLERANCE, fitted
 
         schema, variables = table.schema, _variables(table.schema)
         self._check(schema)
@@ -173,7 +174,8 @@ class Aim:
             measured += seen
             chosen.append(pair.axes)
             offers.add(pair.axes)
-            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta)
+            tolerance = ROUGHLY if left else TOLERANCE
+            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta, tolerance=tolerance)
         if left:  # nothing is left to offer: the one-way tables once more
             again = table.measure([(axis,) for axis in variables], left, "one-way")
             measured += again
