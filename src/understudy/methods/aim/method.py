@@ -33,7 +33,7 @@ from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
 ROUNDS = {"pure": (1, 2), "zcdp": (2, 4)}  # for each attribute: at least and at most
-THETA = 4.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
+THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SINGLE = 0.2  # of the budget, for one-way tables
 SELECT = 0.15  # of a round, for its choice
