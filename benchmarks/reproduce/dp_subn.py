@@ -34,8 +34,10 @@ EPSILONS = ("0.05", "0.2", "1.6")  # of the page
 OWNERS = (2, 4, 10)
 EVERY = (2, 4, 6, 8, 10)
 CENTRAL = "central PrivBayes"
+ADAPTIVE, SEQUENTIAL = "DP-SUBN, adaptive", "DP-SUBN, sequential"
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "DP-SUBN, sequential": ("dp-subn", {"variant": "sequential"}),
+    ADAPTIVE: ("dp-subn", {"variant": "adaptive"}),
+    SEQUENTIAL: ("dp-subn", {"variant": "sequential"}),
     "DP-SUBN, frontier": ("dp-subn", {"variant": "frontier"}),
     "DP-CCBN": ("dp-ccbn", {}),
     "Independent": ("independent", {}),
@@ -107,8 +109,9 @@ def by_owners(measure: str, owners: Sequence[int], epsilon: str = "0.2") -> Pane
 def figures(grid: Grid) -> list[Figure]:
     epsilons = grid.epsilons(EPSILONS, PAPER)
     owners = EVERY if grid.full else tuple(int(k) for k in grid.values(OWNERS))
-    two = ("DP-SUBN, sequential", "DistDiffGen", CENTRAL)
-    split = ("DP-SUBN, sequential", "DP-SUBN, frontier", "Independent", CENTRAL)
+    two = (ADAPTIVE, SEQUENTIAL, "DistDiffGen", CENTRAL)
+    split = (ADAPTIVE, SEQUENTIAL, "DP-SUBN, frontier", "Independent", CENTRAL)
+    some_svms = epsilons if grid.full else epsilons[-2:]
     kinds, some = ("K2 by sex", "K4 by workclass"), ("0.2", "1.6")
     distances, errors = (tuple(m for m in MEASURES if m.startswith(kind)) for kind in ("tvd", "svm"))
     drawings = [
@@ -116,7 +119,7 @@ def figures(grid: Grid) -> list[Figure]:
         ("05", "Fig. 5a, b: by number of owners", tuple(by_owners(m, owners) for m in distances)),
         ("10", "owners that differ", tuple(by_epsilon(m, k, split, some) for k in kinds for m in distances)),
         ("07", "Fig. 7: all 2-way tables of Adult in binary form", (binary_form.panel(epsilons),)),
-        ("14", "Fig. 4c, d: by budget", tuple(by_epsilon(m, "K3", CURVES, epsilons[-2:]) for m in errors)),
+        ("14", "Fig. 4c, d: by budget", tuple(by_epsilon(m, "K3", CURVES, some_svms) for m in errors)),
         ("06", "Fig. 6: two owners", tuple(by_epsilon(m, "K2", two, epsilons[-2:]) for m in errors)),
         ("15", "Fig. 5c, d: by number of owners", tuple(by_owners(m, owners) for m in errors)),
     ]
