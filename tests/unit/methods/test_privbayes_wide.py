@@ -45,10 +45,10 @@ def test_beyond_the_bound_a_tree_is_chosen_without_listing(attributes: int, link
 @pytest.mark.parametrize(("attributes", "options"), [(1100, {}), (300, {"degree": 2}), (60, {"degree": 5})])
 def test_too_many_candidates_are_refused_at_once(attributes: int, options: dict[str, Any]) -> None:
     schema = binary(attributes)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(TooLarge) as refused:
         PrivBayes(**options).plan(schema, Budget(1, 1e-9))
-    assert time.perf_counter() - begin < 1
+    assert time.process_time() - begin < 1
     for words in ("'people'", "privabn", "degree", "drop"):
         assert words in str(refused.value)
 
