@@ -1,7 +1,9 @@
-"""Wide tables: counting all pairs, publishing hundreds of columns, and the cost against the number of columns.
+"""Wide tables: counting all pairs, publishing hundreds of columns, and the cost against columns and rows.
 
-python benchmarks/wide.py                     all of it; figures to benchmarks/results/wide.csv and wide.svg
+python benchmarks/wide.py                     what is not in benchmarks/results/wide.csv yet, and wide.svg
 python benchmarks/wide.py publish 500         one line of it: so many attributes, a process of its own for peak memory
+python benchmarks/wide.py rows 1000000        a hundred attributes and so many rows
+python benchmarks/wide.py privbayes 200       PrivBayes, and what its plan said
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import math
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import pyarrow as pa
 
 import datasets
 from understudy.engines.memory import MemoryEngine
+from understudy.methods import method_named
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
 from understudy.schema import Attribute, Axis, Categories, Schema
@@ -27,6 +31,12 @@ from yardstick import calibration, peak_mb, table, timed
 
 ROWS = 100_000
 WIDTHS = (50, 100, 200, 500, 1000)
+LENGTHS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+PRIVBAYES = (50, 100, 200, 500)
+TASKS = [("publish", d) for d in WIDTHS] + [("rows", n) for n in LENGTHS] + [("privbayes", d) for d in PRIVBAYES]
+TASKS += [("pairs", 1000), ("retail", 500)]
+COLUMNS = ("task", "attributes", "rows", "delta", "wall", "cpu", "calibration", "planned", "mb", "tvd", "independent",
+           "true pairs found", "read s", "structure s", "tables s", "estimation s")  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -70,31 +80,38 @@ def count_pairs(attributes: int) -> dict[str, Any]:
         counts = engine.pairs(tuple(map(Axis, names)))
     exact = np.bincount(columns[names[1]] * 2 + columns[names[-1]], minlength=4).reshape(2, 2)
     assert (counts.table(1, attributes - 1) == exact).all()
-    return {"pairs": math.comb(attributes, 2), "wall": clock.wall, "cpu": clock.cpu, "mb": peak_mb()}
+    return {"attributes": attributes, "rows": ROWS, "wall": clock.wall, "cpu": clock.cpu, "mb": peak_mb()}
 
 
 def publish(
-    columns: dict[str, np.ndarray], pairs: list[tuple[str, str]], delta: float, **options: Any
+    columns: dict[str, np.ndarray], pairs: list[tuple[str, str]], delta: float, method: str = "privabn", **options: Any
 ) -> dict[str, Any]:
     rows = len(next(iter(columns.values())))
     schema = wide_schema(list(columns), rows)
+    budget = Budget(1, delta)
+    planned = method_named(method, options).plan(schema, budget).seconds
     data = pa.table({name: pa.array(column) for name, column in columns.items()})
     with tempfile.TemporaryDirectory() as folder, timed() as clock:
-        ledger = Path(folder) / "ledger.db"
-        done = run(data, schema, Budget(1, delta), "privabn", options, ledger=ledger)
+        done = run(data, schema, budget, method, options, ledger=Path(folder) / "ledger.db")
         codes = done.release.sample_codes(rows, None, done.release.generator())
     own, alone = distances(columns, codes, schema, pairs)
     network = done.release.facts["network"]
     found = {frozenset((line["attribute"], parent)) for line in network for parent in line["parents"]}
     true = sum(frozenset(pair) in found for pair in pairs) / len(pairs)
     return {
-        "attributes": len(columns), "delta": delta, "wall": clock.wall, "cpu": clock.cpu, "mb": peak_mb(), "tvd": own,
-        "independent": alone, "true pairs found": true, **{f"{k} s": s for k, s in done.seconds.items()},
+        "attributes": len(columns), "rows": rows, "delta": delta, "wall": clock.wall, "cpu": clock.cpu,
+        "planned": planned, "mb": peak_mb(), "tvd": own, "independent": alone, "true pairs found": true,
+        **{f"{k} s": s for k, s in done.seconds.items()},
     }  # fmt: skip
 
 
-def publish_tree(attributes: int, delta: float, **options: Any) -> dict[str, Any]:
-    return publish(*tree(attributes, ROWS), delta, **options)
+def publish_tree(attributes: int, delta: float, method: str = "privabn") -> dict[str, Any]:
+    return publish(*tree(attributes, ROWS), delta, method)
+
+
+def publish_rows(rows: int, delta: float) -> dict[str, Any]:
+    """A hundred attributes; always a tree, since the degree would change with the rows."""
+    return publish(*tree(100, rows), delta, degree=1)
 
 
 def publish_retail(items: int, delta: float) -> dict[str, Any]:
@@ -118,6 +135,19 @@ def publish_retail(items: int, delta: float) -> dict[str, Any]:
 # -- all of it ---------------------------------------------------------------------------------------------------
 
 
+def one(task: str, number: int, delta: float) -> dict[str, Any]:
+    """A line of the file; the calibration loop runs just before, so that a busy machine shows."""
+    loop = calibration()
+    work: dict[str, Callable[[], dict[str, Any]]] = {
+        "pairs": lambda: count_pairs(number),
+        "publish": lambda: publish_tree(number, delta),
+        "rows": lambda: publish_rows(number, delta),
+        "privbayes": lambda: publish_tree(number, delta, "privbayes"),
+        "retail": lambda: publish_retail(number, delta),
+    }
+    return {"task": task, "calibration": loop, **work[task]()}
+
+
 def apart(*words: Any) -> dict[str, Any]:
     """In a process of its own, so that its peak memory is its own."""
     command = [sys.executable, __file__, *map(str, words)]
@@ -126,55 +156,64 @@ def apart(*words: Any) -> dict[str, Any]:
     return found
 
 
-def plot(lines: list[dict[str, Any]], file: Path) -> None:
-    """CPU seconds against attributes on logarithmic axes, with a line of slope 2 for comparison."""
+def panel(lines: list[dict[str, Any]], key: str, left: int, slope: int, title: str) -> str:
+    """CPU seconds on logarithmic axes, with a line of this slope for comparison."""
+    points = sorted((float(line[key]), float(line["cpu"])) for line in lines)
+    low, high = points[0][0], points[-1][0]
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return 60 + 340 * math.log(x / 50) / math.log(20), 260 - 220 * math.log(y) / math.log(200)
+        return left + 320 * math.log(x / low) / math.log(high / low), 260 - 220 * math.log(y) / math.log(200)
 
-    seen = [at(line["attributes"], line["cpu"]) for line in lines]
-    top = lines[-1]
-    slope = [at(x, top["cpu"] * (x / top["attributes"]) ** 2) for x in (top["attributes"] / 8, top["attributes"])]
+    seen = [at(x, y) for x, y in points]
+    guide = [at(x, max(1.0, points[-1][1] * (x / high) ** slope)) for x in np.geomspace(low, high, 40)]
     marks = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/><text x="{x:.1f}" y="{y - 8:.1f}" text-anchor="middle">'
-        f"{line['attributes']}: {line['cpu']:.0f} s</text>"
-        for (x, y), line in zip(seen, lines)
+        f"{value:,.0f}: {cpu:.1f} s</text>"
+        for (x, y), (value, cpu) in zip(seen, points)
     )
-    path, guide = (" ".join(f"{x:.1f},{y:.1f}" for x, y in points) for points in (seen, slope))
-    file.write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="440" height="300" font-family="sans-serif" font-size="11">'
-        '<rect width="440" height="300" fill="white"/><text x="60" y="20">PrivABN, 100,000 rows: CPU seconds of a '
-        'publication against attributes</text><path d="M60 40V260H410" fill="none" stroke="black"/>'
-        f'<polyline points="{guide}" fill="none" stroke="grey" stroke-dasharray="4"/>'
+    path, dashed = (" ".join(f"{x:.1f},{y:.1f}" for x, y in line) for line in (seen, guide))
+    return (
+        f'<text x="{left}" y="20">{title}</text><path d="M{left} 40V260H{left + 340}" fill="none" stroke="black"/>'
+        f'<polyline points="{dashed}" fill="none" stroke="grey" stroke-dasharray="4"/>'
         f'<polyline points="{path}" fill="none" stroke="steelblue"/><g fill="steelblue">{marks}</g>'
-        '<text x="60" y="285" fill="grey">logarithmic axes; dashed: quadratic</text></svg>\n'
+    )
+
+
+def plot(lines: list[dict[str, Any]], file: Path) -> None:
+    """Two panels: against attributes, and against rows."""
+    wide, long = ([line for line in lines if line["task"] == task] for task in ("publish", "rows"))
+    loops = [float(line["calibration"]) for line in (*wide, *long)]
+    file.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="860" height="300" font-family="sans-serif" font-size="11">'
+        '<rect width="860" height="300" fill="white"/>'
+        + panel(wide, "attributes", 60, 2, "PrivABN, 100,000 rows: CPU seconds against attributes; dashed: quadratic")
+        + panel(long, "rows", 480, 1, "PrivABN, 100 attributes, a tree: CPU seconds against rows; dashed: linear")
+        + f'<text x="60" y="285" fill="grey">logarithmic axes; a calibration loop beside each took {min(loops):.2f} '
+        f"to {max(loops):.2f} s of CPU</text></svg>\n"
     )
 
 
 def main() -> None:
-    RESULTS.mkdir(exist_ok=True)
-    print(f"calibration: {calibration():.2f} s of CPU for 50 bincounts of 1,000,000 codes")
-    pairs = apart("pairs", 1000)
-    print(f"all {pairs['pairs']:,} pairs of 1,000 columns: {pairs['wall']:.1f} s wall, {pairs['cpu']:.1f} s of CPU")
-    print(f"  with a peak of {pairs['mb']:.0f} MB")
-    lines = []
-    for attributes in WIDTHS:
-        lines.append(apart("publish", attributes))
-        print({k: round(v, 4) for k, v in lines[-1].items()}, flush=True)
-    with (RESULTS / "wide.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[-1]))
-        writer.writeheader()
-        writer.writerows(lines)
+    path = RESULTS / "wide.csv"
+    lines: list[dict[str, Any]] = list(csv.DictReader(path.open())) if path.exists() else []
+    known = {(line["task"], int(float(line["rows" if line["task"] == "rows" else "attributes"]))) for line in lines}
+    for task, number in TASKS:
+        if (task, number) in known:
+            continue
+        lines.append(apart(task, number))
+        print(lines[-1], flush=True)
+        fresh = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            if fresh:
+                writer.writeheader()
+            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in lines[-1].items()})
     plot(lines, RESULTS / "wide.svg")
-    print("retail, items 0–499:", {k: round(v, 4) for k, v in apart("retail", 500).items()})
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         main()
     else:
-        what, width = sys.argv[1], int(sys.argv[2])
         delta = float(sys.argv[3]) if len(sys.argv) > 3 else 1e-9
-        work = {"pairs": count_pairs}.get(what)
-        tasks = {"publish": publish_tree, "retail": publish_retail}
-        print(json.dumps(work(width) if work else tasks[what](width, delta)))
+        print(json.dumps(one(sys.argv[1], int(sys.argv[2]), delta)))
