@@ -5,7 +5,10 @@ The copy is the snapshot: a cached frame would be computed again from the source
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -193,9 +196,25 @@ def _session(master: str | None) -> tuple[bool, Any]:
     builder = builder if master is None else builder.master(master)
     for key, value in _CONFIGURATION.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _own_interrupt():
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    logging.getLogger().addFilter(_not_of_py4j)
     return True, session
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """PySpark's handler of Ctrl-C talks to Java in the middle of another talk: the line that `close` needs breaks."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J logs a stack at the root for what is raised as well."""
+    return record.module not in ("java_gateway", "clientserver")
 
 
 def _full(error: Exception) -> bool:

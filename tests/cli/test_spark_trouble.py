@@ -1,11 +1,15 @@
-"""`publish` on a Spark cluster whose disk is full: the folder of the coded copy is a small file system of its own."""
+"""`publish` by Spark when the disk is full, or when a person has had enough."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +22,7 @@ from understudy.engines.spark_rows import FOLDER
 from understudy.privacy.ledger import Ledger
 
 ROWS = 20_000
-KILOBYTES = 100  # the coded copy takes more, a private folder takes less
+KILOBYTES = 100  # of a file system of its own; the coded copy takes more, a private folder takes less
 # In a mount namespace of its own, so that nothing stays mounted: a cluster, the command, and what is left on the disk.
 SCRIPT = """
 import json, os, subprocess, sys
@@ -53,19 +57,54 @@ def can_mount() -> bool:
     return subprocess.run(tried, capture_output=True).returncode == 0
 
 
-@pytest.mark.slow
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
     need_spark()
-    if not can_mount():
-        pytest.skip("no small file system can be mounted here")
     parquet.write_table(demo_table(ROWS, np.random.default_rng(1)), tmp_path / "people.parquet")
     demo_schema(ROWS).save(tmp_path / "people.toml")
-    (tmp_path / "tiny").mkdir()
-    (tmp_path / "conf").mkdir()
-    settings = {FOLDER: (tmp_path / "tiny").as_uri(), "spark.executor.memory": "512m", "spark.task.maxFailures": "1"}
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing(people: Path) -> None:
+    """In the middle of the run: the coded copy is there."""
+    (people / "scratch").mkdir()
+    command = [
+        "publish", people / "people.parquet", "--schema", people / "people.toml", "--engine", "spark", "--master", "local[1]",
+        "--epsilon", 1, "--method", "privbayes", "--ledger", people / "ledger.db", "-o", people / "out.csv",
+    ]  # fmt: skip
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "TMPDIR": str(people / "scratch")}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "understudy", *map(str, command)], env=environment, text=True, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while not list(people.glob("scratch/*/coded/_SUCCESS")):
+            assert started.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(started.pid, signal.SIGINT)
+        _, said = started.communicate(timeout=120)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+        started.communicate()
+    assert started.returncode == 1 and "understudy: stopped" in said
+    assert "Traceback" not in said, said
+    assert not list(people.glob("scratch/understudy-*")) and not list(people.glob("out*"))
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_said_and_leaves_nothing(people: Path) -> None:
+    if not can_mount():
+        pytest.skip("no small file system can be mounted here")
+    (people / "tiny").mkdir()
+    (people / "conf").mkdir()
+    settings = {FOLDER: (people / "tiny").as_uri(), "spark.executor.memory": "512m", "spark.task.maxFailures": "1"}
     lines = [f"{key} {value}" for key, value in settings.items()]
-    (tmp_path / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = [str(tmp_path), str(KILOBYTES), str(Path(__file__).parents[1])]
+    (people / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = [str(people), str(KILOBYTES), str(Path(__file__).parents[1])]
     ran = subprocess.run(
         ["unshare", "-rm", sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, timeout=900
     )
@@ -79,7 +118,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert "Traceback" not in found["err"] and "No space left" not in found["err"]
     assert found["left"] == [] and found["free"] == KILOBYTES * 1024
-    assert not list(tmp_path.glob("out*"))
-    book = Ledger(tmp_path / "ledger.db")
+    assert not list(people.glob("out*"))
+    book = Ledger(people / "ledger.db")
     assert not book.entries()
     book.close()
