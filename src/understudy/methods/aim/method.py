@@ -8,7 +8,6 @@ left to learn is small and needs a closer look. Both read released tables only (
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
+from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import count_cost, planned_rows, row_count
@@ -34,8 +34,9 @@ from understudy.schema import Axes, Axis, Schema
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
 ROUNDS = {"pure": (1, 2), "zcdp": (2, 4)}  # for each attribute: at least and at most
 THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
+LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
-SINGLE = 0.2  # of the budget, for one-way tables
+SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
@@ -65,7 +66,7 @@ class Aim:
     name: ClassVar[str] = "aim"
 
     rounds: int | None = option(None, whole=True, low=1, high=10_000)
-    single: float = option(SINGLE, low=0.01, high=0.9)
+    single: float | None = option(None, low=0.01, high=0.99)
     select: float = option(SELECT, low=0.01, high=0.9)
     kappa: float = option(KAPPA, low=0.0, high=10.0)
     cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
@@ -121,8 +122,8 @@ class Aim:
         rest = whole - count
         if len(schema.modelled) == 1:
             return Costs(count, rest, Fraction(0), Fraction(0))
-        single = rest * exact(self.single)
-        rounds = self.rounds or self._affordable(schema, accounting, rest - single, rows)
+        rounds = self.rounds or self._affordable(schema, accounting, rest, rows)
+        single = rest * self._single(schema, accounting, rounds)
         return Costs(count, single, rest - single, (rest - single) / rounds)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
@@ -132,15 +133,26 @@ class Aim:
         """
         d = len(schema.modelled)
         least, most = ROUNDS[accounting]
-        middle = statistics.median_low(schema.cells(pair) for pair in combinations(_variables(schema), 2))
-        scale = table_scale(schema, accounting, cost * (1 - exact(self.select)))
-        useful = rows / (THETA * middle * expected_noise(noise_of(accounting), scale))
-        return max(least * d, min(most * d, int(useful if accounting == "pure" else useful**2)))
+        tables = cost * (1 - exact(SINGLE)) * (1 - exact(self.select))
+        noise = expected_noise(noise_of(accounting), table_scale(schema, accounting, tables))
+        alone = rows / (middle_pair(schema) * noise)  # rows over noise in a cell, if one pair had it all
+        if accounting == "zcdp":
+            return max(least * d, min(most * d, int((alone / THETA) ** 2)))
+        return max(1, min(int(alone / LOST), max(least * d, min(most * d, int(alone / THETA)))))
+
+    def _single(self, schema: Schema, accounting: Accounting, rounds: int) -> Fraction:
+        """The part for one-way tables: what makes the sum of all tables' errors least, but not too little."""
+        if self.single is not None:
+            return exact(self.single)
+        ones = sum(weight(a.size, accounting) for a in schema.modelled)
+        pairs = rounds * weight(middle_pair(schema), accounting)
+        return max(exact(SINGLE), Fraction(ones, ones + pairs))
 
     def _settled(self, costs: Costs) -> dict[str, Any]:
         rounds = round(costs.rounds / costs.each) if costs.each else 0
+        single = round(float(costs.single / (costs.single + costs.rounds)), 4)
         return {
-            "rounds": rounds, "single": self.single, "select": self.select, "kappa": self.kappa, "cells": self.cells,
+            "rounds": rounds, "single": single, "select": self.select, "kappa": self.kappa, "cells": self.cells,
             "estimate": "ml",
         }  # fmt: skip
 

@@ -1,0 +1,25 @@
+"""How a budget is split among tables of different sizes, from the schema alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from itertools import combinations
+
+from understudy.privacy.accountant import Accounting
+from understudy.schema import Axis, Schema
+
+
+def weight(cells: int, accounting: Accounting) -> int:
+    """A table's part of the budget, in thousandths.
+
+    The L1 error of a table is in proportion to m/ε, or m/√ρ. Given their sum the least of Σ m/ε is at ε in proportion
+    to √m, and of Σ m/√ρ at ρ in proportion to m^(2/3).
+    """
+    return round(1000 * math.pow(cells, 1 / 2 if accounting == "pure" else 2 / 3))
+
+
+def middle_pair(schema: Schema) -> int:
+    """The cells of the middle one of all pairs of attributes."""
+    pairs = combinations((Axis(a.name) for a in schema.modelled), 2)
+    return statistics.median_low(schema.cells(pair) for pair in pairs)
