@@ -17,7 +17,7 @@ sets stay small and even without noise the error is large; "as meant" goes the o
 paper reports. Both are our reading of the paper's algorithms, and its own figures may differ.
 
 The paper's L1 error as printed compares the j-th original row with the j-th synthetic one, which are not about the
-same person; here it is the L1 distance of the same 200 random tables as L2. Fig. 1 is of NLTCS only (`--full` has ACS).
+same person; here it is the L1 distance of the same 200 random tables as L2.
 """
 CLAIMED = {"nltcs": "0.4", "acs": "0.225"}
 

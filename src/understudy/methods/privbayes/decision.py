@@ -21,7 +21,7 @@ from understudy.schema import Axes, Axis, Schema
 
 MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
 LISTED = 20_000_000  # candidates in all rounds that may be listed at all, if a degree is asked for: ten minutes
-LINKED = 200_000_000  # candidates of a tree that is chosen without listing them: a thousand attributes, minutes
+LINKED = 200_000_000  # candidates of a tree that is chosen without listing them: a thousand attributes, a quarter hour
 LINK_CELLS = 200_000_000  # of all pairwise tables together
 CAPPED = 40  # attributes beyond which maximal sets too have a largest degree
 F_BELOW = 250.0  # score F is the better one while n·ε1/(d−1) is below this

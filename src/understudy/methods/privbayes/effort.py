@@ -13,7 +13,7 @@ from understudy.schema import Axis, Schema
 
 OFFER = 6e-5  # seconds for a candidate of a general table in one round: its limit, its fine and most of its counting
 LISTED = 3.5e-5  # of a binary one
-LINK = 3e-6  # of one that is not listed
+LINK = 5e-6  # of one that is not listed
 
 
 def effort(schema: Schema, decision: Decision, rows: int, largest: int) -> tuple[float, float]:
