@@ -14,8 +14,9 @@ import pytest
 from conftest import private_table, schema_of
 from federating import federation, parts_of
 from understudy.errors import TooLarge
+from understudy.methods.aim.split import middle_pair
 from understudy.methods.dp_subn import DPSUBN
-from understudy.methods.dp_subn.adaptive import Adaptive, middle_pair, pair_cells, weight
+from understudy.methods.dp_subn.adaptive import Adaptive, pair_cells
 from understudy.privacy.budget import Budget
 from understudy.testing import SeededSource
 
@@ -69,19 +70,6 @@ def test_rounds_follow_from_public_facts() -> None:
     )  # fmt: skip
     assert pure == [5, 3, 2]  # in proportion to the noise, and under zCDP to its square
     assert gaussian == [10, 4, 2]
-
-
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
-def test_weights_make_the_sum_of_errors_least(accounting: Any) -> None:
-    sizes = np.array([2, 3, 16, 41, 112])
-    power = 1 if accounting == "pure" else 1 / 2
-
-    def error(parts: Any) -> float:
-        return float((sizes / (parts / parts.sum()) ** power).sum())
-
-    best = np.array([weight(int(m), accounting) for m in sizes], dtype=float)
-    draw = np.random.default_rng(0)
-    assert all(error(best) < error(best * np.exp(0.05 * draw.normal(size=5))) for _ in range(200))
 
 
 def test_each_owner_pays_for_its_turns_and_all_for_the_sums(tmp_path: Path) -> None:

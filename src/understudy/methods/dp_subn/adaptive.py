@@ -11,7 +11,6 @@ none, which public facts decide.
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
+from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.dp_subn.binary import effort, tables_phase, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Phase, Plan
@@ -248,24 +248,10 @@ def _dependence(table: Floats) -> float:
     return 0.5 * float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()).sum())
 
 
-def middle_pair(schema: Schema) -> int:
-    """The cells of the middle one of all pairs of attributes."""
-    return statistics.median_low(schema.cells(pair) for pair in combinations(whole_attributes(schema), 2))
-
-
 def pair_cells(schema: Schema) -> int:
     """The cells of all pairs of attributes together."""
     sizes = [a.size for a in schema.modelled]
     return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-
-
-def weight(cells: int, accounting: Accounting) -> int:
-    """A table's part of the budget, in thousandths.
-
-    The L1 error of a table is in proportion to m/ε, or m/√ρ. Given their sum the least of Σ m/ε is at ε in proportion
-    to √m, and of Σ m/√ρ at ρ in proportion to m^(2/3).
-    """
-    return round(1000 * math.pow(cells, 1 / 2 if accounting == "pure" else 2 / 3))
 
 
 def _shares(schema: Schema, accounting: Accounting) -> list[Fraction]:
