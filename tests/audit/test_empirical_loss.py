@@ -177,9 +177,10 @@ CASES = [
 @pytest.mark.parametrize(("kind", "delta", "columns"), CASES)
 def test_the_loss_stays_below_the_claim(kind, delta, columns):
     schema, one, two = neighbours(kind, columns)
-    runs = fits(schema, Budget(2, delta), SystemSource(), degree=2)
+    claim = 4 if delta else 2  # under zCDP a thousand runs may see nothing at 2
+    runs = fits(schema, Budget(claim, delta), SystemSource(), degree=2)
     found = lower_bound(runs, schema, one, two, 1000, delta)
-    assert found <= 2
+    assert found <= claim
     assert found > (0 if delta else 0.4)  # the audit sees something: it could have failed
 
 

@@ -112,7 +112,8 @@ def test_what_holds_for_every_method(method: str, neighbours: str, promise: str,
         assert len(codes[name]) == 300
     with pytest.raises(Exception, match="short by"):
         publish(table, schema, epsilon=1, delta=PROMISES[promise], ledger=ledger, method=method)
-    assert abs(release.rows - ROWS) < 400
+    slack = 0 if neighbours == "replace-one" else 2500  # a count at 1 % of the budget: 25 times its noise
+    assert abs(release.rows - ROWS) <= slack
     again = release.sample(20, seed=3)
     assert again.equals(release.sample(20, seed=3))
 
