@@ -199,7 +199,8 @@ def _session(master: str | None) -> tuple[bool, Any]:
     with _own_interrupt():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    logging.getLogger().addFilter(_not_of_py4j)
+    for name in (None, "py4j.clientserver", "py4j.java_gateway"):  # a filter is not asked for what a child logs
+        logging.getLogger(name).addFilter(_not_of_py4j)
     return True, session
 
 
@@ -213,7 +214,7 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J logs a stack at the root for what is raised as well."""
+    """Py4J logs a stack, by its own loggers or at the root, for what is raised as well."""
     return record.module not in ("java_gateway", "clientserver")
 
 
