@@ -25,6 +25,18 @@ def schema_of(sizes: dict[str, int], rows: int | None, neighbours: str = "replac
     return Schema("people", attributes, rows=rows, neighbours=neighbours, **more)  # type: ignore[arg-type]
 
 
+def chained(sizes: dict[str, int], rows: int, seed: int = 0) -> dict[str, Any]:
+    """Attributes in a chain, each mostly a function of the one before."""
+    draw = np.random.default_rng(seed)
+    columns: dict[str, Any] = {}
+    before = np.zeros(rows, dtype=np.int64)
+    for name, size in sizes.items():
+        fresh = draw.integers(size, size=rows)
+        before = np.where(draw.random(rows) < 0.8, (before * 2 + 1) % size, fresh) if columns else fresh
+        columns[name] = before.astype(np.uint8)
+    return columns
+
+
 def columns_of(sizes: dict[str, int], rows: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Codes in which each column follows the one before it."""
     generator = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import columns_of, private_table, schema_of
+from conftest import chained, columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods import best_for
 from understudy.methods.aim import Aim, suits
@@ -25,18 +25,6 @@ SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
 ROWS = 4000
 
 
-def chained(rows: int, seed: int = 0) -> dict[str, Any]:
-    """a → b → c → d, each mostly a function of the one before."""
-    draw = np.random.default_rng(seed)
-    columns: dict[str, Any] = {}
-    before = np.zeros(rows, dtype=np.int64)
-    for name, size in SIZES.items():
-        fresh = draw.integers(size, size=rows)
-        before = np.where(draw.random(rows) < 0.8, (before * 2 + 1) % size, fresh) if columns else fresh
-        columns[name] = before.astype(np.uint8)
-    return columns
-
-
 def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...]) -> float:
     exact = np.zeros([SIZES[n] for n in names])
     np.add.at(exact, tuple(columns[n] for n in names), 1 / len(columns[names[0]]))
@@ -47,20 +35,20 @@ def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...]) -> float:
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_the_charges_are_the_purse_exactly(ledger_path: Path, delta: float, neighbours: str) -> None:
     schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)
-    table = private_table(schema, chained(ROWS), Budget("0.3", delta), ledger_path)
+    table = private_table(schema, chained(SIZES, ROWS), Budget("0.3", delta), ledger_path)
     Aim().fit(table)
     assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.purse  # type: ignore[attr-defined]
 
 
 def test_with_a_large_budget_every_pair_is_right(ledger_path: Path) -> None:
-    columns = chained(ROWS)
+    columns = chained(SIZES, ROWS)
     fit = Aim().fit(private_table(schema_of(SIZES, ROWS), columns, Budget(2000), ledger_path))
     for pair in itertools.combinations(SIZES, 2):
         assert tvd(columns, fit.model, pair) < 0.01
 
 
 def test_the_links_that_are_there_come_first(ledger_path: Path) -> None:
-    columns = chained(ROWS)
+    columns = chained(SIZES, ROWS)
     fit = Aim(rounds=4).fit(private_table(schema_of(SIZES, ROWS), columns, Budget(8), ledger_path))
     assert {"a", "b"} in map(set, fit.facts["tables"]) and {"c", "d"} in map(set, fit.facts["tables"])
 
@@ -94,7 +82,7 @@ def test_no_offer_brings_the_model_over_the_limit() -> None:
 
 
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:
-    table = private_table(schema_of(SIZES, ROWS), chained(ROWS), Budget(1), ledger_path)
+    table = private_table(schema_of(SIZES, ROWS), chained(SIZES, ROWS), Budget(1), ledger_path)
     fit = Aim(cells=14).fit(table)
     assert fit.facts["tables"] == []
     assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == 1  # type: ignore[attr-defined]

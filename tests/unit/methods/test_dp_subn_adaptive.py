@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import private_table, schema_of
+from conftest import chained, private_table, schema_of
 from federating import federation, parts_of
 from understudy.errors import TooLarge
 from understudy.methods.aim.split import middle_pair
@@ -24,18 +24,6 @@ SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
 ROWS = 4000
 
 
-def chained(rows: int) -> dict[str, Any]:
-    """a → b → c → d, each mostly a function of the one before."""
-    draw = np.random.default_rng(0)
-    columns: dict[str, Any] = {}
-    before = np.zeros(rows, dtype=np.int64)
-    for name, size in SIZES.items():
-        fresh = draw.integers(size, size=rows)
-        before = np.where(draw.random(rows) < 0.8, (before * 2 + 1) % size, fresh) if columns else fresh
-        columns[name] = before.astype(np.uint8)
-    return columns
-
-
 def charges(table: Any) -> list[tuple[str, Fraction]]:
     return [(c["purpose"], Fraction(c["cost"])) for c in table.reservation.charges()]
 
@@ -45,14 +33,14 @@ def charges(table: Any) -> list[tuple[str, Fraction]]:
 def test_the_plan_and_the_charges_are_the_purse(ledger_path: Path, budget: Budget, neighbours: str) -> None:
     schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)
     made = DPSUBN(variant="adaptive")
-    table = private_table(schema, chained(ROWS), budget, ledger_path)
+    table = private_table(schema, chained(SIZES, ROWS), budget, ledger_path)
     assert sum(phase.cost for phase in made.plan(schema, budget, ROWS).phases) == table.purse
     made.fit(table)
     assert sum(cost for _, cost in charges(table)) == table.purse
 
 
 def test_where_pairs_would_be_lost_in_noise_attributes_are_alone(ledger_path: Path) -> None:
-    table = private_table(schema_of(SIZES, ROWS), chained(ROWS), Budget("0.01"), ledger_path)
+    table = private_table(schema_of(SIZES, ROWS), chained(SIZES, ROWS), Budget("0.01"), ledger_path)
     fit = DPSUBN().fit(table)
     assert charges(table) == [("one-way", Fraction(1, 100))]
     assert fit.facts["options"]["rounds"] == 0 and "independently" in fit.notes[0]
@@ -75,7 +63,7 @@ def test_rounds_follow_from_public_facts() -> None:
 def test_each_owner_pays_for_its_turns_and_all_for_the_sums(tmp_path: Path) -> None:
     """Seven rounds of three owners: the first has three turns at a third of the choices' part, the others two at a half."""
     with federation(
-        tmp_path, 3, rows=ROWS, sizes=SIZES, budget=Budget(8), columns=parts_of(chained(3 * ROWS), 3)
+        tmp_path, 3, rows=ROWS, sizes=SIZES, budget=Budget(8), columns=parts_of(chained(SIZES, 3 * ROWS), 3)
     ) as made:
         DPSUBN(variant="adaptive", rounds=7).fit(made.table)
         found, paid = made.table.charges, made.table.paid
@@ -93,7 +81,7 @@ def test_each_owner_pays_for_its_turns_and_all_for_the_sums(tmp_path: Path) -> N
 
 
 def test_several_owners_find_what_is_there(tmp_path: Path) -> None:
-    columns = chained(3 * ROWS)
+    columns = chained(SIZES, 3 * ROWS)
     with federation(tmp_path, 3, rows=ROWS, sizes=SIZES, budget=Budget(50), columns=parts_of(columns, 3)) as made:
         fit = DPSUBN().fit(made.table)
     assert {"a", "b"} in map(set, fit.facts["tables"]) and {"c", "d"} in map(set, fit.facts["tables"])
@@ -105,7 +93,7 @@ def test_several_owners_find_what_is_there(tmp_path: Path) -> None:
 
 def test_an_owner_of_one_kind_does_not_choose_that_kind_again_and_again(tmp_path: Path) -> None:
     """Each owner has one value of `a` only: every table with `a` is far from the model's, but not more dependent."""
-    columns = chained(2 * ROWS)
+    columns = chained(SIZES, 2 * ROWS)
     order = np.argsort(columns["a"], kind="stable")
     halves = [{name: codes[part] for name, codes in columns.items()} for part in np.array_split(order, 2)]
     with federation(tmp_path, 2, rows=ROWS, sizes=SIZES, budget=Budget(50), columns=halves) as made:
@@ -127,7 +115,7 @@ def test_a_round_that_sees_only_noise_doubles_the_next_table(ledger_path: Path) 
 
 
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:
-    table = private_table(schema_of(SIZES, ROWS), chained(ROWS), Budget(1), ledger_path)
+    table = private_table(schema_of(SIZES, ROWS), chained(SIZES, ROWS), Budget(1), ledger_path)
     fit = DPSUBN(variant="adaptive", cells=14).fit(table)
     assert fit.facts["tables"] == []
     assert [purpose for purpose, _ in charges(table)] == ["one-way", "one-way"]

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,29 @@ def test_links_are_a_choice_that_is_not_listed(
         scorer = Scorer(CountsOnly(engine) if counts_only else engine, schema)  # type: ignore[arg-type]
         assert links.scores(scorer) == choice.scores(Scorer(engine, schema))
         assert links.sensitivity(schema) == choice.sensitivity(schema)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_no_link_moves_further_than_claimed_and_a_narrow_claim_is_caught(neighbours: str) -> None:
+    """By all neighbours of all tables of four rows. The broken twin takes the narrowest link's sensitivity for all."""
+    sizes, rows = {"a": 2, "b": 3, "c": 3}, 4
+    varied = {name: sizes[name] for name in "bc"}
+    schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
+    a, b, c = axes_of(sizes)
+    links = Links.of(schema, (c,), (a, b), "R", 1, 100, True)
+
+    @cache
+    def scores(table: tuple[Any, ...]) -> np.ndarray:
+        columns = {"a": np.zeros(len(table), dtype=np.uint8), **dict(zip("bc", np.array(table, dtype=np.uint8).T))}
+        return np.array(links.scores(Scorer(MemoryEngine(columns, len(table), schema), schema)))
+
+    worst = max(
+        int(np.abs(scores(tuple(sorted(other))) - scores(table)).max())
+        for table in tables_of(varied, rows) for other in neighbours_of(table, varied, neighbours)
+    )  # fmt: skip
+    assert 0 < worst <= links.sensitivity(schema)
+    if neighbours == "replace-one":  # where the claim depends on the width
+        assert worst > score_named("R").sensitivity(Pair(c, (a,)), schema)
 
 
 def test_links_that_cannot_be_asked() -> None:
