@@ -50,8 +50,12 @@ class Run:
         return {k: v for k, v in asdict(self).items() if v is not None}
 
 
+def today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
 def perform(tool: Tool, data: str, epsilon: str, real: ExactTable, cap: float) -> Run:
-    date = time.strftime("%Y-%m-%d", time.gmtime())
+    date = today()
     if (error := failure(tool.environment)) is not None:
         return Run(tool.key, data, epsilon, date, failure=f"not installed: {error}")
     rows, domain = coded.export(data, real)
@@ -72,7 +76,7 @@ def perform(tool: Tool, data: str, epsilon: str, real: ExactTable, cap: float) -
 
 def reference(data: str, real: ExactTable) -> list[Run]:
     """What is to be compared with: real rows drawn again, an SVM trained on real rows, the majority."""
-    date = time.strftime("%Y-%m-%d", time.gmtime())
+    date = today()
     rows = np.random.default_rng(1).integers(0, real.rows(), real.rows())
     again = ExactTable({n: real.codes(n)[rows] for n in real.schema.names}, real.rows(), real.schema)
     errors = [classify(real, again, target, ("svm",)) for target in datasets.TARGETS[data]]

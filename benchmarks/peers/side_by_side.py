@@ -4,6 +4,7 @@
                                             [--repetitions N] [--cap 900] [--fresh] [--page-only]
 
 Every run is added to `results.jsonl` at once, so an interrupted comparison is continued by the same command.
+A tool that does not finish on a table is not tried there at other epsilons: its cost hardly depends on them, or grows.
 Differentially private on both sides, but the figures here are exact: of public data sets, for a benchmark.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 import coded
 from environments import PACKAGES, make
 from page import write
-from runs import Run, perform, reference
+from runs import Run, perform, reference, today
 from tools import TOOLS
 
 RESULTS = Path(__file__).resolve().parent / "results.jsonl"
@@ -47,11 +48,15 @@ def compare(asked: argparse.Namespace) -> None:
             make(tool.environment)
         for data in asked.data:
             for epsilon in asked.epsilon:
-                here = [r for r in recorded() if (r["tool"], r["data"], r["epsilon"]) == (tool.key, data, epsilon)]
-                settled = any("failure" in r and r.get("cap", asked.cap) >= asked.cap for r in here)
-                wanted = 0 if settled else asked.repetitions or tool.repetitions
-                for _ in range(wanted - sum("failure" not in r for r in here)):
-                    run = perform(tool, data, epsilon, tables[data], asked.cap)
+                before = [r for r in recorded() if (r["tool"], r["data"]) == (tool.key, data)]
+                here = [r for r in before if r["epsilon"] == epsilon]
+                wanted = 0 if any("failure" in r for r in here) else asked.repetitions or tool.repetitions
+                over = next((r["epsilon"] for r in before if "cap" in r), None)
+                for _ in range(wanted - len(here)):
+                    if over is None:
+                        run = perform(tool, data, epsilon, tables[data], asked.cap)
+                    else:
+                        run = Run(tool.key, data, epsilon, today(), failure=f"not tried: not finished at ε = {over}")
                     record(run)
                     if run.failure:
                         break

@@ -44,17 +44,19 @@ _DATASYNTHESIZER = Promise(
 _DPMM_PRIVBAYES = Promise(
     "add-remove", "1e-9", "no: the score is divided by entropies, its sensitivity is not; row count used exactly"
 )
-_AIM = Promise("add-remove", "1e-9", "claimed; its code was not read")
+_OPENDP = Promise("add-remove", "1e-9", "on paper: noise of OpenDP, choices by floating-point probabilities")
 _SMARTNOISE = Promise("add-remove", "1e-9", "no: categories and the exact row count are read from rows; mbi 1.1.0")
 
 TOOLS = (
     Tool("ours-pure", "understudy auto, pure ε", "", "ours", "pure", _PURE, 3),
     Tool("ours-approximate", "understudy auto, (ε, δ)", "", "ours", "approximate", _APPROXIMATE, 3),
     Tool("mst", "MST on mbi 2.0, our driver", "mbi", "mst", "-", _MST, 3),
+    Tool("aim", "AIM on mbi 2.0, our driver", "mbi", "aim", "paper", _MST),
+    Tool("aim-short", "AIM on mbi 2.0, cut short", "mbi", "aim", "short", _MST),
     Tool("datasynthesizer-1", "DataSynthesizer, degree 1", "datasynthesizer", "datasynthesizer", "1", _DATASYNTHESIZER),
     Tool("datasynthesizer-2", "DataSynthesizer, degree 2", "datasynthesizer", "datasynthesizer", "2", _DATASYNTHESIZER),
     Tool("dpmm-privbayes", "dpmm PrivBayes", "dpmm", "marginal_models", "priv-bayes", _DPMM_PRIVBAYES),
-    Tool("dpmm-mst", "dpmm MST", "dpmm", "marginal_models", "mst", _MST),
-    Tool("dpmm-aim", "dpmm AIM", "dpmm", "marginal_models", "aim", _AIM),
+    Tool("dpmm-mst", "dpmm MST", "dpmm", "marginal_models", "mst", _OPENDP),
+    Tool("dpmm-aim", "dpmm AIM", "dpmm", "marginal_models", "aim", _OPENDP),
     Tool("smartnoise-mst", "smartnoise-synth MST", "smartnoise", "smartnoise", "mst", _SMARTNOISE),
 )

@@ -4,7 +4,6 @@ Its wheel has no mechanisms, so the steps of the paper are written here.
 
 (eps, 1e-9) under add-remove neighbours, through zCDP: a third of rho for one-way tables, a third for choosing a tree by
 the exponential mechanism, a third for its two-way tables. Rare values are merged while the model is estimated.
-Floating-point noise, as in the peers: private on paper.
 """
 
 from __future__ import annotations
@@ -20,37 +19,10 @@ import numpy as np  # noqa: E402
 from mbi import Dataset, Domain, LinearMeasurement, MarkovRandomField  # noqa: E402
 from mbi.estimation import MirrorDescent, minimum_variance_unbiased_total  # noqa: E402
 from task import Task, perform  # noqa: E402
+from zcdp import draw, noisy, rho_of  # noqa: E402
 
-DELTA = 1e-9
 RARE = 3.0  # standard deviations below which a value is merged with the other rare ones
 ITERATIONS = 5_000
-GENERATOR = np.random.default_rng()
-
-
-def rho_of(epsilon: float, delta: float) -> float:
-    """The largest rho whose zCDP implies (epsilon, delta) (Canonne, Kamath and Steinke 2020, Corollary 13)."""
-    alphas = 1 + np.logspace(-3, 5, 4_000)
-
-    def log_delta(rho: float) -> float:
-        terms = (alphas - 1) * (alphas * rho - epsilon) + alphas * np.log1p(-1 / alphas) - np.log(alphas - 1)
-        return float(terms.min())
-
-    low, high = 0.0, epsilon
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_delta(middle) <= math.log(delta) else (low, middle)
-    return low
-
-
-def noisy(data: Dataset, cliques: list[tuple[str, ...]], rho: float) -> list[LinearMeasurement]:
-    """Gaussian counts of all these tables for rho together: one row moves each by one."""
-    sd = math.sqrt(len(cliques) / (2 * rho))
-    return [
-        LinearMeasurement(
-            np.asarray(data.project(c).datavector()) + GENERATOR.normal(0, sd, data.domain.size(c)), c, stddev=sd
-        )
-        for c in cliques
-    ]
 
 
 def merge_rare(found: LinearMeasurement) -> np.ndarray:
@@ -73,8 +45,7 @@ def choose_tree(data: Dataset, model: MarkovRandomField, rho: float) -> list[tup
     tree: list[tuple[str, str]] = []
     while len(tree) < len(names) - 1:
         open_pairs = [pair for pair in error if part[pair[0]] != part[pair[1]]]
-        scores = np.array([float(error[pair]) for pair in open_pairs])
-        a, b = open_pairs[int(np.argmax(epsilon / 2 * scores + GENERATOR.gumbel(size=len(scores))))]
+        a, b = draw(open_pairs, [float(error[pair]) for pair in open_pairs], epsilon)
         old = part[b]
         part = {n: part[a] if p == old else p for n, p in part.items()}
         tree.append((a, b))
@@ -88,14 +59,15 @@ def estimate(domain: Domain, found: list[LinearMeasurement], total: float) -> Ma
 def fit(task: Task) -> tuple[MarkovRandomField, dict[str, np.ndarray]]:
     domain = Domain(task.names, list(task.sizes.values()))
     whole = Dataset(dict(zip(task.names, task.rows().T)), domain)
-    third = rho_of(float(task.epsilon), DELTA) / 3
-    first = noisy(whole, [(n,) for n in task.names], third)
+    third = rho_of(float(task.epsilon)) / 3
+    first = [noisy(whole, (n,), math.sqrt(len(task.names) / (2 * third))) for n in task.names]
     total = float(minimum_variance_unbiased_total(first))  # merged tables do not count for mbi's own estimate of it
     mapping = {found.clique[0]: merge_rare(found) for found in first}
     first = [found.compress(mapping, domain) for found in first]
     data = whole.compress(mapping)
     tree = choose_tree(data, estimate(data.domain, first, total), third)
-    return estimate(data.domain, first + noisy(data, list(tree), third), total), mapping
+    second = [noisy(data, pair, math.sqrt(len(tree) / (2 * third))) for pair in tree]
+    return estimate(data.domain, first + second, total), mapping
 
 
 def sample(fitted: tuple[MarkovRandomField, dict[str, np.ndarray]], task: Task) -> np.ndarray:
