@@ -43,6 +43,7 @@ from understudy.schema.attribute import fine_name
 Integers = NDArray[np.int64]
 
 MOST_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell
+LARGEST_PENALTY = 2**60  # where one stops growing, so that no score less its penalty is too large: a refusal would tell
 
 
 def table_scale(schema: Schema, accounting: Accounting, cost: Fraction) -> float:
@@ -146,7 +147,10 @@ class Choice:
             found = scorer.scores(self.options, self.score)
         else:
             found = scorer.deviations(self.options, self.references)
-        return found if self.penalty is None else [s - int(p) for s, p in zip(found, self.penalty, strict=True)]
+        if self.penalty is None:
+            return found
+        fines = (min(max(int(p), -LARGEST_PENALTY), LARGEST_PENALTY) for p in self.penalty)
+        return [score - fine for score, fine in zip(found, fines, strict=True)]
 
     def rescaled(self, factor: Fraction) -> Choice:
         penalty = None if self.penalty is None else [round(int(p) * factor) for p in self.penalty]

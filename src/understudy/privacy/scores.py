@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -94,7 +94,8 @@ def reference_refusal(
     if references is not None and len(references) != len(options):
         return "score D needs one reference table for each option"
     for pair, table in zip(options, references or ()):
-        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or np.abs(table).max(initial=0) > 2**31:
+        huge = table.max(initial=0) > 2**31 or table.min(initial=0) < -(2**31)
+        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or huge:
             return f"the reference table of {pair} must hold a whole number for each cell"
     return None
 
@@ -179,6 +180,8 @@ def _r_sensitivity(pair: Pair, schema: Schema) -> int:
         return 2 * R_UNIT  # nR moves by at most 2n/(n+1) < 2, and rounding down both sides adds nothing to an integer
     assert schema.rows is not None
     n = schema.rows
+    if n >= 2**30:  # said from the public count: were it found out from the scores, a refusal would be an answer
+        raise UsageError("score R needs fewer than 2^30 rows: use score F or I, or a part of the table")
     return max(1, 4 * (n - 1)) if _binary_side(pair, schema) else 6 * n + 4
 
 
@@ -226,8 +229,8 @@ def _l(count: int, bits: int) -> int:
     """round(2^bits · c · log2 c), to the nearest integer."""
     if count < 2:
         return 0
-    value = Decimal(count) * _log2(Decimal(count)) * (2**bits)
-    return int(value.to_integral_value(ROUND_HALF_EVEN))
+    with localcontext(_DIGITS):  # whatever precision the caller's program has set
+        return int((count * _log2(Decimal(count)) * 2**bits).to_integral_value(ROUND_HALF_EVEN))
 
 
 def _log2(value: Decimal) -> Decimal:
@@ -236,22 +239,25 @@ def _log2(value: Decimal) -> Decimal:
 
 def _i_sensitivity(pair: Pair, schema: Schema) -> int:
     """⌈2^s·n·S(I)⌉ + 6: at most six L-terms change, each off by at most one half before and after."""
-    unit = 2 ** _i_bits(schema)
+    with localcontext(_DIGITS):
+        exact = _largest_information(pair, schema) * 2 ** _i_bits(schema)
+        # sixty digits are kept, so that the 35th decimal is above whatever rounding has taken off
+        return int((exact + Decimal(10) ** -35).to_integral_value(ROUND_CEILING)) + 6
+
+
+def _largest_information(pair: Pair, schema: Schema) -> Decimal:
+    """n·S(I), in bits."""
     if schema.neighbours == "add-remove":
         assert schema.rows_max is not None
         most = Decimal(schema.rows_max)
-        exact = _log2(most + 1) + most * _log2(1 + 1 / most)
-    else:
-        assert schema.rows is not None
-        n = Decimal(schema.rows)
-        if n == 1:
-            exact = Decimal(0)
-        elif _binary_side(pair, schema):
-            exact = _log2(n) + (n - 1) * _log2(n / (n - 1))
-        else:
-            exact = 2 * _log2((n + 1) / 2) + (n - 1) * _log2((n + 1) / (n - 1))
-    # the 50th decimal is far beyond anything the rounding of `exact` could touch
-    return int((exact * unit + Decimal(10) ** -40).to_integral_value(ROUND_CEILING)) + 6
+        return _log2(most + 1) + most * _log2(1 + 1 / most)
+    assert schema.rows is not None
+    n = Decimal(schema.rows)
+    if n == 1:
+        return Decimal(0)
+    if _binary_side(pair, schema):
+        return _log2(n) + (n - 1) * _log2(n / (n - 1))
+    return 2 * _log2((n + 1) / 2) + (n - 1) * _log2((n + 1) / (n - 1))
 
 
 # -- D ---------------------------------------------------------------------------------------------------------

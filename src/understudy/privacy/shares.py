@@ -59,10 +59,14 @@ def summed_scale(accounting: Accounting, scale: float, honest: int, owners: int)
 # -- pure epsilon --------------------------------------------------------------------------------------------------
 
 
-def rational_scale(scale: float) -> Fraction:
-    """The scale, rounded up to so few binary digits that 64-bit integers hold all that follows."""
+def _check_scale(scale: float) -> None:
     if not 0 < scale < _LARGEST_SCALE:
         raise TooLarge(f"noise of scale {scale:.3g} cannot be shared: the scale must be from 0 to {_LARGEST_SCALE:.3g}")
+
+
+def rational_scale(scale: float) -> Fraction:
+    """The scale, rounded up to so few binary digits that 64-bit integers hold all that follows."""
+    _check_scale(scale)
     denominator = 2 ** min(_DIGITS, max(0, _DIGITS - math.frexp(scale)[1]))
     return Fraction(math.ceil(Fraction(scale) * denominator), denominator)
 
@@ -183,6 +187,7 @@ def gaussian_share_scale(scale: float, honest: int) -> float:
 
     Per unit of squared sensitivity the sum costs 1/(2h·s²) + 2η(s²), the single Gaussian 1/(2σ²).
     """
+    _check_scale(scale)  # noise beyond 2^63 would come back cut off there, and a cut-off is no secret
     if honest == 1:
         return scale
     paid = 1 / (2 * Fraction(scale) ** 2)

@@ -160,3 +160,17 @@ def test_fractions_are_read_as_they_are_written() -> None:
     for text in ("2/4", "0.5", "1e9", " 1", "1_0", "", "x", "1/0", 3, None, "1" * 5000):
         with pytest.raises(UsageError):
             fraction_from_json(text)
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E-999999999", "\u0661", "1_0", " 1", "+1", "0.5", "2/4", "1/-2"])
+def test_a_fraction_is_written_in_one_way(text: str) -> None:
+    """Refused before it is worked out: 10^999999999 would keep an owner busy for hours."""
+    with pytest.raises(UsageError, match="a fraction was expected"):
+        fraction_from_json(text)
+
+
+def test_no_reference_table_slips_past_its_limit() -> None:
+    """−2^63 has no absolute value of its own in 64 bits."""
+    for cell in (2**31 + 1, -(2**31) - 1, -(2**63)):
+        with pytest.raises(UsageError, match="whole number"):
+            options_from_json(["choice", [[["sex", 0, -1, False]]], "D", None, [[cell, 0]]], SCHEMA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
 import math
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from understudy.errors import UsageError
+from understudy.privacy import scores
 from understudy.privacy.score_kernels import f_distance, r_deviation
 from understudy.privacy.scores import R_UNIT, SCORES, Pair, refusal, score_named
 from understudy.schema import Attribute, Axis, Categories, Schema
@@ -148,3 +151,23 @@ def test_i_stays_below_the_integer_limit_for_large_tables() -> None:
     n = public.rows or 0
     table = np.array([[n // 2, 0], [0, n - n // 2]], dtype=np.int64)
     assert 0 < SCORES["I"].value(table, n, public) < 2**62
+
+
+def test_information_does_not_depend_on_the_callers_decimals() -> None:
+    """A program that keeps four decimal digits gets the same scores and the same sensitivity."""
+    schema = schema_of(2, 2, 200)
+    table = np.array([[90, 7], [11, 92]])
+    rule = score_named("I")
+    expected = rule.value(table, 200, schema), rule.sensitivity(PAIR, schema)
+    scores._l.cache_clear()
+    with decimal.localcontext() as context:
+        context.prec = 4
+        assert (rule.value(table, 200, schema), rule.sensitivity(PAIR, schema)) == expected
+    scores._l.cache_clear()
+
+
+def test_score_r_of_very_many_rows_is_refused_by_the_public_count() -> None:
+    rule = score_named("R")
+    assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30 - 1)) == 6 * (2**30 - 1) + 4
+    with pytest.raises(UsageError, match="fewer than 2\\^30 rows"):
+        rule.sensitivity(PAIR, schema_of(3, 3, 2**30))
