@@ -49,9 +49,14 @@ def need_spark() -> Any:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Ours until this process ends: bound and never listening, so that the system gives it to nobody else, while a
+    server that asks for it by number gets it, now or later."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    port = int(holder.getsockname()[1])
+    holder.detach()
+    return port
 
 
 class PostgreSQL:
@@ -81,8 +86,9 @@ class PostgreSQL:
             "-c shared_buffers=32MB -c max_connections=20"
         )
         self._run(
-            "pg_ctl", "-D", str(self.folder / "data"), "-l", str(self.folder / "log"), "-o", settings, "-w", "start"
-        )
+            "pg_ctl", "-D", str(self.folder / "data"), "-l", str(self.folder / "log"), "-o", settings, "-w", "-t", "300",
+            "start",
+        )  # fmt: skip
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", "immediate", "-w", "stop")
@@ -163,9 +169,9 @@ class SparkCluster:
         self.master = f"spark://127.0.0.1:{self._port}"
         where = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._page)]
         self._processes = [self._start("master.Master", *where)]
-        self._wait(lambda: self.workers() is not None, 120)
+        self._wait(lambda: self.workers() is not None, 300)
         self.worker_processes = [self._worker(i) for i in range(2)]
-        self._wait(lambda: len(self.workers() or ()) == 2, 120)
+        self._wait(lambda: len(self.workers() or ()) == 2, 300)
 
     def _worker(self, at: int) -> subprocess.Popen[bytes]:
         resources = ["--cores", "1", "--memory", self._memory, "--host", "127.0.0.1", "--webui-port", str(free_port())]
@@ -181,7 +187,7 @@ class SparkCluster:
     def workers(self) -> list[str] | None:
         """The ids of the workers that the master calls alive; None while there is no master."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=30) as answer:
                 state = json.load(answer)
         except (OSError, ValueError):
             return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import random
-import socket
 import threading
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 
+from servers import free_port
 from understudy.errors import UnderstudyError
 from understudy.federation import party as party_module
 from understudy.federation.certificates import Identity, make_certificates
@@ -238,11 +238,6 @@ def _with_rows(rows: int) -> Schema:
     from dataclasses import replace
 
     return replace(SCHEMA, rows=rows)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @dataclass

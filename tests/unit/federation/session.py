@@ -20,6 +20,7 @@ from understudy.privacy.budget import Budget
 from understudy.version import VERSION
 
 NAMES = ("ada", "bea", "cy")
+LONG_S = 60.0  # what takes a moment may take this long on a machine that is busy with other things
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class Federation:
         return CuratorJournal(self.folder / name, self.roster.hash)
 
     @contextmanager
-    def server(self, journal: CuratorJournal, timeout: float = 5.0) -> Iterator[MailServer]:
-        with MailServer(self.roster, self.identity("office"), journal, "127.0.0.1", 0, timeout) as server:
+    def server(self, journal: CuratorJournal, timeout: float = LONG_S, port: int = 0) -> Iterator[MailServer]:
+        with MailServer(self.roster, self.identity("office"), journal, "127.0.0.1", port, timeout) as server:
             yield server
 
-    def client(self, name: str, port: int, patience: float = 5.0, folder: Path | None = None) -> CuratorClient:
+    def client(self, name: str, port: int, patience: float = LONG_S, folder: Path | None = None) -> CuratorClient:
         fingerprint = self.roster.curator.fingerprint
         return CuratorClient(f"https://127.0.0.1:{port}", self.identity(name, folder), fingerprint, patience)
 
