@@ -107,7 +107,7 @@ class PostgreSQL:
         """A table that `reader` may SELECT from, and its address (the password comes from the environment)."""
         columns = ", ".join(f'"{field.name}" {_declared(field.type)}' for field in table.schema)
         with self.connect() as connection:
-            connection.execute(f"DROP TABLE IF EXISTS {name}")
+            connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
             connection.execute(f"CREATE TABLE {name} ({columns})")
             with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
                 for row in zip(*(column.to_pylist() for column in table.columns)):

@@ -98,7 +98,7 @@ def process(*arguments: object, env: dict[str, str] | None = None, cwd: Path | N
     """In a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "understudy", *map(str, arguments)], capture_output=True, text=True, encoding="utf-8",
-        env={**os.environ, **(env or {})}, cwd=cwd, timeout=300,
+        env={**os.environ, **(env or {})}, cwd=cwd, timeout=900,
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     return Outcome(done.returncode, done.stdout, done.stderr)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import random
+import socket
 import threading
 import time
 from collections import Counter
@@ -42,7 +43,8 @@ from understudy.schema import Attribute, Booleans, Categories, Schema
 
 ROWS = 30
 EPSILON = "3"
-HANG_S = 240.0  # of a machine that is busy with other things
+LONG_S = 60.0  # what takes a moment may take this long on a machine that is busy with other things
+HANG_S = 600.0
 SCHEMA = Schema(
     "people",
     (
@@ -204,7 +206,7 @@ class Town:
         return self.folder / f"{name}.db"
 
     def desk(self, port: int, timeout: float) -> Desk:
-        return Desk("127.0.0.1", port, self.identity("office"), self.folder / "session.db", timeout, 20.0)
+        return Desk("127.0.0.1", port, self.identity("office"), self.folder / "session.db", timeout, LONG_S)
 
     def party(self, name: str, port: int, patience: float) -> Party:
         return Party(
@@ -256,7 +258,7 @@ class Played:
 
 
 def play(town: Town, curator: Actor, owners: dict[str, Actor], timeout: float = 15.0, patience: float = 30.0) -> Played:
-    """Run all actors to their ends; one that hangs is a failure."""
+    """Run all actors to their ends; one that hangs is a failure. Owners come when there is a curator."""
     witness = Witness()
     port = free_port()
     out = town.folder / "out.release.zip"
@@ -274,12 +276,23 @@ def play(town: Town, curator: Actor, owners: dict[str, Actor], timeout: float = 
     threads += [_live(actor, town.party(name, port, patience).take_part) for name, actor in owners.items()]
     started = time.monotonic()
     with watched(witness):
-        for thread in threads:
+        threads[0].start()
+        while threads[0].is_alive() and not _listens(port):
+            time.sleep(0.01)
+        for thread in threads[1:]:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, started + HANG_S - time.monotonic()))
         assert not any(t.is_alive() for t in threads), f"hangs: {[t.name for t in threads if t.is_alive()]}"
     return Played(town, curator, owners, witness, time.monotonic() - started)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), LONG_S).close()
+    except OSError:
+        return False
+    return True
 
 
 _original_init = FederatedTable.__init__

@@ -62,7 +62,7 @@ def arguments(folder: Path, out: str = "out.csv") -> list[str]:
 
 def killed(folder: Path, owner: str, method: str, when: str, count: int) -> None:
     command = [sys.executable, "-c", VICTIM, owner, method, when, str(count), *arguments(folder)]
-    done = subprocess.run(command, capture_output=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, timeout=600)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
 
 
@@ -142,27 +142,39 @@ def test_another_request_does_not_take_up_the_run(tmp_path):
 
 
 def test_killed_from_outside_wherever_it_happens_to_be(tmp_path):
-    """A larger table, and a real kill from another process as soon as the ledger shows five charges."""
-    data, schema = write_demo(tmp_path, np.random.default_rng(4), rows=20_000)
-    ledger = tmp_path / "understudy-ledger.db"
-    command = [sys.executable, "-m", "understudy", *arguments(tmp_path)]
-    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while victim.poll() is None and time.monotonic() < deadline and _charges(ledger) < 5:
-            time.sleep(0.002)
-    finally:
-        victim.kill()
-        victim.wait()
-    assert victim.returncode == -signal.SIGKILL and _charges(ledger) >= 5
+    """A larger table, and a real kill from another process as soon as the ledger shows five charges.
+
+    A run that came to its end before this process was given its turn is no trial: then another, up to five.
+    """
+    for number in range(5):
+        folder = tmp_path / str(number)
+        data, schema = write_demo(folder, np.random.default_rng(4), rows=20_000)
+        ledger = folder / "understudy-ledger.db"
+        if _killed_at_five_charges(folder, ledger):
+            break
+    assert _charges(ledger) >= 5
     kinds, spent = books(ledger)
+    assert "release" not in kinds
     lost = any(state == "drawing" for state, _ in journal(ledger).values())
-    done = process(*arguments(tmp_path))
+    done = process(*arguments(folder))
     assert (done.code, lost) in ((0, False), (3, True))
     assert books(ledger)[1] == spent == 4 and books(ledger)[0][: len(kinds)] == kinds
     if done.code == 0:
         assert done.json["resumed"] and sum(c["cost"] for c in done.json["charges"]) == pytest.approx(4)
     assert data.exists() and schema.exists()
+
+
+def _killed_at_five_charges(folder: Path, ledger: Path) -> bool:
+    command = [sys.executable, "-m", "understudy", *arguments(folder)]
+    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 600
+        while victim.poll() is None and time.monotonic() < deadline and _charges(ledger) < 5:
+            time.sleep(0.002)
+    finally:
+        victim.kill()
+        victim.wait()
+    return victim.returncode == -signal.SIGKILL
 
 
 def _charges(path: Path) -> int:
@@ -186,7 +198,7 @@ def test_eight_racing_runs_and_room_for_three(tmp_path):
         )
         for i in range(8)
     ]  # fmt: skip
-    ends = [(racer.communicate(timeout=180), racer.returncode) for racer in racers]
+    ends = [(racer.communicate(timeout=900), racer.returncode) for racer in racers]
     assert sorted(code for _, code in ends) == [0] * 3 + [3] * 5, ends
     for (out, err), code in ends:
         assert err == "" and (code == 0 or "short by 4" in json.loads(out)["error"]["message"])

@@ -16,6 +16,7 @@ pytest.importorskip("cryptography")
 
 from federation_session import CURATOR_POINTS, OWNER_POINTS, Crash, Town, actors, check, lossy, play, random_session
 
+from luck import once_more
 from understudy.errors import FederationError
 from understudy.federation.party import Participation
 
@@ -51,21 +52,28 @@ def test_an_owner_dies_and_comes_back(tmp_path, point):
 
 @pytest.mark.parametrize("point", ["accept before", "journal after", "send before"])
 def test_an_owner_dies_for_good(tmp_path, point):
-    """With nobody to spare the session is aborted, and the others hear of it; with one to spare it goes on."""
-    for dropping, count in ((0, 3), (1, 4)):
-        folder = tmp_path / str(dropping)
-        folder.mkdir()
-        town = Town.make(folder, count, dropping)
-        curator, owners = actors(town.names)
-        owners["o1"].crashes, owners["o1"].restarts = [(point, 6 if point.startswith("send") else 1)], False
-        played = play(town, curator, owners, timeout=4)
-        check(played)
-        assert played.released == (dropping == 1), curator.outcome
-        for name in ("o0", "o2"):
-            assert isinstance(owners[name].outcome, Participation if dropping else FederationError)
-            if not dropping:
-                assert "aborted, nothing was released" in str(owners[name].outcome)
-        assert isinstance(owners["o1"].outcome, Crash)
+    """With nobody to spare the session is aborted, and the others hear of it; with one to spare it goes on.
+
+    The curator waits for the dead as long as for the living: on a machine that stands still for as long, once more.
+    """
+
+    def trial(number: int) -> None:
+        for dropping, count in ((0, 3), (1, 4)):
+            folder = tmp_path / f"{dropping}-{number}"
+            folder.mkdir()
+            town = Town.make(folder, count, dropping)
+            curator, owners = actors(town.names)
+            owners["o1"].crashes, owners["o1"].restarts = [(point, 6 if point.startswith("send") else 1)], False
+            played = play(town, curator, owners, timeout=(4, 40)[number])
+            check(played)
+            assert played.released == (dropping == 1), curator.outcome
+            for name in ("o0", "o2"):
+                assert isinstance(owners[name].outcome, Participation if dropping else FederationError)
+                if not dropping:
+                    assert "aborted, nothing was released" in str(owners[name].outcome)
+            assert isinstance(owners["o1"].outcome, Crash)
+
+    once_more(trial)
 
 
 @pytest.mark.parametrize("point", CURATOR_POINTS)
@@ -131,7 +139,7 @@ def test_a_line_that_loses_doubles_and_replays(tmp_path):
         curator, owners = actors(town.names)
         for name, owner in owners.items():
             owner.disturb = lossy(random.Random(f"{seed} {name}"), 0.4)
-        played = play(town, curator, owners, timeout=10)
+        played = play(town, curator, owners, timeout=30)
         check(played)
         assert played.released, curator.outcome  # nobody died: it only takes longer
         for name in town.names:
@@ -142,9 +150,8 @@ def test_a_line_that_loses_doubles_and_replays(tmp_path):
 
 
 def test_anything_can_happen(tmp_path):
-    first = secrets.randbelow(2**32)
-    for seed in range(first, first + 4):
-        print(f"seed {seed}")
+    """Always the same four; the thousand below are others every time."""
+    for seed in range(4):
         random_session(tmp_path / str(seed), seed)
 
 

@@ -46,7 +46,7 @@ def test_the_guide(tmp_path, guide):
     environment["LC_ALL"] = "C"
     environment["PYTHONUTF8"] = "1"
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment, timeout=400, text=True, encoding="utf-8",
+        ["bash", "-c", script], cwd=tmp_path, env=environment, timeout=1200, text=True, encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     parts = re.split(rf"{MARK} (\d+) (\d+)\n", done.stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -68,8 +69,14 @@ def test_one_command_and_no_password_anywhere(postgresql: PostgreSQL, address: s
 
 
 def in_use(server: PostgreSQL) -> int:
+    """How many connections are left when the server has had time to notice that one was closed."""
+    deadline = time.monotonic() + 60
     with server.connect() as connection:
-        return int(connection.execute("SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'").fetchone()[0])
+        while True:
+            found = connection.execute("SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'").fetchone()[0]
+            if not found or time.monotonic() > deadline:
+                return int(found)
+            time.sleep(0.01)
 
 
 def test_only_aggregates_leave_the_server(postgresql: PostgreSQL, address: str, tmp_path: Path) -> None:

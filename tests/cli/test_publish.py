@@ -307,7 +307,7 @@ def test_the_progress_line_is_for_terminals(table, flag, shown):
     data, schema = table
     command = [sys.executable, "-m", "understudy", "publish", str(data), "--schema", str(schema), "--epsilon", "1"]
     command += ["-o", str(data.parent / "out.csv"), *([flag] if flag else [])]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, timeout=120)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, timeout=600)
     os.close(slave)
     seen = b""
     try:

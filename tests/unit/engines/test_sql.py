@@ -112,7 +112,7 @@ def test_a_million_values_in_a_category_are_refused(tmp_path: Path) -> None:
 
 
 def leftovers() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob(f"understudy-*{os.getpid()}-*"))
+    return list(Path(tempfile.gettempdir()).glob(f"understudy-*-{os.getpid()}-*"))
 
 
 def test_a_collation_does_not_change_what_is_compared(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_eight_racing_processes_cannot_overspend(ledger_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", script, str(ledger_path), str(k)], stdout=subprocess.PIPE, text=True)
         for k in range(8)
     ]
-    wins = [int(racer.communicate(timeout=120)[0]) for racer in racers]
+    wins = [int(racer.communicate(timeout=600)[0]) for racer in racers]
     assert sum(wins) == 10  # 40 tries at 0.1 against a cap of 1
     ledger = Ledger(ledger_path)
     state = ledger.account("people")
