@@ -8,14 +8,17 @@ from typing import Any
 
 from understudy.errors import UsageError
 from understudy.release.cells import cell_texts
-from understudy.schema import Booleans, Intervals, Schema
+from understudy.schema import Attribute, Booleans, Intervals, Schema
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @dataclass(frozen=True)
 class FrameType:
-    """A frame library and the type of each column: no row, and no category that stands only in the rows."""
+    """A frame library and the type of each column: no row, and no category that stands only in the rows.
+
+    A column without any value has a type of its own (null), which says so and is left out.
+    """
 
     library: str
     types: dict[str, Any] = field(default_factory=dict)
@@ -26,10 +29,11 @@ class FrameType:
         if library == "pandas":
             return FrameType(library, {name: _pandas_type(dtype) for name, dtype in frame.dtypes.items()})
         if library == "polars":
-            return FrameType(library, {name: _polars_type(dtype) for name, dtype in frame.schema.items()})
+            types = {name: _polars_type(dtype) for name, dtype in frame.schema.items() if str(dtype) != "Null"}
+            return FrameType(library, types)
         if library == "pyarrow":
             schema = getattr(frame, "schema", frame)
-            return FrameType(library, dict(zip(schema.names, schema.types)))
+            return FrameType(library, {n: t for n, t in zip(schema.names, schema.types) if str(t) != "null"})
         raise UsageError(f"frames are pandas, polars or pyarrow; this is {type(frame).__qualname__}")
 
 
@@ -67,11 +71,27 @@ def _frame_type(like: Any) -> FrameType:
 
 def _column(table: Any, name: str, wanted: FrameType, schema: Schema | None) -> Any:
     values, type = table.column(name), wanted.types.get(name)
+    if schema is not None and type is not None:
+        type = _public_type(type, schema[name])
     if schema is not None and type is not None and _was_text(type, name, schema):
         attribute = schema[name]
         values = cell_texts(values.combine_chunks(), attribute, schema.csv)
     convert = {"pandas": _pandas_column, "polars": _polars_column, "pyarrow": _arrow_column}[wanted.library]
     return convert(values, type)
+
+
+def _public_type(type: Any, attribute: Attribute) -> Any:
+    """The caller's type, where it cannot tell what was in the rows: that numbers were all whole, or (pandas) that no
+    integer or boolean was missing. There the schema decides."""
+    import numpy as np
+
+    if isinstance(attribute.domain, Intervals) and attribute.domain.kind == "number":
+        return None if str(type).lower().startswith(("int", "uint")) else type
+    if not isinstance(type, np.dtype) or not attribute.has_missing:
+        return type
+    if type.kind in "iuf":
+        return type if type == np.float32 else np.dtype(np.float64)
+    return np.dtype(object) if type.kind == "b" else type
 
 
 def _was_text(type: Any, name: str, schema: Schema) -> bool:
