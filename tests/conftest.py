@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from servers import PostgreSQL
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.random_source import SystemSource
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
+from understudy.testing import SeededSource
+
+# The same examples every time, however slow the machine is: a failure is a change of the program.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 
 def schema_of(sizes: dict[str, int], rows: int | None, neighbours: str = "replace-one", **more: Any) -> Schema:
@@ -49,13 +56,48 @@ def columns_of(sizes: dict[str, int], rows: int, seed: int = 0) -> dict[str, np.
     return columns
 
 
+class Seeds:
+    """The next one of this test: every table has other noise, and the same noise tomorrow."""
+
+    last = 0
+
+
+def another_source() -> SeededSource:
+    Seeds.last += 1
+    return SeededSource(Seeds.last)
+
+
+@pytest.fixture(autouse=True)
+def seeds_from_one() -> None:
+    Seeds.last = 0
+
+
+class StandIn(SeededSource):
+    """The same noise tomorrow, stamped as the system's own: for tests of what `publish` makes of a table."""
+
+    private = True
+
+
+@contextmanager
+def same_noise(seed: int = 1) -> Iterator[None]:
+    """Every `publish` in this process draws as it did the last time."""
+    with mock.patch("understudy.publishing.SystemSource", lambda: StandIn(seed)):
+        yield
+
+
+@pytest.fixture(name="same_noise")
+def _same_noise() -> Iterator[None]:
+    with same_noise():
+        yield
+
+
 def private_table(
     schema: Schema, columns: dict[str, np.ndarray], budget: Budget, ledger: Path | Ledger, source: Any = None
 ) -> PrivateTable:
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
     reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True)
-    table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or SystemSource())
+    table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from conftest import columns_of, schema_of
+from conftest import another_source, columns_of, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.federation.local import LocalFederation, local_federation
 from understudy.privacy.budget import Budget
@@ -46,6 +46,7 @@ def federation(
     **more: Any,
 ) -> Iterator[LocalFederation]:
     """`rows` for each owner."""
+    more.setdefault("source", another_source())
     counted = neighbours == "replace-one"
     schema = schema_of(sizes, rows * owners if counted else None, neighbours)
     own = schema_of(sizes, rows if counted else None, neighbours)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from conftest import same_noise
 from understudy.demo import demo_rows, demo_schema, demo_table, true_marginal, true_mean, true_median
 from understudy.publishing import publish
 from understudy.release import Release
@@ -25,7 +26,8 @@ Tables = dict[tuple[str, ...], np.ndarray]
 
 def publish_demo(epsilon: float, folder: Path, **options: object) -> Release:
     table = demo_table(ROWS, np.random.default_rng(21))
-    return publish(table, demo_schema(), epsilon=epsilon, ledger=folder / "ledger.db", **options)
+    with same_noise():
+        return publish(table, demo_schema(), epsilon=epsilon, ledger=folder / "ledger.db", **options)
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import columns_of, schema_of
+from conftest import another_source, columns_of, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.questions import Scores, Tables
-from understudy.privacy.random_source import SystemSource
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3}
@@ -32,7 +31,7 @@ class Owned:
         self.ledger = Ledger(path)
         self.reservation = self.ledger.reserve(SCHEMA, budget or Budget(1), {"method": "test"}, unlimited=True)
         engine = MemoryEngine(columns_of(SIZES, 50), 50, SCHEMA)
-        self.table = OwnedTable(SCHEMA, engine, self.reservation, source or SystemSource())
+        self.table = OwnedTable(SCHEMA, engine, self.reservation, source or another_source())
 
     def __enter__(self) -> Owned:
         return self

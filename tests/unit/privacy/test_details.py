@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import another_source
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
@@ -16,7 +17,6 @@ from understudy.privacy.details import detail_sensitivity, detailed
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.questions import FineDetails
-from understudy.privacy.random_source import SystemSource
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 
@@ -120,7 +120,7 @@ def table_of(schema: Schema, values: np.ndarray, budget: Budget, ledger: Ledger)
     counted = schema.counted
     codes = {a.name: a.encode([str(v) for v in values]).astype(np.uint16) for a in counted.modelled}
     reservation = ledger.reserve(schema, budget, {"method": "test"}, unlimited=True)
-    return OwnedTable(schema, MemoryEngine(codes, len(values), counted), reservation, SystemSource())
+    return OwnedTable(schema, MemoryEngine(codes, len(values), counted), reservation, another_source())
 
 
 @pytest.mark.slow

@@ -100,12 +100,12 @@ def test_small_and_unordered_domains_have_no_tree():
 
 
 def test_a_large_domain_is_not_quadratic():
-    start = time.perf_counter()
+    start = time.process_time()
     Taxonomy.of_order(Intervals("integer", tuple(i - 0.5 for i in range(60_001))))
     Taxonomy.of_groups(
         {f"g{i}": [str(3 * i), str(3 * i + 1)] for i in range(20_000)}, Categories(tuple(map(str, range(60_000))))
     )
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 60
 
 
 def test_views_keep_missing_apart():
