@@ -12,7 +12,7 @@ from understudy.privacy.random_source import SystemSource
 from understudy.testing import SeededSource
 
 DRAWS = 60_000
-UNLIKELY = 1e-6  # how improbable a deviation must be before a sampler is called wrong
+UNLIKELY = 1e-9  # how improbable a deviation must be before a sampler is called wrong
 
 
 def laplace_law(k: np.ndarray, scale: float) -> np.ndarray:

@@ -86,11 +86,11 @@ def test_noise_that_does_not_fit_is_not_shared(tmp_path: Path, budget: Budget) -
 
 
 def test_noise_that_does_not_fit_would_be_no_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At rho = 10^-45 nearly every Gaussian share is cut off at ±2^63, and counts stand beside a known number."""
+    """At rho = 10^-65 all but one Gaussian share in 10^14 is cut off at ±2^63: counts stand beside a known number."""
     monkeypatch.setattr(shares, "_LARGEST_SCALE", float("inf"))
     parts = parts_of(columns_of(SIZES, 3 * ROWS, seed=3), 3)
     exact = np.bincount(parts[0]["a"], minlength=2)
     with federation(tmp_path, 3, ROWS, columns=parts, source=SystemSource()) as made:
-        found = contributed(made, Fraction(1, 10**45))
+        found = contributed(made, Fraction(1, 10**65))
     edges = np.array([-(2**63), 2**63 - 1], dtype=np.int64)
     assert all(int(found[i]) in [int(e) for e in edges + exact[i]] for i in range(2))
