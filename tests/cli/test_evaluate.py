@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import ROWS, header_and_rows, run, write_people
+from command import ROWS, SCHEMA, header_and_rows, run, write_people
+
+from understudy.cli.output import fail
+from understudy.errors import UsageError
 
 STAMP = "CUSTODIAN ONLY — NOT FOR RELEASE"
 
@@ -194,9 +197,39 @@ def test_a_target_that_is_not_an_attribute(people):
         (["--measure", "tdv"], "Did you mean 'tvd'"),
         (["--release", "no.zip"], "no.zip"),
         (["--epsilon", "x"], "epsilon"),
+        (["--classify", "smokes="], "names no value"),
+        (["--ignore", "age"], "--ignore goes with --classify"),
     ],
 )
 def test_usage(people, options, words):
     data, schema = people
     done = run("evaluate", data, data, "--schema", schema, *options)
     assert done.code in (1, 2) and words in done.err
+
+
+def test_no_name_acts_on_the_terminal(tmp_path, capsys):
+    """A schema may come from elsewhere: its names neither colour the screen nor turn the writing round."""
+    hostile = SCHEMA.replace('name = "people"', 'name = "\\u001b[31mred \\u202eteews"')
+    data, schema = write_people(tmp_path, schema=hostile)
+    shown = run("evaluate", data, data, "--schema", schema, "--measure", "tvd")
+    assert shown.code == 0 and "\ufffd[31mred \ufffdteews" in shown.out
+    assert "\x1b" not in shown.text and "\u202e" not in shown.text
+    named = run("evaluate", data, data, "--schema", schema, "--measure", "tvd", "--json")
+    assert named.json["schema"].startswith("\x1b")
+    with pytest.raises(SystemExit):
+        fail(UsageError("there is no attribute x. Known: \x1b[2J, age"), as_json=False)
+    assert capsys.readouterr().err == "understudy: there is no attribute x. Known: \ufffd[2J, age\n"
+
+
+def test_only_what_was_asked_for_is_bought(people, tmp_path):
+    """The k-marginal score is read off the mean, so its price buys no maximum."""
+    data, schema = people
+    done = run(
+        "evaluate", data, data, "--schema", schema, "--epsilon", 1, "--alpha", 2, "--measure", "k-marginal", "--ledger",
+        tmp_path / "l.db",
+    )  # fmt: skip
+    assert done.code == 0 and "maximum" not in done.out
+    (score,) = [line for line in done.out.splitlines() if "k-marginal score of 2-way tables" in line]
+    assert "95% between" in score and "from the mean TVD" in score
+    charges = run("ledger", "show", tmp_path / "l.db").out.count("charge ")
+    assert charges == 1

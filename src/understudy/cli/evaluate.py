@@ -61,7 +61,7 @@ def evaluate(
 
         buy(
             original, synthetic, schema, epsilon=epsilon, delta=delta or 0, ledger=ledger, cap=cap,
-            save=lambda bought: _give(bought, published, report, json), **question,
+            save=lambda figures: _give(figures, published, report, json, bought=True), **question,
         )  # fmt: skip
         return
     for option, given in (("--delta", delta), ("--ledger", ledger), ("--cap", cap)):
@@ -69,10 +69,10 @@ def evaluate(
             raise UsageError(f"{option} goes with --epsilon: exact figures are not charged")
     from understudy.evaluate.evaluation import evaluate as run
 
-    _give(run(original, synthetic, schema, **question), published, report, json)
+    _give(run(original, synthetic, schema, **question), published, report, json, bought=False)
 
 
-def _give(figures: Any, published: Any, report: Path | None, json: bool) -> None:
+def _give(figures: Any, published: Any, report: Path | None, json: bool, *, bought: bool) -> None:
     """Write the page, where one is asked for, and print the figures."""
     if report is not None:
         from understudy.report import evaluation_report
@@ -80,9 +80,11 @@ def _give(figures: Any, published: Any, report: Path | None, json: bool) -> None
 
         write_report(report, evaluation_report(figures, published))
     if json:
-        say_json(figures.as_json())
-    else:
-        say(figures.text())
+        say_json(figures.as_json() | ({} if report is None else {"report": str(report)}))
+        return
+    say(figures.text())
+    if report is not None:
+        say(f"\nWrote {report.name}. {'It may be published.' if bought else 'It is for the custodian alone.'}")
 
 
 def _check_report(report: Path, *, bought: bool, published: Any, schema: Path) -> None:

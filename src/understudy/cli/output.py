@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from understudy.errors import UnderstudyError
+
+# What would move the cursor, colour the screen or turn the writing round: a name in a schema may hold it.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def wants_json(arguments: list[str]) -> bool:
@@ -18,8 +22,13 @@ def wants_json(arguments: list[str]) -> bool:
 def say(text: str) -> None:
     """To standard output; a terminal that cannot show a character gets a question mark instead of a crash."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, errors="replace").decode(encoding) + "\n")
+    sys.stdout.write(shown(text).encode(encoding, errors="replace").decode(encoding) + "\n")
     sys.stdout.flush()
+
+
+def shown(text: str) -> str:
+    """A replacement mark for each character that would act on a terminal instead of being shown."""
+    return _UNSEEN.sub("\ufffd", text)
 
 
 def say_json(document: dict[str, Any]) -> None:
@@ -31,7 +40,7 @@ def fail(error: UnderstudyError, as_json: bool) -> NoReturn:
         say_json(error.as_json())
     else:
         help_page = error.message.startswith("Usage:")  # a verb was asked for and none named
-        sys.stderr.write(f"{'' if help_page else 'understudy: '}{error.message}\n")
+        sys.stderr.write(f"{'' if help_page else 'understudy: '}{shown(error.message)}\n")
     sys.exit(error.exit_code)
 
 

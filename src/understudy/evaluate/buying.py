@@ -111,13 +111,34 @@ class BoughtFigures:
         bought = {"bought": [figure.as_json() for figure in self.figures], "unit": self.unit, **cost}
         return {**document, **bought, "neighbours": self.schema.neighbours, "stamp": self.stamp}
 
+    @property
+    def scores(self) -> dict[str, tuple[float, float, float]]:
+        """k-marginal scores by α with their bars, where asked for: read off the mean TVDs at no further cost."""
+        if "k-marginal" not in self.question.measures:
+            return {}
+        means = [figure for figure in self.figures if figure.place[0] == "tvd" and figure.place[2] == "mean"]
+        return {f.place[1]: (1000 * (1 - f.value), 1000 * (1 - f.high), 1000 * (1 - f.low)) for f in means}
+
+    @property
+    def row_count(self) -> str | None:
+        """What the row count cost, where it is private and had to be bought to divide by."""
+        if self.schema.rows is not None:
+            return None
+        return f"The row count that these are divided by was bought with {self.unit} {show(self.figures[0].cost)} more"
+
     def text(self) -> str:
-        width = max(len(figure.name) for figure in self.figures)
+        scores = {f"k-marginal score of {way}-way tables": score for way, score in self.scores.items()}
+        width = max(len(name) for name in (*(figure.name for figure in self.figures), *scores))
         lines = [
             f"  {f.name:<{width}}  {f.value:.4f}   {CONFIDENCE:.0%} between {f.low:.4f} and {f.high:.4f}   "
             f"{self.unit} {show(f.cost)}"
             for f in self.figures
         ]
+        for name, (value, low, high) in scores.items():
+            bar = f"{CONFIDENCE:.0%} between {low:6.1f} and {high:6.1f}"
+            lines.append(f"  {name:<{width}}  {value:6.1f}   {bar}   from the mean TVD")
+        if self.row_count is not None:
+            lines.append(f"  {self.row_count}")
         return "\n".join([self.stamp, *lines])
 
 
@@ -208,7 +229,7 @@ def _question(
 def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
     offers: list[Offer] = []
     for tables in question.sets if question.compares_tables else ():
-        offers += _table_offers(synthetic, tables)
+        offers += _table_offers(synthetic, tables, maximum="tvd" in question.measures)
     for target in question.targets if "classify" in question.measures else ():
         for model in question.models:
             errors = Errors(linear_classifier(synthetic, target, model, question.seed))
@@ -216,14 +237,15 @@ def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
     return offers
 
 
-def _table_offers(synthetic: ExactTable, tables: TableSet) -> list[Offer]:
+def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[Offer]:
+    """The k-marginal score alone needs no maximum."""
     counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
     side = SyntheticTables(tables.asks, counts, synthetic.rows())
     way, unit = str(tables.alpha), 2 * synthetic.rows()
-    return [
-        Offer(f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks)),
-        Offer(f"maximum TVD of {way}-way tables", ("tvd", way, "max"), LargestVariation(side), unit),
-    ]
+    mean = Offer(f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks))
+    if not maximum:
+        return [mean]
+    return [mean, Offer(f"maximum TVD of {way}-way tables", ("tvd", way, "max"), LargestVariation(side), unit)]
 
 
 # -- the purchase ------------------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ class Question:
         targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignore) for t in classify)
         for target in targets:
             target.features(schema)
+        if ignore and not targets:
+            raise UsageError("attributes to ignore were named and no target: --ignore goes with --classify")
         chosen = _known("measure", measures, list(MEASURES))
         if measures is None:
             lacking = {"information": network is None, "classify": not targets}

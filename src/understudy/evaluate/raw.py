@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.evaluate.tables import SEED
 from understudy.privacy.custodian import CustodianFigures, ExactTable
 from understudy.privacy.random_source import seeded_generator
-from understudy.schema import Intervals, Schema
+from understudy.schema import Attribute, Intervals, Schema
 
 Floats = NDArray[np.float64]
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -54,6 +54,13 @@ def numeric_names(schema: Schema) -> list[str]:
 def numeric_column(original: Floats, synthetic: Floats, kind: str) -> NumericColumn:
     distance = wasserstein(original[np.isfinite(original)], synthetic[np.isfinite(synthetic)])
     return NumericColumn(spread(original), spread(synthetic), distance, UNITS.get(kind))
+
+
+def moment(attribute: Attribute, value: float) -> str | None:
+    """A date or a time as such, a mean on its nearest; None for plain numbers."""
+    if attribute.kind not in ("date", "datetime") or not isinstance(attribute.domain, Intervals):
+        return None
+    return attribute.domain.show(round(value))
 
 
 def spread(values: Floats) -> Spread:

@@ -25,11 +25,16 @@ class Target:
     @staticmethod
     def parse(text: str, schema: Schema, ignore: Sequence[str] = ()) -> Target:
         """`attribute` or `attribute=value|value`; checked against the schema."""
-        known = [a.name for a in schema.modelled]
-        name, _, values = (text, "", "") if text in known else text.partition("=")
+        name, asked, values = _parted(text, [a.name for a in schema.modelled])
         attribute = schema[name.strip()]  # raises with "did you mean"
+        if asked and not values.strip() and values not in attribute.labels:
+            raise UsageError(
+                f'the target {text!r} names no value: "{attribute.name}={attribute.labels[0]}" asks for one, '
+                f'"{attribute.name}" for them all',
+                attribute=attribute.name,
+            )
         positive = (values,) if values in attribute.labels else tuple(v.strip() for v in values.split("|"))
-        target = Target(attribute.name, positive if values else (), tuple(ignore))
+        target = Target(attribute.name, positive if asked else (), tuple(ignore))
         target.label(schema)
         return target
 
@@ -59,6 +64,14 @@ class Target:
         for name in self.ignore:
             schema[name]  # raises with "did you mean"
         return [n for n in schema.names if n != self.attribute and n not in self.ignore]
+
+
+def _parted(text: str, known: Sequence[str]) -> tuple[str, str, str]:
+    """Name, "=" and values; a name may hold an "=" itself."""
+    if text in known:
+        return text, "", ""
+    longest = max((name for name in known if text.startswith(f"{name}=")), key=len, default=None)
+    return text.partition("=") if longest is None else (longest, "=", text[len(longest) + 1 :])
 
 
 def _codes(attribute: Attribute, text: str) -> list[int]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from understudy.evaluate.raw import moment
 from understudy.privacy.custodian import STAMP
 
 if TYPE_CHECKING:
     from understudy.evaluate.dependence import Dependence
     from understudy.evaluate.evaluation import Evaluation
     from understudy.evaluate.raw import Matches
+    from understudy.schema import Attribute
 
 
 def evaluation_text(found: Evaluation) -> str:
@@ -32,7 +34,10 @@ def _tables(found: Evaluation) -> list[str]:
         )
     widest = found.tables[max(found.tables)]
     worst = [f"{', '.join(t.attributes)} {t.tvd:.4f}" for t in widest.worst[:3]]
-    return [*lines, f"  worst {widest.alpha}-way: " + "; ".join(worst)]
+    words = (
+        "  TVD: the share of rows that would have to move to another cell; 0 is a perfect copy, 1 has nothing in common"
+    )
+    return [*lines, f"  worst {widest.alpha}-way: " + "; ".join(worst), words]
 
 
 def _ranges(found: Evaluation) -> list[str]:
@@ -65,23 +70,38 @@ def _difference(name: str, part: Dependence | None) -> str:
 def _numeric(found: Evaluation) -> list[str]:
     if not found.numeric:
         return []
-    width = max(9, *(len(name) for name in found.numeric))
-    lines = ["", f"{'Numbers':<{width}}  {'':<9}  {'mean':>12} {'sd':>12} {'median':>12}   Wasserstein-1"]
+    lines = [("Numbers", "", "mean", "sd", "median", "Wasserstein-1")]
     for name, column in found.numeric.items():
-        for side, spread, tail in (
-            ("original", column.original, ""),
-            ("synthetic", column.synthetic, "" if column.wasserstein is None else f"   {column.wasserstein:.6g}"),
-        ):
+        attribute, unit = found.schema[name], "" if column.unit is None else f" {column.unit.split()[0]}"
+        for side, spread in (("original", column.original), ("synthetic", column.synthetic)):
             middle = spread.quantiles[3] if spread.quantiles else None
-            cells = " ".join(f"{'–' if v is None else format(v, '.6g'):>12}" for v in (spread.mean, spread.sd, middle))
-            lines.append(f"{name if side == 'original' else '':<{width}}  {side:<9}  {cells}{tail}")
-    return lines
+            cells = (_value(attribute, spread.mean), _figure(spread.sd, unit), _value(attribute, middle))
+            last = _figure(column.wasserstein, unit) if side == "synthetic" else ""
+            lines.append((name if side == "original" else "", side, *cells, last))
+    first, second, *rest = (max(map(len, column)) for column in zip(*lines))
+    shown = [
+        f"{name:<{first}}  {side:<{second}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(cells, rest))
+        for name, side, *cells in lines
+    ]
+    return ["", *(line.rstrip() for line in shown)]
+
+
+def _value(attribute: Attribute, value: float | None) -> str:
+    """A date as a date, a number as a number."""
+    return _figure(value) if value is None else moment(attribute, value) or _figure(value)
+
+
+def _figure(value: float | None, unit: str = "") -> str:
+    return "–" if value is None else f"{value:.6g}{unit}"
 
 
 def _matches(found: Evaluation) -> list[str]:
     lines = [_twins("as coded", found.matches_coded), _twins("as written", found.matches_raw)]
     shown = [line for line in lines if line]
-    return ["", *shown] if shown else []
+    words = (
+        "  Compare the last two rates of a line: synthetic rows far above real ones would mean that rows were copied"
+    )
+    return ["", *shown, words] if shown else []
 
 
 def _twins(how: str, part: Matches | None) -> str:

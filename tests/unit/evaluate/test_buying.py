@@ -154,3 +154,21 @@ def test_a_person_with_more_rows_costs_more_noise(tmp_path: Path) -> None:
         found = buy(real, other, schema, epsilon=1, ledger=tmp_path / f"{person}.db", alpha=[2])
         scales.append(found.figures[0].scale)
     assert scales[1] == pytest.approx(4 * scales[0])
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_costs_that_are_shown_add_up(ledger_path: Path, neighbours: str) -> None:
+    """A private row count is bought too, and the text says so."""
+    found = bought(ledger_path, 1, neighbours)
+    assert (found.row_count is None) == (neighbours == "replace-one")
+    assert ("row count" in found.text()) == (neighbours == "add-remove")
+    shares = sum(f.cost for f in found.figures) + (found.figures[0].cost if found.row_count else 0)
+    assert shares == 1 and (found.row_count is None or f"{float(found.figures[0].cost):.6g}" in found.row_count)
+
+
+def test_k_marginal_scores_have_the_bars_of_the_mean(ledger_path: Path) -> None:
+    found = bought(ledger_path, 1)
+    mean = found.figures[0]
+    assert mean.name == "mean TVD of 2-way tables"
+    assert found.scores["2"] == (1000 * (1 - mean.value), 1000 * (1 - mean.high), 1000 * (1 - mean.low))
+    assert found.scores["2"][0] == pytest.approx(found.as_json()["k_marginal"]["2"])

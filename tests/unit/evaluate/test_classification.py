@@ -149,3 +149,12 @@ def test_a_wrong_target_says_what_to_do(text: str, words: str) -> None:
 def test_an_attribute_whose_name_holds_a_sign() -> None:
     schema = schema_of({"a=b": 2, "c": 2}, 10)
     assert Target.parse("a=b", schema) == Target("a=b")
+
+
+def test_a_name_may_hold_the_sign_that_parts_it_from_its_values() -> None:
+    schema = Schema("t", (Attribute("x", Categories(("y=a", "b"))), Attribute("x=y", Categories(("a", "b")))), rows=9)
+    assert Target.parse("x=y", schema) == Target("x=y")
+    assert Target.parse("x=y=a", schema) == Target("x=y", ("a",))
+    assert Target.parse("x=b", schema) == Target("x", ("b",))
+    with pytest.raises(UsageError, match="names no value"):
+        Target.parse("x=y= ", schema)

@@ -166,3 +166,22 @@ def test_importing_understudy_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "[]"]
+
+
+def test_dates_are_printed_as_dates() -> None:
+    day = np.datetime64("2020-01-01")
+    days = (day - np.datetime64("1970-01-01")).astype(float)
+    joined = Attribute("joined", Intervals("date", (days, days + 100, days + 200)))
+    table = Schema("t", (joined, Attribute("age", Intervals("integer", (0.0, 50.0, 100.0)))), rows=3)
+    real = pd.DataFrame({"joined": [str(day + d) for d in (0, 10, 20)], "age": [1, 2, 3]})
+    other = pd.DataFrame({"joined": [str(day + d) for d in (5, 15, 25)], "age": [1, 2, 3]})
+    lines = evaluate(real, other, table, measures=["numeric"]).text().splitlines()
+    (original, synthetic) = [line.split() for line in lines if " days" in line]
+    assert original == ["joined", "original", "2020-01-11", "10", "days", "2020-01-11"]
+    assert synthetic == ["synthetic", "2020-01-16", "10", "days", "2020-01-16", "5", "days"]
+    assert [line.split()[-4:] for line in lines if line.startswith("age")] == [["original", "2", "1", "2"]]
+
+
+def test_a_set_of_attributes_to_ignore_needs_a_target() -> None:
+    with pytest.raises(UsageError, match="no target"):
+        evaluate(frame(), frame(), schema(), ignore=["a"])
