@@ -76,7 +76,8 @@ def test_the_report_takes_no_other_files_place(tmp_path: Path) -> None:
 def test_exact_figures_go_to_a_custodian_file(published: Path) -> None:
     target = published / "q.custodian.html"
     done = run(*_evaluate(published, "--report", target, "--release", published / "out.release.zip"))
-    assert done.code == 0 and STAMP in done.out
+    assert done.code == 0 and STAMP in done.out and "Wrote q.custodian.html" in done.out
+    assert run(*_evaluate(published, "--report", target, "--json")).json["report"] == str(target)
     assert target.read_text(encoding="utf-8").count(STAMP) == 2
     refused = run(*_evaluate(published, "--report", published / "q.html"))
     assert refused.code == 2 and ".custodian.html" in refused.err and not (published / "q.html").exists()
@@ -99,7 +100,7 @@ def test_bought_figures_go_to_a_public_file(published: Path) -> None:
             published / "out.release.zip",
         )
     )
-    assert done.code == 0
+    assert done.code == 0 and "Wrote q.html. It may be published." in done.out
     html = target.read_text(encoding="utf-8")
     assert STAMP not in html and "mean TVD of 2-way tables" in html and 'id="card"' in html
 

@@ -117,7 +117,7 @@ class Card:
     def suspicion(self) -> str:
         """The largest a 50 % suspicion about one person can grow, by Bayes' rule."""
         after = 1 / (1 + math.exp(-min(700.0, float(self.budget.epsilon))))
-        text = f"a 50 % suspicion about one person can become at most {_percent(after)}"
+        text = f"a 50 % suspicion about one person can become at most {at_most(after)}"
         if self.budget.delta:
             text += f", but for a failure of probability {show(self.budget.delta)}"
         return text
@@ -200,7 +200,7 @@ def _promise(amounts: dict[str, Any]) -> str:
     return f"epsilon {amounts['epsilon']:.6g}" + (f", delta {amounts['delta']:.6g}" if amounts["delta"] else "")
 
 
-def _percent(share: float) -> str:
+def at_most(share: float) -> str:
     """In whole per cent where that says nearly all of it, else rounded up."""
     if abs(100 * share - round(100 * share)) < 0.2 and share < 0.995:
         return f"{100 * share:.0f} %"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.report.markup import Child, Markup, join, shape, tag, text
+from understudy.report.markup import Child, Markup, join, shape, shortened, tag, text
 
 WIDTH, HEIGHT = 1000, 20  # of the drawing; the page stretches it, lines keep their width
 _SHORT = 14
+_LONGEST = 160
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,19 @@ def table_of(
     )  # fmt: skip
     lines = [
         tag(
-            "tr", tag("th", _broken(bar.label), scope="row"), tag("td", strip(bar, full), class_="bar"),
+            "tr", _label(bar.label), tag("td", strip(bar, full), class_="bar"),
             *(tag("td", cell, class_=f"figure {c}".strip()) for cell, c in zip(bar.cells, classes)),
         )
         for bar in bars
     ]  # fmt: skip
     return tag("table", tag("thead", top), tag("tbody", *lines), class_=class_)
+
+
+def _label(label: str) -> Markup:
+    """A value of many words is cut, and whole under a pointer; one of no words is named."""
+    if len(label) > _LONGEST:
+        return tag("th", shortened(label, _LONGEST), scope="row", title=label)
+    return tag("th", _broken(label) if label.strip() else "(empty)", scope="row")
 
 
 def _broken(label: str) -> Markup:

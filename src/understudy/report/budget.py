@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from understudy.release.card import at_most
 from understudy.report.bars import drawing
 from understudy.report.markup import Markup, join, shape, tag
 from understudy.report.numerals import amount, percent
@@ -63,8 +64,6 @@ def suspicion(epsilon: float) -> Markup:
         shape("path", class_="mark", d="M500 0V20"), class_="stack", stretched=True,
     )  # fmt: skip
     scale = tag("div", *(tag("span", text) for text in ("0 %", "50 %", "100 %")), class_="scale", aria_hidden="true")
-    grown = tag(
-        "p", "50 % → ", tag("b", f"{percent(math.floor(after * 1e5) / 1e5, 0 if after < 0.995 else 3)}"), class_="grown"
-    )
+    grown = tag("p", "50 % → ", tag("b", at_most(after)), class_="grown")
     words = "A suspicion about one person: an even guess before, and the most it can become after."
     return tag("figure", grown, picture, scale, tag("figcaption", words))

@@ -6,7 +6,7 @@ from typing import Any
 
 from understudy.release import Release
 from understudy.release.card import payer_lines
-from understudy.report.markup import Child, Markup, join, tag
+from understudy.report.markup import Child, Markup, coded, join, tag
 from understudy.report.numerals import amount, count
 
 SIGNATURES = ("Name", "Role", "Date", "Signature")
@@ -32,7 +32,7 @@ def _lines(release: Release) -> Markup:
     ]
     if release.head.seq:  # of a federation, every owner has its own
         lines.append(("Ledger", join([f"entry {release.head.seq}, ", tag("code", release.head.hash)])))
-    lines += [("Note", note) for note in card["notes"]]
+    lines += [("Note", coded(note)) for note in card["notes"]]
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in lines))
 
 
@@ -49,4 +49,4 @@ def _signatures() -> Markup:
 
 
 def not_promised(card: dict[str, Any]) -> Markup:
-    return tag("ul", *(tag("li", text) for text in card["not_promised"]), class_="limits")
+    return tag("ul", *(tag("li", coded(text)) for text in card["not_promised"]), class_="limits")

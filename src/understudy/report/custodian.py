@@ -12,13 +12,13 @@ from understudy.report.cells import MOST_ATTRIBUTES, lines_for, lines_of
 from understudy.report.exact import figures_section, numeric_section
 from understudy.report.heat_map import heat_map
 from understudy.report.markup import Markup, join, tag
-from understudy.report.numerals import count, percent, plural
+from understudy.report.numerals import TVD_IN_WORDS, count, percent, plural
 from understudy.report.one_way import attribute_card, left_out
 from understudy.report.page import Section, page, paragraphs, tiles
 from understudy.report.public import budget_section, closing_sections, promise_section, structure_section
 from understudy.schema import Attribute
 
-_COLUMNS = ("figure", "figure", "figure wide", "figure wide", "figure")
+_COLUMNS = ("figure", "figure", "figure wide", "figure wide", "figure many")
 
 
 def custodian_report(found: Evaluation, release: Release | None = None) -> str:
@@ -36,7 +36,8 @@ def custodian_report(found: Evaluation, release: Release | None = None) -> str:
         figures_section(found),
         *([] if release is None else [structure_section(release), *closing_sections(release)]),
     ]
-    return page(f"{found.schema.name} · custodian's report", _header(found, release), sections, "custodian", STAMP)
+    title, made = f"{found.schema.name} · custodian's report", "Made from exact figures of the private table."
+    return page(title, _header(found, release), sections, "custodian", made, STAMP)
 
 
 def _header(found: Evaluation, release: Release | None) -> Markup:
@@ -62,17 +63,13 @@ def _header(found: Evaluation, release: Release | None) -> Markup:
 def _tables(found: Evaluation) -> Section | None:
     if not found.tables:
         return None
-    words = (
-        "Total variation distance (TVD): the share of rows that would have to move to another cell. 0 is a perfect "
-        "copy of a table, 1 has nothing in common with it."
-    )
     worst = [_worst(errors) for errors in found.tables.values()]
     body = [
         tag("div", _summary(found), class_="panel scroll"),
         tag("h3", "The worst tables"),
         tag("div", *worst, class_="two"),
     ]
-    return Section.of("errors", "Tables", paragraphs(words), *body)
+    return Section.of("errors", "Tables", paragraphs(TVD_IN_WORDS), *body)
 
 
 def _summary(found: Evaluation) -> Markup:
@@ -90,7 +87,7 @@ def _summary_cells(errors: TableErrors) -> list[Markup]:
 
 def _worst(errors: TableErrors) -> Markup:
     bars = [Bar(" × ".join(t.attributes), t.tvd, (f"{t.tvd:.4f}",)) for t in errors.worst]
-    return tag("div", table_of(bars, ["TVD"], label=f"{errors.alpha}-way", class_="bars names"), class_="panel")
+    return tag("div", table_of(bars, ["TVD"], label=f"{errors.alpha}-way", class_="bars names tall"), class_="panel")
 
 
 def _pairwise(found: Evaluation) -> Section | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from understudy.evaluate.evaluation import Evaluation
-from understudy.evaluate.raw import QUANTILES, NumericColumn
+from understudy.evaluate.raw import QUANTILES, NumericColumn, moment
 from understudy.report.markup import Markup, tag
 from understudy.report.numerals import amount, percent
 from understudy.report.page import Section, paragraphs
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Attribute
 
 _NAMES = {0.0: "lowest", 0.5: "median", 1.0: "highest"}
 
@@ -25,9 +25,10 @@ def numeric_section(found: Evaluation) -> Section | None:
 
 def _column(attribute: Attribute, column: NumericColumn) -> Markup:
     real, other = column.original, column.synthetic
+    unit = "" if column.unit is None else f" {column.unit.split()[0]}"
     lines = [
         ("mean", _value(attribute, real.mean), _value(attribute, other.mean)),
-        ("standard deviation", amount(real.sd), amount(other.sd)),
+        (f"standard deviation{unit and ',' + unit}", amount(real.sd), amount(other.sd)),
         *(
             (_NAMES.get(q, f"{100 * q:.0f} % below"), _value(attribute, a), _value(attribute, b))
             for q, a, b in zip(QUANTILES, real.quantiles, other.quantiles)
@@ -35,17 +36,13 @@ def _column(attribute: Attribute, column: NumericColumn) -> Markup:
     ]
     if real.missing or other.missing:
         lines.append(("missing", percent(real.missing), percent(other.missing)))
-    unit = "" if column.unit is None else f" {column.unit.split()[0]}"
     note = f"Wasserstein-1: {amount(column.wasserstein)}{unit}"
     head = tag("h3", attribute.name, tag("span", note, class_="kind"))
     return tag("article", head, three_columns(lines, ("", "original", "synthetic")), class_="card")
 
 
 def _value(attribute: Attribute, value: float | None) -> str:
-    """Dates as dates; a mean of dates falls on its day."""
-    if value is not None and attribute.kind in ("date", "datetime") and isinstance(attribute.domain, Intervals):
-        return attribute.domain.show(round(value))
-    return amount(value)
+    return amount(value) if value is None else moment(attribute, value) or amount(value)
 
 
 def three_columns(lines: list[tuple[str, str, str]], heads: tuple[str, str, str]) -> Markup:
@@ -63,9 +60,26 @@ def figures_section(found: Evaluation) -> Section | None:
     if not lines:
         return None
     body = [tag("tr", tag("th", name, scope="row"), tag("td", figure, class_="figure")) for name, figure in lines]
-    return Section.of(
-        "more", "More figures", tag("div", tag("table", tag("tbody", *body), class_="plain"), class_="panel")
-    )
+    table = tag("div", tag("table", tag("tbody", *body), class_="plain"), class_="panel")
+    return Section.of("more", "More figures", paragraphs(*_words(found)), table)
+
+
+def _words(found: Evaluation) -> list[str]:
+    """What the lines of the table mean, for those that are there."""
+    lines = []
+    if found.ranges is not None:
+        lines.append(
+            "A range query asks how many rows fall in a box of one to three attributes; its error is relative to the "
+            f"true count, or to {percent(found.ranges.sanity)} of the rows where the count is smaller."
+        )
+    if found.cramers_v is not None or found.pearson is not None:
+        lines.append("Cramér's V and Pearson's r say how strongly two attributes depend on each other, up to 1.")
+    if found.matches_coded is not None:
+        lines.append(
+            "Real rows have twins too: synthetic rows that equal a row of one half of the real table far more often "
+            "than the rows of its other half do would mean that rows were copied. As coded: in the bins of the schema."
+        )
+    return lines
 
 
 def _ranges(found: Evaluation) -> list[tuple[str, str]]:
@@ -73,8 +87,8 @@ def _ranges(found: Evaluation) -> list[tuple[str, str]]:
         return []
     return [
         (f"Range queries ({r.queries:,}, seed {r.seed}): mean relative error", amount(r.mean_relative)),
-        (f"median, with counts below {r.sanity:.1%} of the rows taken as that", amount(r.median_relative)),
-        ("95 % of the relative errors are below", amount(r.p95_relative)),
+        ("… median relative error", amount(r.median_relative)),
+        ("… 95 % of the relative errors are below", amount(r.p95_relative)),
     ]
 
 

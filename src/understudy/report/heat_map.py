@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from understudy.evaluate.distances import TableErrors
 from understudy.report.bars import drawing
-from understudy.report.markup import Markup, join, shape, tag
+from understudy.report.markup import Markup, join, shape, shortened, tag
 from understudy.report.network import text_width
 from understudy.report.numerals import plural
 
@@ -116,4 +116,4 @@ def _legend(grid: Grid) -> Markup:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+    return shortened(name, _LONGEST)

@@ -40,6 +40,22 @@ def join(children: Iterable[Child]) -> Markup:
     return Markup("".join(c if isinstance(c, Markup) else text(c) for c in children if c is not None))
 
 
+def coded(value: str) -> Markup:
+    """Text with `code` between backticks, as the card has it on a terminal."""
+    parts = value.split("`")
+    if len(parts) % 2 == 0:  # a lone backtick is a backtick
+        return text(value)
+    return join(tag("code", part) if i % 2 else text(part) for i, part in enumerate(parts))
+
+
+def shortened(name: str, longest: int) -> str:
+    """The middle left out: names of wide tables often differ at their ends."""
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) * 2 // 5
+    return f"{name[: longest - 1 - end]}…{name[len(name) - end :]}"
+
+
 def number(value: float) -> str:
     """A coordinate: one decimal is a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:.7g}"  # minus nothing is nothing

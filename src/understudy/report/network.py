@@ -11,7 +11,7 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.release import Release
 from understudy.report.bars import drawing
 from understudy.report.layering import Box, Placed, place
-from understudy.report.markup import Markup, join, shape, tag
+from understudy.report.markup import Markup, join, shape, shortened, tag
 from understudy.report.numerals import listed, plural
 from understudy.schema import Axes
 
@@ -46,7 +46,7 @@ def network_section(release: Release) -> Markup | None:
     if pairs := release.facts.get("network"):
         return join([*_drawn(_bayesian(pairs)), _pair_list(pairs)])
     if isinstance(release.model, JunctionTree):
-        picture = _cliques(release.model)
+        picture = _cliques(release.model, release.schema.names)
         words = "Attributes in one box were modelled together; a line joins boxes that share attributes."
         listing = [tag("li", ", ".join(lines)) for lines in picture.boxes.values()]
         return join([tag("p", words), *_drawn(picture), _details("The cliques as a list", listing)])
@@ -73,21 +73,23 @@ def _texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list | tuple) else []
 
 
-def _cliques(tree: JunctionTree) -> Picture:
+def _cliques(tree: JunctionTree, order: Sequence[str]) -> Picture:
     keys = [str(i) for i in range(len(tree.cliques))]
-    boxes = {key: _names(axes) for key, axes in zip(keys, tree.cliques)}
+    boxes = {key: _names(axes, order) for key, axes in zip(keys, tree.cliques)}
     shared = tree.layout.separators
     parents = tree.layout.parent.tolist()
     edges = (
-        Edge(keys[p], key, label=listed(_names(shared[i])))
+        Edge(keys[p], key, label=listed(_names(shared[i], order)))
         for i, (key, p) in enumerate(zip(keys, parents))
         if p >= 0 and shared[i]
     )
     return Picture(boxes, tuple(edges), False)
 
 
-def _names(axes: Axes) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(axis.attribute for axis in axes))
+def _names(axes: Axes, order: Sequence[str]) -> tuple[str, ...]:
+    """In the order of the schema, whatever the model's own."""
+    within = {axis.attribute for axis in axes}
+    return tuple(name for name in order if name in within)
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ def _box(box: Box, lines: tuple[str, ...], root: bool) -> Markup:
 
 def _shown(lines: tuple[str, ...]) -> list[str]:
     kept = lines if len(lines) <= MOST_NAMES else (*lines[: MOST_NAMES - 1], f"… {len(lines) - MOST_NAMES + 1} more")
-    return [line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…" for line in kept]
+    return [shortened(line, _LONGEST) for line in kept]
 
 
 def _size(lines: tuple[str, ...]) -> tuple[float, float]:

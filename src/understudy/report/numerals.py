@@ -1,8 +1,13 @@
-"""Numerals: how shares, counts and amounts are written on the page."""
+"""Numerals: how shares, counts and amounts are written on the page, and what the commonest figure means."""
 
 from __future__ import annotations
 
 import math
+
+TVD_IN_WORDS = (
+    "Total variation distance (TVD): the share of rows that would have to move to another cell. 0 is a perfect copy of "
+    "a table, 1 has nothing in common with it."
+)
 
 
 def percent(share: float, digits: int = 1) -> str:

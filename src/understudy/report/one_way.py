@@ -79,7 +79,7 @@ class OneWay:
         middle = float(self.reading.counts[codes].sum()) / rows
         spread = math.sqrt(float(self.reading.variance[codes].sum())) * _REACH[self.reading.table.noise] / rows
         whisker = Whisker(middle - spread, middle, middle + spread)
-        return Bar(line.label, share, (*figures, f"± {points(spread)}"), whisker)
+        return Bar(line.label, share, (*figures, f"± {points(spread)} %"), whisker)
 
     def card(self, most: int) -> Markup:
         lines = lines_of(self.attribute, self.shares.tolist(), most)

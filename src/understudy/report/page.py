@@ -26,13 +26,15 @@ class Section:
         return Section(key, title, body) if body and body[-1] is not None else None
 
 
-def page(title: str, header: Markup, sections: Sequence[Section | None], kind: str, stamp: str | None = None) -> str:
-    """The whole document. `stamp` is printed above, below and on every sheet of paper."""
+def page(
+    title: str, header: Markup, sections: Sequence[Section | None], kind: str, made: str, stamp: str | None = None
+) -> str:
+    """The whole document. `made` says of what; `stamp` is printed above, below and on every sheet of paper."""
     shown = [section for section in sections if section is not None]
     banner = None if stamp is None else tag("div", stamp, class_="stamp", role="note")
     body = tag(
         "body", banner, tag("header", header, _contents(shown)),
-        tag("main", *(_section(section) for section in shown)), _footer(kind, stamp), class_=kind,
+        tag("main", *(_section(section) for section in shown)), _footer(made, stamp), class_=kind,
     )  # fmt: skip
     return "<!DOCTYPE html>\n" + tag("html", _head(title), body, lang="en") + "\n"
 
@@ -59,11 +61,7 @@ def _section(section: Section) -> Markup:
     return tag("section", tag("h2", section.title), *section.body, id=section.key)
 
 
-def _footer(kind: str, stamp: str | None) -> Markup:
-    made = {
-        "public": "Made from the release alone; no row was read.",
-        "custodian": "Made from exact figures of the private table.",
-    }[kind]
+def _footer(made: str, stamp: str | None) -> Markup:
     return tag("footer", None if stamp is None else tag("strong", stamp), tag("p", f"understudy {VERSION}. {made}"))
 
 

@@ -17,6 +17,10 @@ from understudy.report.numerals import count, listed, plural
 from understudy.report.one_way import one_way_tables
 from understudy.report.page import Section, page, paragraphs, tiles
 
+_RELEASE_ALONE = "Made from the release alone; no row was read."
+_ALSO_BOUGHT = "Made from the release and from figures that were bought; no exact figure is on this page."
+_BOUGHT = "Made from figures that were bought; no exact figure is on this page."
+
 
 def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str:
     """One HTML file; the same release gives the same bytes. Exact figures are refused."""
@@ -31,7 +35,8 @@ def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str
         _one_way(release),
         *closing_sections(release),
     ]
-    return page(f"{release.schema.name} · public report", _header(release), sections, "public")
+    title, made = f"{release.schema.name} · public report", _ALSO_BOUGHT if bought else _RELEASE_ALONE
+    return page(title, _header(release), sections, "public", made)
 
 
 def bought_report(bought: BoughtFigures) -> str:
@@ -44,7 +49,7 @@ def bought_report(bought: BoughtFigures) -> str:
         tag("h1", f"How good is the stand-in for {bought.schema.name}?"),
         tag("p", "Figures bought under differential privacy; no exact figure is on this page.", class_="lead"),
     ])  # fmt: skip
-    return page(f"{bought.schema.name} · public report", header, [bought_section(bought)], "public")
+    return page(f"{bought.schema.name} · public report", header, [bought_section(bought)], "public", _BOUGHT)
 
 
 # -- parts that the custodian's report shares --------------------------------------------------------------------

@@ -5,12 +5,12 @@ from __future__ import annotations
 _COLOURS = """
 :root{color-scheme:light dark;
 --paper:#f7f6f2;--sheet:#fffefb;--ink:#1b2126;--muted:#5d666e;--rule:#dedbd1;--track:#efede6;
---accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--line:#3a444c;--original:#b3411b;--alarm:#a31621;
+--accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--line:#3a444c;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
 --t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;--t4:#b3411b;--t5:#7d868d;
 --h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;--h7:#0c3b4d}
 @media (prefers-color-scheme:dark){:root{
 --paper:#12171b;--sheet:#191f24;--ink:#e9e6df;--muted:#9aa4ab;--rule:#2e373e;--track:#232b31;
---accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#e0525c;
+--accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
 --t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;
 --h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2f7a92;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1}}
 """
@@ -67,7 +67,8 @@ table.bars{table-layout:fixed}
 .bars thead th:first-child{width:33%}.bars thead .figure{width:66px}
 .plain tbody th,.plain tbody td{padding-top:6px;padding-bottom:6px;border-top:1px solid var(--rule)}
 .plain tbody th{padding-right:10px}
-.scroll{overflow-x:auto}.short th{white-space:nowrap}.ramp{max-width:320px;margin-top:12px}section>h3{margin-top:22px}
+.scroll{overflow-x:auto}.short th{white-space:nowrap}.short .many{white-space:normal}
+.ramp{max-width:320px;margin-top:12px}section>h3{margin-top:22px}
 figure{margin:0}
 .grown{font:600 30px/1.2 ui-serif,"Iowan Old Style",Charter,Georgia,serif;margin:0 0 10px}.grown b{color:var(--gain)}
 .scale{display:flex;justify-content:space-between;font-size:12px}.scale span{flex:1;text-align:center}
@@ -78,9 +79,9 @@ dt{color:var(--muted)}dd{margin:0}
 .signatures{border-top:1px solid var(--rule);margin-top:20px;padding-top:16px}
 .lines{display:grid;grid-template-columns:1fr 1fr;gap:34px 28px;padding-top:24px}
 .line{border-top:1px solid var(--ink);padding-top:4px;font-size:13px;color:var(--muted)}
-.stamp{position:sticky;top:0;z-index:2;background:var(--alarm);color:#fff;text-align:center;font-weight:700;
+.stamp{position:sticky;top:0;z-index:2;background:var(--banner);color:#fff;text-align:center;font-weight:700;
 letter-spacing:.08em;padding:9px 12px}
-body.custodian{box-shadow:inset 0 0 0 4px var(--alarm)}
+body.custodian{box-shadow:inset 0 0 0 4px var(--banner)}
 """
 
 _DRAWINGS = """
@@ -116,17 +117,26 @@ dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:10px}dt{font-size:13px}
 }
 """
 
+_TALL = """
+@media print,(max-width:640px){
+.tall,.tall thead,.tall tbody{display:block}.tall tr{display:flex;flex-wrap:wrap;align-items:center}
+.tall tbody th{flex:0 0 100%;padding:8px 0 0}.tall .bar,.tall thead th:first-child{flex:1 1 40px}
+.tall thead .bar{display:none}.tall .figure{flex:0 0 64px}
+}
+"""
+
 _PAPER = """
 @media print{
 :root{--paper:#fff;--sheet:#fff;--ink:#000;--muted:#444;--rule:#bbb;--track:#eee;--accent:#1d6b86;--soft:#cfe3ea;
---gain:#d98a2b;--line:#222;--original:#b3411b;--alarm:#a31621;--t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;
+--gain:#d98a2b;--line:#222;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
+--t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;
 --t4:#b3411b;--t5:#7d868d;--h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;
 --h7:#0c3b4d}
 @page{margin:16mm 14mm}
 html{-webkit-print-color-adjust:exact;print-color-adjust:exact}
-body{font-size:11pt}body.custodian{box-shadow:none}
+body{font-size:11pt}table{font-size:9pt}.bars tbody th{line-height:1.2}body.custodian{box-shadow:none}
 nav,details{display:none}header,main,footer{max-width:none;padding-left:0;padding-right:0}
-h2{break-after:avoid}.card,.panel,.graph,.heat,tr,.signatures{break-inside:avoid}.cards{columns:2}
+h2,h3{break-after:avoid}.card,.panel,.graph,.heat,tr,.signatures{break-inside:avoid}.cards{columns:2}
 #card{break-before:page}p,li{break-inside:avoid}section>p,.legend{break-after:avoid}.bars .wide{display:none}
 .scroll{overflow:visible}
 .graph>div{width:auto!important;max-width:100%}header{padding-top:14px}section{padding-top:28px}
@@ -136,5 +146,5 @@ body.custodian{display:table;table-layout:fixed;width:100%}
 """
 
 STYLE = "".join(
-    line.strip() for part in (_COLOURS, _TEXT, _PARTS, _DRAWINGS, _NARROW, _PAPER) for line in part.splitlines()
+    line.strip() for part in (_COLOURS, _TEXT, _PARTS, _DRAWINGS, _NARROW, _TALL, _PAPER) for line in part.splitlines()
 )

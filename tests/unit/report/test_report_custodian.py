@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from report_stand_ins import ROWS, nasty_evaluation, nasty_frame, nasty_release, nasty_schema, outside
 
 from understudy.errors import UsageError
 from understudy.evaluate.buying import BoughtFigures, buy
-from understudy.evaluate.evaluation import Evaluation
+from understudy.evaluate.evaluation import Evaluation, evaluate
 from understudy.privacy.custodian import STAMP
 from understudy.release import Release
 from understudy.report import custodian_report, evaluation_report, public_report
 from understudy.report.file import check_custodian_file, check_public_file, check_release
 from understudy.report.page import MOST_BYTES
+from understudy.schema import Attribute, Intervals, Schema
 from understudy.testing import SeededSource
 
 
@@ -84,6 +86,9 @@ def test_figures_decide_the_kind_of_page(found: Evaluation, release: Release, bo
         assert "mean TVD of 2-way tables" in page and f"{bought.figures[0].value:.4f}" in page and "epsilon 1" in page
     assert 'id="card"' in beside and 'id="card"' not in alone
     assert "costs add up" in beside and "costs add up" not in public_report(release)
+    for page in (alone, beside):
+        assert "figures that were bought" in page and "no row was read" not in page
+        assert "share of rows that would have to move" in page and "k-marginal score" in page
 
 
 def test_same_figures_same_bytes(found: Evaluation, release: Release) -> None:
@@ -113,3 +118,20 @@ def test_a_release_of_another_schema_is_refused(release: Release, tmp_path: Path
     check_release(release, own)
     with pytest.raises(UsageError, match="another schema"):
         check_release(release, other)
+
+
+def test_a_sample_of_tables_is_stated_and_may_be_broken_on_a_phone(release: Release) -> None:
+    html = custodian_report(nasty_evaluation(release, alpha=[2], tables=2, seed=5, measures=["tvd"], classify=[]))
+    assert '<td class="figure many">2 of 3, seed 5</td>' in html and ".many{white-space:normal}" in html
+
+
+def test_the_spread_of_dates_has_a_unit(tmp_path: Path) -> None:
+    schema = Schema("t", (Attribute("day", Intervals("date", (18262.0, 18300.0, 18400.0))),), rows=2)
+    frame = pd.DataFrame({"day": ["2020-01-01", "2020-01-03"]})
+    html = custodian_report(evaluate(frame, frame, schema))
+    assert "standard deviation, days" in html and "2020-01-02" in html
+
+
+def test_figures_come_with_what_they_mean(found: Evaluation) -> None:
+    html = custodian_report(found)
+    assert "rows were copied" in html and "A range query asks" in html and "depend on each other" in html

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.report.markup import Markup, join, number, shape, tag, text
+from understudy.report.bars import Bar, table_of
+from understudy.report.markup import Markup, coded, join, number, shape, shortened, tag, text
 
 
 def test_text_and_settings_are_escaped() -> None:
@@ -29,3 +32,27 @@ def test_no_text_becomes_code(name: str) -> None:
 
 def test_numbers_are_short() -> None:
     assert [number(x) for x in (1, 0.04, -0.04, 2.26, 1000.0, -3.5)] == ["1", "0", "0", "2.3", "1000", "-3.5"]
+
+
+def test_backticks_become_code_and_a_lone_one_stays() -> None:
+    assert coded("see `rows < 2` here") == "see <code>rows &lt; 2</code> here"
+    assert coded("a ` b <") == "a ` b &lt;"
+
+
+@given(st.text())
+def test_coded_text_is_escaped(name: str) -> None:
+    assert re.sub("</?code>", "", coded(name)).count("<") == 0
+
+
+def test_long_names_keep_their_ends() -> None:
+    names = [f"household_of_the_reference_person_{i}" for i in range(40)]
+    shown = [shortened(name, 20) for name in names]
+    assert len(set(shown)) == 40 and max(map(len, shown)) == 20
+    assert shortened("short", 20) == "short" and shortened("x" * 21, 20).count("…") == 1
+
+
+def test_a_label_is_cut_where_it_would_fill_the_page_and_named_where_it_is_empty() -> None:
+    long = "<" * 300
+    table = table_of([Bar(long, 0.5, ()), Bar(" ", 0.5, ())], [])
+    assert f'title="{"&lt;" * 300}"' in table and table.count("&lt;") < 300 + 170
+    assert "(empty)" in table

@@ -29,6 +29,12 @@ def test_bars_are_the_models_shares(release: Release) -> None:
     assert sum(shares) == pytest.approx(1)
 
 
+def test_noise_is_in_per_cent_like_the_share_beside_it(release: Release) -> None:
+    bar = OneWay(release, release.schema["town"]).bar(Line("town 0", (0,)))
+    assert bar.whisker is not None
+    assert bar.cells[-1] == f"± {100 * (bar.whisker.high - bar.whisker.middle):.1f} %"
+
+
 def test_a_reading_is_the_table_summed(release: Release) -> None:
     reading = quietest_reading(release, "town")
     assert reading is not None

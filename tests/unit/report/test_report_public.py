@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,16 @@ import pytest
 from report_stand_ins import SCRIPT, nasty_evaluation, nasty_release, outside
 
 from understudy.errors import UsageError
+from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import STAMP, Exact
 from understudy.release import Release
+from understudy.release.card import Card
 from understudy.report import bought_report, public_report
+from understudy.report.budget import suspicion
+from understudy.report.markup import coded
 from understudy.report.page import MOST_BYTES
+from understudy.report.style import STYLE
+from understudy.schema import Attribute, Categories, Schema
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +48,8 @@ def test_nothing_is_asked_from_outside(html: str) -> None:
 
 def test_what_it_says(html: str, release: Release) -> None:
     for words in (release.card["in_words"], *release.card["not_promised"], "Signature", release.hash, "epsilon 2"):
-        assert words.replace("'", "&#x27;") in html
+        assert coded(words) in html
+    assert "<code>rows_per_person</code>" in html and "Made from the release alone; no row was read." in html
     for key in ("promise", "budget", "network", "tables", "limits", "card"):
         assert f'id="{key}"' in html
     assert all(charge["purpose"] in html for charge in release.card["charges"])
@@ -104,3 +113,48 @@ def test_generalised_parents_are_dashed(release: Release) -> None:
 def test_a_private_row_count_is_called_noisy(tmp_path: Path) -> None:
     html = public_report(nasty_release(tmp_path, neighbours="add-remove", delta="1e-6"))
     assert "rows, noisy" in html and "rho" in html and "row count" in html and SCRIPT not in html
+
+
+def test_cliques_name_attributes_in_the_order_of_the_schema(release: Release) -> None:
+    """Whatever order the model keeps them in, so that a page does not change with the model's insides."""
+    turned = replace(release.schema, attributes=tuple(reversed(release.schema.attributes)))
+    for schema in (release.schema, turned):
+        html = public_report(replace(release, facts={}, schema=schema))
+        listed = html[html.index("The cliques as a list") :].split("</ol>")[0]
+        order = [escape(name) for name in schema.names]
+        for line in re.findall(r"<li>(.*?)</li>", listed):
+            places = [order.index(name) for name in line.split(", ")]
+            assert places == sorted(places)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3.5, 4, 5, 9])
+def test_the_large_figure_says_what_the_words_say(epsilon: float) -> None:
+    schema = Schema("t", (Attribute("a", Categories(("0", "1"))),), rows=9)
+    words = Card.of(schema, Budget(str(epsilon)), "privbayes", {}, [], None, True, ()).suspicion
+    (drawn,) = re.findall(r"<b>(.*?)</b>", suspicion(epsilon))
+    assert words.endswith(f"at most {drawn}")
+
+
+def _luminance(colour: str) -> float:
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def _contrast(a: str, b: str) -> float:
+    light, dark = sorted((_luminance(a), _luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_can_be_read_in_light_dark_and_on_paper() -> None:
+    """WCAG's 4.5 to 1 for text on its ground, and white on the custodian's banner."""
+    palettes = [
+        dict(re.findall(r"(--\w+):(#[0-9a-f]{3,6})\b", block)) for block in re.findall(r":root\{([^}]*)\}", STYLE)
+    ]
+    assert len(palettes) == 3
+    for given in palettes:
+        colours = {name: c if len(c) == 7 else "#" + "".join(2 * d for d in c[1:]) for name, c in given.items()}
+        assert _contrast("#ffffff", colours["--banner"]) >= 4.5
+        for text in ("--ink", "--muted", "--accent", "--alarm"):
+            for ground in ("--paper", "--sheet"):
+                assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
