@@ -1,7 +1,7 @@
 """The custodian's own eyes: exact figures about real rows. Outside every promise, and never part of a release.
 
 An `ExactTable` reads a table without paying. Whatever is computed from it is a `CustodianFigures` whose numbers are
-`Exact`: types that no Release and no public report accepts (`refuse_exact`), stamped in text and JSON.
+`Exact` or `ExactCount`: types that no Release and no public report accepts (`refuse_exact`), stamped in text and JSON.
 """
 
 from __future__ import annotations
@@ -37,9 +37,15 @@ class Exact(float):
     __slots__ = ()
 
 
+class ExactCount(int):
+    """A whole number of rows: under add-remove neighbours even how many there are is private."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class CustodianFigures:
-    """The base of every exact result; the numbers in its fields become `Exact`."""
+    """The base of every exact result; the numbers in its fields become `Exact` or `ExactCount`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -52,6 +58,8 @@ class CustodianFigures:
 def _marked(value: Any) -> Any:
     if isinstance(value, float):
         return value if isinstance(value, Exact) else Exact(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if isinstance(value, ExactCount) else ExactCount(value)
     if isinstance(value, tuple):
         return tuple(_marked(item) for item in value)
     return {key: _marked(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -60,7 +68,7 @@ def _marked(value: Any) -> Any:
 def refuse_exact(*parts: Any) -> None:
     """Raise if an exact figure, or a document that carries the custodian's stamp, is anywhere inside."""
     for part in parts:
-        if isinstance(part, Exact | CustodianFigures) or (isinstance(part, str) and STAMP in part):
+        if isinstance(part, Exact | ExactCount | CustodianFigures) or (isinstance(part, str) and STAMP in part):
             raise UsageError(
                 "an exact figure is for the custodian only and cannot go into a release or a public report. "
                 "Some figures can be bought: understudy evaluate … --epsilon E"

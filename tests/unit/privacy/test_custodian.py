@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -26,6 +27,7 @@ SIZES = {"a": 2, "b": 3, "c": 4}
 class Pair(CustodianFigures):
     one: float
     many: dict[str, Any]
+    rows: tuple[int, ...] = (123,)
 
 
 @pytest.fixture
@@ -45,6 +47,9 @@ FIGURES = Pair(0.5, {"x": (1.0, 2.0)})
         FIGURES,
         FIGURES.one,
         FIGURES.many["x"][1],
+        FIGURES.rows[0],
+        copy.deepcopy(FIGURES).rows[0],
+        dataclasses.replace(FIGURES, one=0.75).one,
         [{"deep": (FIGURES,)}],
         FIGURES.as_json(),
         f"x {STAMP} y",
@@ -71,7 +76,7 @@ def test_an_ordinary_release_passes(release: Release, tmp_path: Path) -> None:
 
 def test_figures_are_numbers_with_a_mark() -> None:
     assert FIGURES.one == 0.5 and isinstance(FIGURES.many["x"][0], Exact)
-    assert json.dumps({"x": FIGURES.one}) == '{"x": 0.5}'
+    assert json.dumps({"x": FIGURES.one, "n": FIGURES.rows}) == '{"x": 0.5, "n": [123]}'
     assert FIGURES.as_json()["stamp"] == "CUSTODIAN ONLY — NOT FOR RELEASE"
 
 
