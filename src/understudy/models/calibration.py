@@ -3,6 +3,9 @@
 Each clique is laid out with its separator's axes first. A clique's cells then fall into consecutive blocks, one for
 each configuration of the separator, and only the parent's side of a message needs an index. Messages up leave the
 conditional distribution of each block behind; messages down multiply it by the separator's marginal.
+
+A table over some of a clique's axes keeps them in the clique's order. The clique's cells then fall into stretches along
+which the table runs too or stands still, so that the index is short and the loops are over consecutive numbers.
 """
 
 from __future__ import annotations
@@ -26,6 +29,38 @@ Index = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
+class Projections:
+    """Tables over some axes of cliques, one after the other in a flat array, and the cliques' cells in another one."""
+
+    rows: NDArray[np.int64]  # the clique's and the table's first cell; a stretch: its length, 1 if along; first, last
+    index: Index  # for each stretch, the table's cell where it begins
+
+    @staticmethod
+    def of(tables: Sequence[tuple[int, Axes, int, Axes]], sizes: Mapping[Axis, int]) -> Projections:
+        """Of tables by the clique's first cell and axes, their own first cell and axes."""
+        rows, indexes, stretches = [], [np.empty(0, dtype=np.int32)], 0
+        for cell, clique, own, kept in tables:
+            along = not clique or clique[-1] in kept
+            head = clique
+            while head and (head[-1] in kept) == along:
+                head = head[:-1]
+            length = math.prod(sizes[a] for a in clique[len(head) :])
+            index = cell_index(head, [sizes[a] for a in head], [a for a in head if a in kept], sizes)
+            indexes.append(index * np.int32(length) if along else index)
+            rows.append((cell, own, length, along, stretches, stretches + len(index)))
+            stretches += len(index)
+        return Projections(np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(indexes))
+
+    def spread(self, values: Floats, cells: Floats) -> None:
+        """Add each table's value to all cells of its clique that fall on it."""
+        _spread_all(values, cells, self.rows, self.index)
+
+    def gather(self, cells: Floats, values: Floats) -> None:
+        """Add all cells of a clique to the table's value on which they fall."""
+        _gather_all(cells, values, self.rows, self.index)
+
+
+@dataclass(frozen=True, eq=False)
 class Layout:
     """Where each cell of each clique of a tree lies in the flat array."""
 
@@ -34,8 +69,7 @@ class Layout:
     parent: NDArray[np.int64]
     start: NDArray[np.int64]  # clique i has the cells start[i] … start[i + 1]
     separator: NDArray[np.int64]  # separator i has the cells separator[i] … separator[i + 1]; the root's has one
-    above: Index  # for the cells of clique i's parent in turn, from climb[i] on: the cell of separator i
-    climb: NDArray[np.int64]
+    above: Projections  # separator i as a table of clique i's parent; the root's has no stretch
 
     @property
     def cells(self) -> int:
@@ -70,7 +104,7 @@ class Layout:
 
         If no configuration has a positive weight the answer is -inf and all marginals are zero.
         """
-        arrays = (self.parent, self.start, self.separator, self.above, self.climb)
+        arrays = (self.start, self.separator, self.above.rows, self.above.index)
         return float(_calibrate(logs, np.empty(self.separator[-1]), *arrays))
 
 
@@ -81,20 +115,19 @@ def lay_out(cliques: Sequence[Axes], sizes: Mapping[Axis, int], limit: int) -> L
     for clique, cells in zip(tree.cliques, counts):
         check_cells(cells, clique, limit)
     check_cells(sum(counts), tuple(sizes), limit)
-    axes = tuple(_separator_first(tree, i) for i in range(len(tree.cliques)))
-    shapes = tuple(tuple(sizes[a] for a in clique) for clique in axes)
-    above = [
-        cell_index(axes[parent], shapes[parent], tree.separator(i), sizes) if parent >= 0 else np.empty(0, np.int32)
-        for i, parent in enumerate(tree.parent)
-    ]
+    axes = _separators_first(tree, sizes)
+    start = _starts(counts)
+    separators = [tuple(a for a in axes[i] if p >= 0 and a in axes[p]) for i, p in enumerate(tree.parent)]
+    separator = _starts([math.prod(sizes[a] for a in shared) for shared in separators])
+    children = [(int(start[p]), axes[p], int(separator[i]), separators[i]) for i, p in enumerate(tree.parent) if p >= 0]
+    above = Projections.of(children, sizes)
     return Layout(
         axes=axes,
-        shapes=shapes,
+        shapes=tuple(tuple(sizes[a] for a in clique) for clique in axes),
         parent=np.array(tree.parent, dtype=np.int64),
-        start=_starts(counts),
-        separator=_starts([math.prod(sizes[a] for a in tree.separator(i)) for i in range(len(axes))]),
-        above=np.concatenate(above),
-        climb=_starts([len(index) for index in above]),
+        start=start,
+        separator=separator,
+        above=Projections(np.concatenate([np.zeros((1, 6), dtype=np.int64), above.rows]), above.index),
     )
 
 
@@ -109,9 +142,13 @@ def cell_index(axes: Axes, shape: Sequence[int], kept: Sequence[Axis], sizes: Ma
     return index.ravel()
 
 
-def _separator_first(tree: CliqueTree[Axis], i: int) -> Axes:
-    separator = tree.separator(i)
-    return separator + tuple(a for a in tree.cliques[i] if a not in separator)
+def _separators_first(tree: CliqueTree[Axis], sizes: Mapping[Axis, int]) -> tuple[Axes, ...]:
+    """The axes of each clique: what it shares with its parent in the parent's order, then the others, largest last."""
+    laid: list[Axes] = []
+    for clique, parent in zip(tree.cliques, tree.parent):
+        shared = tuple(a for a in laid[parent] if a in clique) if parent >= 0 else ()
+        laid.append(shared + tuple(sorted((a for a in clique if a not in shared), key=lambda a: sizes[a])))
+    return tuple(laid)
 
 
 def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
@@ -119,35 +156,72 @@ def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _calibrate(logs: Any, message: Any, parent: Any, start: Any, separator: Any, above: Any, climb: Any) -> Any:
-    cliques = len(parent)
+def _calibrate(logs: Any, message: Any, start: Any, separator: Any, rows: Any, index: Any) -> Any:
+    cliques = len(rows)
     for i in range(cliques - 1, -1, -1):  # up: children come after their parents
         block = (start[i + 1] - start[i]) // (separator[i + 1] - separator[i])
         for s in range(separator[i + 1] - separator[i]):
             first = start[i] + s * block
             message[separator[i] + s] = _condition(logs[first : first + block])
-        if parent[i] >= 0:
-            incoming = message[separator[i] : separator[i + 1]]
-            index = above[climb[i] : climb[i + 1]]
-            cells = logs[start[parent[i]] : start[parent[i] + 1]]
-            for c in range(len(cells)):
-                cells[c] += incoming[index[c]]
+        _spread(message, logs, rows[i], index)
     logarithm = message[0]
     message[0] = 1.0 if logarithm > -np.inf else 0.0
     for i in range(cliques):  # down
         outgoing = message[separator[i] : separator[i + 1]]
-        if parent[i] >= 0:
-            index = above[climb[i] : climb[i + 1]]
-            cells = logs[start[parent[i]] : start[parent[i] + 1]]
+        if i > 0:
             outgoing[:] = 0.0
-            for c in range(len(cells)):
-                outgoing[index[c]] += cells[c]
+            _gather(logs, message, rows[i], index)
         block = (start[i + 1] - start[i]) // len(outgoing)
         for s in range(len(outgoing)):
-            first = start[i] + s * block
-            for c in range(first, first + block):
-                logs[c] *= outgoing[s]
+            cells = logs[start[i] + s * block : start[i] + (s + 1) * block]
+            for c in range(block):
+                cells[c] *= outgoing[s]
     return logarithm
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread(values: Any, cells: Any, row: Any, index: Any) -> None:
+    cell, own, length, along, begin, end = row
+    for s in range(begin, end):
+        stretch = cells[cell : cell + length]
+        if along:
+            part = values[own + index[s] : own + index[s] + length]
+            for c in range(length):
+                stretch[c] += part[c]
+        else:
+            value = values[own + index[s]]
+            for c in range(length):
+                stretch[c] += value
+        cell += length
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+def _gather(cells: Any, values: Any, row: Any, index: Any) -> None:
+    cell, own, length, along, begin, end = row
+    for s in range(begin, end):
+        stretch = cells[cell : cell + length]
+        if along:
+            part = values[own + index[s] : own + index[s] + length]
+            for c in range(length):
+                part[c] += stretch[c]
+        else:
+            total = 0.0
+            for c in range(length):
+                total += stretch[c]
+            values[own + index[s]] += total
+        cell += length
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _spread_all(values: Any, cells: Any, rows: Any, index: Any) -> None:
+    for t in range(len(rows)):
+        _spread(values, cells, rows[t], index)
+
+
+@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _gather_all(cells: Any, values: Any, rows: Any, index: Any) -> None:
+    for t in range(len(rows)):
+        _gather(cells, values, rows[t], index)
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

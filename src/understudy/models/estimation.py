@@ -30,7 +30,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.models.calibration import Floats, Layout, lay_out
+from understudy.models.calibration import Floats, Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
 from understudy.models.junction_tree import JunctionTree, valid_codes, variables
 from understudy.privacy.measurement import Measurement
@@ -92,7 +92,7 @@ def fitted(
         home = layout.holding(zero.axes)
         assert home is not None
         layout.table(base, home)[...] += zero.expand(layout.axes[home])
-    problem = _problem(measurements, scopes, schema, layout, base, max(1.0, float(total)))
+    problem = _problem(measurements, scopes, schema, sizes, layout, base, max(1.0, float(total)))
     theta = _closed_form(measurements, schema)
     if start is not None:
         theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
@@ -107,7 +107,7 @@ def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """The measured cells of all tables in one vector, and where each cell of a clique falls in it."""
+    """The measured cells of all tables in one vector; each table again as a projection of a clique."""
 
     layout: Layout
     base: Floats  # structural zeros
@@ -116,8 +116,8 @@ class _Problem:
     entropy: float  # T
     room: float  # the logarithm of the number of possible rows
     agreement: Agreement
-    tables: NDArray[np.int64]  # first cell of the home clique, its number of cells, first measured cell, first index
-    index: NDArray[np.int32]
+    tables: Projections
+    place: NDArray[np.int64]  # for each cell of the projections in turn, the measured cell on which it falls
 
     @cached_property
     def softness(self) -> Floats:
@@ -126,10 +126,11 @@ class _Problem:
 
     def evaluate(self, theta: Floats) -> _Point:
         beliefs = self.base.copy()
-        _load(theta, beliefs, self.tables, self.index)
+        self.tables.spread(theta[self.place], beliefs)
         value = self.layout.calibrate(beliefs)
-        shares = np.zeros(len(theta))
-        _measure(beliefs, shares, self.tables, self.index)
+        projected = np.zeros(len(self.place))
+        self.tables.gather(beliefs, projected)
+        shares = np.bincount(self.place, projected, len(theta)).astype(np.float64, copy=False)
         slack = self.agreement.project(self.softness * theta)
         value += _dot(theta, 0.5 * slack - self.target)
         return _Point(theta, value, shares, shares - self.target + slack, beliefs)
@@ -155,30 +156,30 @@ class _Point:
 
 
 def _problem(
-    measurements: Sequence[Measurement], scopes: Sequence[Axes], schema: Schema, layout: Layout, base: Floats,
-    total: float,
+    measurements: Sequence[Measurement], scopes: Sequence[Axes], schema: Schema, sizes: dict[Axis, int], layout: Layout,
+    base: Floats, total: float,
 ) -> _Problem:  # fmt: skip
-    tables, indexes, targets, variances = [], [], [], []
-    cells = places = 0
+    tables, places, targets, variances = [], [np.empty(0, np.int64)], [], []
+    cells = own = 0
     for m, scope in zip(measurements, scopes):
         home = layout.holding(scope)
         assert home is not None
-        index = _view_index(m.axes, layout.axes[home], layout.shapes[home], schema)
-        tables.append((layout.start[home], len(index), cells, places))
-        indexes.append(index)
+        kept = tuple(axis for axis in layout.axes[home] if axis in scope)
+        places.append(cells + _fall(m.axes, kept, schema))
+        tables.append((int(layout.start[home]), layout.axes[home], own, kept))
+        own += len(places[-1])
         values = m.values.ravel().astype(np.float64)
         # Every distribution has total n, so the surplus of a noisy table says nothing about its cells.
         targets.append((values + (total - values.sum()) / len(values)) / total)
         variances.append(max(m.variance, ROUNDING) / total**2)
         cells += len(values)
-        places += len(index)
     agreement = Agreement.of([m.axes for m in measurements], variances, schema)
     variance = np.repeat(np.array(variances), [len(t) for t in targets])
     # The middle of the tables' noise, in shares; one that is noisier than the whole says nothing and must not decide.
     entropy = ENTROPY / math.exp(0.5 * float(np.mean(np.log(np.minimum(variances, 1.0))))) if variances else 1.0
     return _Problem(
         layout, base, agreement.project(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
-        np.array(tables, dtype=np.int64).reshape(-1, 4), np.concatenate([np.empty(0, np.int32), *indexes]),
+        Projections.of(tables, sizes), np.concatenate(places),
     )  # fmt: skip
 
 
@@ -186,14 +187,14 @@ def _join(parts: list[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *parts])
 
 
-def _view_index(axes: Axes, clique: Axes, shape: Sequence[int], schema: Schema) -> NDArray[np.int32]:
-    """For each cell of a clique, the cell of a measured table over views of the clique's variables."""
-    index = np.zeros(shape, dtype=np.int32)
+def _fall(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
+    """For each cell of a table over these variables, the cell of a measured table over views of them."""
+    index = np.zeros(schema.sizes(variables), dtype=np.int64)
     step = 1
     for axis in reversed(axes):
-        source = axis if axis in clique else Axis(axis.attribute)
-        codes = np.arange(schema.size(axis), dtype=np.int32) if source == axis else schema.view_map(axis)
-        index += (codes * np.int32(step)).reshape([-1 if a == source else 1 for a in clique])
+        source = axis if axis in variables else Axis(axis.attribute)
+        codes = np.arange(schema.size(axis)) if source == axis else schema.view_map(axis)
+        index += (codes * step).reshape([-1 if a == source else 1 for a in variables])
         step *= schema.size(axis)
     return index.ravel()
 
@@ -282,19 +283,3 @@ def _dot(a: Any, b: Any) -> Any:
 def _add(a: Any, b: Any, weight: float) -> None:
     for i in range(len(a)):
         a[i] += weight * b[i]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _load(theta: Any, logs: Any, tables: Any, index: Any) -> None:
-    for t in range(len(tables)):
-        home, cells, first, place = tables[t]
-        for c in range(cells):
-            logs[home + c] += theta[first + index[place + c]]
-
-
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _measure(beliefs: Any, shares: Any, tables: Any, index: Any) -> None:
-    for t in range(len(tables)):
-        home, cells, first, place = tables[t]
-        for c in range(cells):
-            shares[first + index[place + c]] += beliefs[home + c]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,8 +194,9 @@ class Release:
         """Read a release file; anything odd about it is a ReleaseError."""
         documents, arrays, ledger, _, members = read_release(Path(path))
         try:
-            schema = schema_from_dict(documents["schema"])
             body = documents["model"]
+            columns = tuple(str(c) for c in body["columns"])
+            schema = _in_order(schema_from_dict(documents["schema"]), columns)
             release = Release(
                 schema,
                 model_from_parts(body["model"], arrays, schema),
@@ -204,7 +205,7 @@ class Release:
                     for i, m in enumerate(_listed(documents["measurements"]["measurements"]))
                 ),
                 int(body["rows"]),
-                tuple(str(c) for c in body["columns"]),
+                columns,
                 dict(body["facts"]),
                 documents["card"],
                 Head(int(ledger["seq"]), str(ledger["hash"])),
@@ -220,8 +221,8 @@ class Release:
             ) from None
 
     def _check(self) -> None:
-        """The parts fit each other: rows, columns, and a card that can be shown."""
-        if self.rows < 0 or sorted(self.columns) != sorted(a.name for a in self.schema.attributes):
+        """The parts fit each other: rows, and a card that can be shown."""
+        if self.rows < 0:
             raise ValueError
         self.summary()
 
@@ -253,6 +254,13 @@ def _listed(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError
     return value
+
+
+def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
+    """A schema is written by name; this is the order of the original file."""
+    if sorted(columns) != sorted(a.name for a in schema.attributes):
+        raise ValueError
+    return replace(schema, attributes=tuple(schema[name] for name in columns))
 
 
 def _measurement(document: dict[str, Any], values: Any, schema: Schema) -> Measurement:

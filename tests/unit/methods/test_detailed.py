@@ -167,6 +167,7 @@ def test_saved_and_opened(release: Release, tmp_path: Path) -> None:
     again = Release.open(tmp_path / "r.zip")
     assert (again.details[0].values == release.details[0].values).all()
     assert again.shapes["amount"].shares == pytest.approx(release.shapes["amount"].shares)
+    assert [a.name for a in again.schema.attributes] == ["amount", "sex", "home"]
     assert again.sample(50, seed=3)["amount"].dropna().tolist() == amounts_of(release.sample(50, seed=3)).tolist()
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         assert json.loads(archive.read("manifest.json"))["format"] == DETAILS_FORMAT
