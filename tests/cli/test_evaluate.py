@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -233,3 +234,8 @@ def test_only_what_was_asked_for_is_bought(people, tmp_path):
     assert "95% between" in score and "from the mean TVD" in score
     charges = run("ledger", "show", tmp_path / "l.db").out.count("charge ")
     assert charges == 1
+
+
+def test_help_names_the_arguments_as_the_text_does():
+    assert re.search(r"\[OPTIONS\] \W?ORIGINAL\W+SYNTHETIC", run("evaluate", "--help").out)
+    assert re.search(r"\[OPTIONS\] \W?RELEASE", run("report", "--help").out)

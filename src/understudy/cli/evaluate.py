@@ -13,8 +13,12 @@ from understudy.errors import UsageError
 
 
 def evaluate(
-    original: Annotated[str, typer.Argument(help="The private table: CSV, TSV, Parquet or an address.")],
-    synthetic: Annotated[str, typer.Argument(help="Its stand-in, ours or anyone's; any number of rows.")],
+    original: Annotated[
+        str, typer.Argument(metavar="ORIGINAL", help="The private table: CSV, TSV, Parquet or an address.")
+    ],
+    synthetic: Annotated[
+        str, typer.Argument(metavar="SYNTHETIC", help="Its stand-in, ours or anyone's; any number of rows.")
+    ],
     schema: SchemaFile,
     alpha: Annotated[
         list[int], typer.Option("--alpha", help="Attributes of a table; may be repeated. Default: 2 and 3.")

@@ -12,7 +12,7 @@ from understudy.cli.output import say, say_json
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="A release file.")],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes: .html.")],
     json: Json = False,
 ) -> None:

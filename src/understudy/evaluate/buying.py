@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import UsageError
+from understudy.errors import TooLarge, UsageError
 from understudy.evaluate.classification import LINEAR, MODELS, linear_classifier
 from understudy.evaluate.evaluation import open_both
 from understudy.evaluate.question import Question
@@ -238,8 +238,15 @@ def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
 
 
 def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[Offer]:
-    """The k-marginal score alone needs no maximum."""
-    counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
+    """The k-marginal score alone needs no maximum. The kernel counts whole tables, so one too large is refused."""
+    try:
+        counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
+    except TooLarge as error:
+        largest = " × ".join(map(str, max(tables.asks, key=synthetic.schema.cells)))
+        raise TooLarge(
+            f"{error.message} ({largest}). Take fewer attributes at a time (--alpha), or coarser values in the schema. "
+            "Nothing was charged"
+        ) from None
     side = SyntheticTables(tables.asks, counts, synthetic.rows())
     way, unit = str(tables.alpha), 2 * synthetic.rows()
     mean = Offer(f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks))

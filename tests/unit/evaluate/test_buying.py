@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import columns_of, schema_of
-from understudy.errors import BudgetError, UsageError
+from understudy.errors import BudgetError, TooLarge, UsageError
 from understudy.evaluate.buying import NO_LEMMA, BoughtFigures, buy
 from understudy.evaluate.classification import linear_classifier
 from understudy.evaluate.evaluation import evaluate
@@ -172,3 +172,12 @@ def test_k_marginal_scores_have_the_bars_of_the_mean(ledger_path: Path) -> None:
     assert mean.name == "mean TVD of 2-way tables"
     assert found.scores["2"] == (1000 * (1 - mean.value), 1000 * (1 - mean.high), 1000 * (1 - mean.low))
     assert found.scores["2"][0] == pytest.approx(found.as_json()["k_marginal"]["2"])
+
+
+def test_a_table_too_large_to_count_is_refused_with_advice(ledger_path: Path) -> None:
+    sizes = {"a": 11_000, "b": 11_000, "c": 2}
+    schema = schema_of(sizes, 3)
+    table = ExactTable({name: np.zeros(3, dtype=np.uint16) for name in sizes}, 3, schema)
+    with pytest.raises(TooLarge, match=r"\(a × b\)\. Take fewer .* Nothing was charged"):
+        buy(table, table, schema, epsilon=1, ledger=ledger_path, alpha=[2])
+    assert [e.kind for e in Ledger(ledger_path).entries()] == []
