@@ -22,6 +22,15 @@ class ProcessLock:
         self._handle: int | None = None
 
     def acquire(self) -> bool:
+        """A file that its last holder removed before it was locked here is nobody's any more: the next one counts."""
+        while (handle := self._locked()) is not None:
+            if self._still_there(handle):
+                self._handle = handle
+                return True
+            os.close(handle)
+        return False
+
+    def _locked(self) -> int | None:
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
@@ -32,9 +41,14 @@ class ProcessLock:
                 msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
             os.close(handle)
+            return None
+        return handle
+
+    def _still_there(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), os.stat(self._path))
+        except FileNotFoundError:
             return False
-        self._handle = handle
-        return True
 
     def release(self) -> None:
         if self._handle is not None:

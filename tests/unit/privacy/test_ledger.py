@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from conftest import schema_of
+from understudy import lock
 from understudy.errors import BudgetError, LedgerError, UsageError
+from understudy.lock import ProcessLock
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import Head
 from understudy.privacy.ledger import Ledger
@@ -259,3 +261,26 @@ def test_kill_minus_nine_loses_no_charge(ledger_path: Path) -> None:
     resumed = ledger.reserve(schema, Budget(1), {"victim": 1})
     assert resumed.resumed
     assert resumed.charge("step", Fraction(1, 10_000), "0").outcome == b"x"
+
+
+def test_a_lock_that_was_given_back_at_the_wrong_moment_is_still_one_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The holder leaves and removes the file between another's opening and locking it: two could resume one run."""
+    path = tmp_path / "run.lock"
+    first, second, third = (ProcessLock(path) for _ in range(3))
+    assert first.acquire()
+    flock, leave = lock.fcntl.flock, [first.release]
+
+    def late(handle: int, how: int) -> None:
+        while leave:
+            leave.pop()()
+        flock(handle, how)
+
+    monkeypatch.setattr(lock.fcntl, "flock", late)
+    assert second.acquire()
+    assert not third.acquire()
+    second.release()
+    assert third.acquire()
+    third.release()
+    assert not path.exists()
