@@ -3,6 +3,9 @@
 The auditor sees the measurements of a release and knows both tables, and uses the best test there is, the likelihood
 ratio. Half of the runs choose a threshold; the other half give a Clopper–Pearson lower bound on epsilon. The bound must
 stay below the claim, must not be empty, and must rise above the claim for twins that are broken on purpose.
+
+What goes wrong is tried once more: a sound mechanism, whose bound is above its claim with probability ALPHA at most,
+fails with 10⁻¹⁰, and so does a twin that is missed once in a hundred thousand times.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import pytest
 from scipy.stats import beta
 
 from conftest import schema_of
+from luck import once_more
 from understudy.engines.memory import MemoryEngine
 from understudy.methods import method_named
 from understudy.privacy import mechanisms
@@ -35,7 +39,7 @@ from understudy.schema import Schema
 pytestmark = pytest.mark.slow
 
 NAMES = ("a", "b", "c")
-ALPHA = 1e-5  # the chance that a sound mechanism fails one of these tests
+ALPHA = 1e-5  # the chance that the bound is above the claim of a sound mechanism
 Codes = dict[str, np.ndarray]
 Runs = Callable[[Codes, int], list[tuple[Measurement, ...]]]
 
@@ -179,16 +183,24 @@ def test_the_loss_stays_below_the_claim(kind, delta, columns):
     schema, one, two = neighbours(kind, columns)
     claim = 4 if delta else 2  # under zCDP a thousand runs may see nothing at 2
     runs = fits(schema, Budget(claim, delta), SystemSource(), degree=2)
-    found = lower_bound(runs, schema, one, two, 1000, delta)
-    assert found <= claim
-    assert found > (0 if delta else 0.4)  # the audit sees something: it could have failed
+
+    def trial(_: int) -> None:
+        found = lower_bound(runs, schema, one, two, 1000, delta)
+        assert found <= claim
+        assert found > (0 if delta else 0.4)  # the audit sees something: it could have failed
+
+    once_more(trial)
+
+
+def above(claim: float, found: float) -> None:
+    assert found > claim
 
 
 @pytest.mark.parametrize(("kind", "delta", "columns"), CASES)
 def test_noise_that_is_too_small_is_caught(kind, delta, columns):
     schema, one, two = neighbours(kind, columns)
     runs = fits(schema, Budget(1, delta), TooQuiet(), degree=2)
-    assert lower_bound(runs, schema, one, two, 300, delta) > 1
+    once_more(lambda _: above(1, lower_bound(runs, schema, one, two, 300, delta)))
 
 
 def test_a_halved_sensitivity_is_caught(monkeypatch):
@@ -196,16 +208,20 @@ def test_a_halved_sensitivity_is_caught(monkeypatch):
     monkeypatch.setattr("understudy.privacy.questions.table_l1", lambda schema: 1)
     schema, one, two = neighbours("replace-one")
     runs = fits(schema, Budget(2), SystemSource())
-    assert lower_bound(runs, schema, one, two, 1200) > 2
+    once_more(lambda _: above(2, lower_bound(runs, schema, one, two, 1200)))
 
 
 def test_the_whole_of_publish(tmp_path):
     schema, one, two = neighbours("replace-one")
-    found = lower_bound(publications(schema, Budget(2), tmp_path), schema, one, two, 300)
-    assert 0 < found <= 2
+
+    def trial(_: int) -> None:
+        assert 0 < lower_bound(publications(schema, Budget(2), tmp_path), schema, one, two, 300) <= 2
+
+    once_more(trial)
 
 
 def test_the_whole_of_publish_with_a_broken_source(tmp_path, monkeypatch):
     monkeypatch.setattr("understudy.publishing.SystemSource", TooQuiet)
     schema, one, two = neighbours("replace-one")
-    assert lower_bound(publications(schema, Budget(1), tmp_path), schema, one, two, 200) > 1
+    runs = publications(schema, Budget(1), tmp_path)
+    once_more(lambda _: above(1, lower_bound(runs, schema, one, two, 200)))
