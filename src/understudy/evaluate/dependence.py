@@ -115,7 +115,10 @@ def mutual_information(counts: NDArray[np.int64]) -> float:
 def network_of(facts: dict[str, Any], schema: Schema) -> tuple[Pair, ...]:
     """The network a release tells of: `{"network": [{"attribute": …, "parents": […]}, …]}`."""
     if not (listed := facts.get("network")):
-        raise UsageError("this release tells of no network")
+        raise UsageError(
+            "this release tells of no network, so there is no information of one to measure: its method models sets of "
+            "attributes instead (privbayes and privabn make networks)"
+        )
     return tuple(Pair(_axis(p["attribute"], schema), tuple(_axis(q, schema) for q in p["parents"])) for p in listed)
 
 
