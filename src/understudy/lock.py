@@ -46,7 +46,7 @@ class ProcessLock:
 
     def _still_there(self, handle: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(handle), os.stat(self._path))
+            return os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:
             return False
 

@@ -49,7 +49,7 @@ def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -
             return _wavelet(document, arrays, schema)
         if document["kind"] == "mixture":
             return _mixture(document["parts"], arrays, schema)
-    except (KeyError, TypeError, ValueError, IndexError, AssertionError, UsageError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, UsageError):
         raise ReleaseError("the model in the release is damaged") from None
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
 
@@ -133,7 +133,7 @@ def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arr
 def details_from_parts(listed: Any, arrays: Arrays, schema: Schema) -> tuple[Details, ...]:
     try:
         found = tuple(_details(item, arrays[f"details-{i}"], schema) for i, item in enumerate(listed))
-    except (KeyError, TypeError, ValueError, UsageError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, UsageError):
         raise ReleaseError("the details in the release are damaged") from None
     if len({d.attribute for d in found}) < len(found):
         raise ReleaseError("the details in the release are damaged")

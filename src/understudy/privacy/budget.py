@@ -25,6 +25,8 @@ class Budget:
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if self.epsilon <= 0:
             raise UsageError("epsilon must be greater than 0")
+        if self.epsilon < Fraction(1, 10**12):
+            raise UsageError("epsilon below 1e-12 buys nothing but noise")
         if self.epsilon > 10_000:
             raise UsageError("epsilon above 10000 is no privacy at all")
         if not 0 <= self.delta < 1:

@@ -33,6 +33,8 @@ def noise_variance(noise: Noise, scale: float) -> float:
     """Exact for the discrete Laplace, and to many digits for the discrete Gaussian of scale 1 or more."""
     if noise == "gaussian" or scale == 0:
         return scale**2
+    if scale > 1e8:  # 2b² is as good from here on, and further out the other has no digit left
+        return 2 * scale**2
     decay = math.exp(-1 / scale)
     return 2 * decay / (1 - decay) ** 2
 

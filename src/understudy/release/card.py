@@ -169,6 +169,26 @@ class Card:
         return {"account": self.schema.account, "account_total": total}
 
 
+_TEXTS = ("unit", "neighbours", "neighbours_in_words", "in_words", "method", "schema_hash")
+_LISTS = ("not_promised", "notes", "warnings")
+
+
+def check_card(card: dict[str, Any]) -> None:
+    """A card from a file has the parts that pages and summaries show, each of its kind; else a ValueError."""
+    amounts = [card["epsilon"], card["delta"], *(c["cost"] for c in card["charges"])]
+    lines = [line for name in _LISTS for line in card[name]]
+    texts = [*(card[name] for name in _TEXTS), *(c[name] for c in card["charges"] for name in ("purpose", "unit"))]
+    texts += lines + [text for line in payer_lines(card) for text in line]
+    if not all(type(a) in (int, float) and 0 <= a < math.inf for a in amounts):
+        raise ValueError
+    if not all(type(c["times"]) is int for c in card["charges"]) or type(card["private"]) is not bool:
+        raise ValueError
+    if not all(isinstance(t, str) for t in texts) or not all(isinstance(card[n], list) for n in (*_LISTS, "charges")):
+        raise ValueError
+    if not all(isinstance(card[name], dict) for name in ("options", "versions")):
+        raise ValueError
+
+
 def card_text(card: dict[str, Any]) -> str:
     """The card on a terminal page."""
     delta = f", delta {card['delta']:.6g}" if card["delta"] else ""

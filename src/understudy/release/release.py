@@ -19,7 +19,7 @@ from understudy.privacy.details import Details
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import SystemSource, seeded_generator
-from understudy.release.card import card_text
+from understudy.release.card import card_text, check_card
 from understudy.release.storage import (
     DETAILS_FORMAT,
     PLAIN_FORMAT,
@@ -215,7 +215,9 @@ class Release:
             # as it was read: written anew, a junction tree may come out in another order with another hash
             release.__dict__["members"] = members
             return release
-        except (KeyError, TypeError, ValueError, AttributeError, SchemaError, UsageError):
+        except (
+            LookupError, TypeError, ValueError, ArithmeticError, AssertionError, AttributeError, SchemaError, UsageError
+        ):  # fmt: skip
             raise ReleaseError(
                 f"{Path(path).name!r} is damaged: a part is missing or does not fit the others"
             ) from None
@@ -224,6 +226,7 @@ class Release:
         """The parts fit each other: rows, and a card that can be shown."""
         if self.rows < 0:
             raise ValueError
+        check_card(self.card)
         self.summary()
 
     # -- showing ---------------------------------------------------------------------------------------------

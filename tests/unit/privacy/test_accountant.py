@@ -10,6 +10,8 @@ import pytest
 from understudy.errors import UsageError
 from understudy.privacy.accountant import accounting_of, purse, zcdp_delta, zcdp_rho
 from understudy.privacy.budget import Budget, exact
+from understudy.privacy.measurement import noise_variance
+from understudy.privacy.mechanisms import noise_scale
 
 
 def test_a_float_means_its_shortest_decimal() -> None:
@@ -18,7 +20,9 @@ def test_a_float_means_its_shortest_decimal() -> None:
     assert exact(1e-9) == Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize("bad", [0, -1, "x", float("nan"), float("inf"), None, 1e6])
+@pytest.mark.parametrize(
+    "bad", [0, "-0", -1, "x", "0x1", "1/0", float("nan"), float("inf"), None, 1e6, "1e400", "1e-400", 1e-13]
+)
 def test_bad_epsilons(bad: object) -> None:
     with pytest.raises(UsageError):
         Budget(bad)  # type: ignore[arg-type]
@@ -71,3 +75,11 @@ def test_delta_by_a_grid_of_alpha() -> None:
     best = min(math.exp((a - 1) * (a * rho - epsilon)) / (a - 1) * (1 - 1 / a) ** a for a in grid)
     assert zcdp_delta(rho, epsilon) == pytest.approx(best, rel=1e-3)
     assert zcdp_delta(0.0, 1.0) == 0
+
+
+def test_the_smallest_epsilon_still_has_a_scale_and_a_variance() -> None:
+    """However the budget is split: noise that is too large for the usual formula has a variance too."""
+    cost = Budget("1e-12").epsilon / 10**6
+    scale = noise_scale("pure", 2, 2, cost)
+    assert scale == pytest.approx(2e18) and noise_variance("laplace", scale) == pytest.approx(8e36)
+    assert noise_variance("laplace", 1e8 * 1.0000001) == pytest.approx(noise_variance("laplace", 1e8), rel=1e-3)

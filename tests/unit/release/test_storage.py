@@ -298,6 +298,16 @@ def test_arrays_that_are_no_model(path, array):
         ),
         pytest.param("card.json", lambda d: d.pop("epsilon"), id="no epsilon on the card"),
         pytest.param("card.json", lambda d: d.update(charges=None), id="no charges on the card"),
+        pytest.param("card.json", lambda d: d.update(unit=["x"]), id="the card's unit is a list"),
+        pytest.param("card.json", lambda d: d.update(notes="x"), id="the card's notes are a text"),
+        pytest.param("card.json", lambda d: d.update(warnings=[None]), id="the card warns of nothing"),
+        pytest.param("card.json", lambda d: d["charges"][0].update(times=[1]), id="a charge made how often?"),
+        pytest.param("card.json", lambda d: d.update(epsilon=float("inf")), id="no end to epsilon"),
+        pytest.param("model.json", lambda d: d.update(rows=float("inf")), id="no end to the rows"),
+        pytest.param("measurements.json", lambda d: d["measurements"][0]["axes"][0].__setitem__(1, -1), id="a level"),
+        pytest.param(
+            "measurements.json", lambda d: d["measurements"][0]["axes"][0].__setitem__(1, 10**30), id="levels"
+        ),
     ],
 )
 def test_documents_that_do_not_fit_each_other(path, name, change):
@@ -307,7 +317,9 @@ def test_documents_that_do_not_fit_each_other(path, name, change):
     assert CANARY not in caught.value.message
 
 
-@pytest.mark.parametrize("ledger", [{}, {"seq": "x", "hash": "y"}, {"seq": None, "hash": None}])
+@pytest.mark.parametrize(
+    "ledger", [{}, {"seq": "x", "hash": ""}, {"seq": None, "hash": None}, {"seq": 1e400, "hash": ""}]
+)
 def test_a_head_that_is_none(path, ledger):
     members = members_of(path)
     write(path, members | {"ledger.json": json.dumps(ledger).encode()})
