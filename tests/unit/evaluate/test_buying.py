@@ -104,12 +104,16 @@ def test_the_document_is_public_and_says_what_it_cost(ledger_path: Path) -> None
     assert document["k_marginal"]["2"] == pytest.approx(1000 * (1 - document["tvd"]["2"]["mean"]))
 
 
-def test_a_seed_is_stamped() -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        found = bought(Path(folder) / "l.db", source=SeededSource(1))
-        assert found.stamp.startswith("NOT PRIVATE") and "NOT PRIVATE" in found.text()
+def test_a_seed_is_stamped(tmp_path: Path) -> None:
+    """On the figures and in the ledger; a purchase without a seed stamps neither."""
+    found = bought(tmp_path / "l.db", source=SeededSource(1))
+    assert found.stamp.startswith("NOT PRIVATE") and "NOT PRIVATE" in found.text()
+    bought(tmp_path / "private.db")
+    for name, private in (("l.db", False), ("private.db", True)):
+        book = Ledger(tmp_path / name)
+        account = book.account("people")
+        book.close()
+        assert account is not None and account.private is private
 
 
 @pytest.mark.parametrize("measure", list(NO_LEMMA))
