@@ -81,7 +81,7 @@ class BoughtFigure:
                 "scale": self.scale}  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BoughtFigures:
     """All that one purchase brought. Public: reads no row any more."""
 
@@ -140,6 +140,9 @@ class BoughtFigures:
         if self.row_count is not None:
             lines.append(f"  {self.row_count}")
         return "\n".join([self.stamp, *lines])
+
+    def __repr__(self) -> str:
+        return self.text()
 
 
 def buy(

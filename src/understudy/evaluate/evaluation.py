@@ -41,7 +41,7 @@ class Shares(CustodianFigures):
     synthetic: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(CustodianFigures):
     """All exact figures of one comparison. CUSTODIAN ONLY — NOT FOR RELEASE."""
 
@@ -89,6 +89,10 @@ class Evaluation(CustodianFigures):
     def text(self) -> str:
         """The same on a terminal page."""
         return evaluation_text(self)
+
+    def __repr__(self) -> str:
+        """The page: whoever prints it sees the stamp."""
+        return self.text()
 
 
 def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **question: Any) -> Evaluation:

@@ -185,3 +185,8 @@ def test_dates_are_printed_as_dates() -> None:
 def test_a_set_of_attributes_to_ignore_needs_a_target() -> None:
     with pytest.raises(UsageError, match="no target"):
         evaluate(frame(), frame(), schema(), ignore=["a"])
+
+
+def test_whoever_prints_it_sees_the_stamp() -> None:
+    found = everything(frame(seed=1))
+    assert repr(found) == str(found) == found.text() and repr(found).startswith(STAMP)
