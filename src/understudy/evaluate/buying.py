@@ -245,7 +245,7 @@ def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> lis
     try:
         counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
     except TooLarge as error:
-        largest = " × ".join(map(str, max(tables.asks, key=synthetic.schema.cells)))
+        largest = " × ".join(map(str, max(tables.asks, key=lambda axes: synthetic.schema.cells(axes))))
         raise TooLarge(
             f"{error.message} ({largest}). Take fewer attributes at a time (--alpha), or coarser values in the schema. "
             "Nothing was charged"
