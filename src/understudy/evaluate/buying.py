@@ -38,7 +38,7 @@ from understudy.privacy.statistics import (
 )
 from understudy.privacy.table import PrivateTable
 from understudy.publishing import as_schema, check_confirmed, default_ledger, refuse_early
-from understudy.schema import Schema
+from understudy.schema import Axes, Schema
 
 FOR_SALE = ("tvd", "k-marginal", "classify")
 CONFIDENCE = 0.95
@@ -245,10 +245,10 @@ def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> lis
     try:
         counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
     except TooLarge as error:
-        largest = " × ".join(map(str, max(tables.asks, key=lambda axes: synthetic.schema.cells(axes))))
+        largest: Axes = max(tables.asks, key=synthetic.schema.cells)
         raise TooLarge(
-            f"{error.message} ({largest}). Take fewer attributes at a time (--alpha), or coarser values in the schema. "
-            "Nothing was charged"
+            f"{error.message} ({' × '.join(map(str, largest))}). Take fewer attributes at a time (--alpha), or coarser "
+            "values in the schema. Nothing was charged"
         ) from None
     side = SyntheticTables(tables.asks, counts, synthetic.rows())
     way, unit = str(tables.alpha), 2 * synthetic.rows()
