@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def publish(folder: Path, *more: object, data: str = "people.csv") -> Outcome:
 def assert_silent(folder: Path, *outcomes: Outcome) -> None:
     """The canary is in no output and in no file but the data itself."""
     for outcome in outcomes:
-        assert "Zaphod" not in outcome.text and "4711" not in outcome.text
+        said = re.sub(r"\b[0-9a-f]{16}…", "", outcome.text)  # the beginning of a hash may hold any four digits
+        assert "Zaphod" not in said and "4711" not in said
     for path in folder.iterdir():
         if not path.name.startswith("people"):
             assert b"Zaphod" not in path.read_bytes(), path.name
