@@ -59,6 +59,8 @@ def parse_schema(text: str) -> Schema:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(f"the schema is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SchemaError("the schema is nested too deeply") from None
     schema = schema_from_dict(document)
     object.__setattr__(schema, "text", text)
     return schema
@@ -77,6 +79,8 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
     for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
         if not isinstance(value, str) or len(value) != 1:
             raise SchemaError(f"`{key}` in [table.csv] must be one character")
+        if value in '"\r\n\0':
+            raise SchemaError(f"`{key}` in [table.csv] cannot be a quotation mark, the end of a line or a null")
     _check_encoding(dialect.encoding)
     if dialect.decimal == dialect.delimiter:
         raise SchemaError("`decimal` and `delimiter` in [table.csv] must differ")
@@ -87,9 +91,12 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
     for key in ("rows", "rows_max", "rows_per_person"):
         if key in table and (not isinstance(table[key], int) or isinstance(table[key], bool)):
             raise SchemaError(f"`{key}` in [table] must be a whole number")
-    attributes = tuple(
-        _attribute(str(name), body, dialect.decimal) for name, body in _table(document, "attributes").items()
-    )
+    try:
+        attributes = tuple(
+            _attribute(str(name), body, dialect.decimal) for name, body in _table(document, "attributes").items()
+        )
+    except RecursionError:
+        raise SchemaError("a taxonomy of the schema is nested too deeply") from None
     return Schema(
         name=table["name"],
         attributes=attributes,
@@ -106,6 +113,7 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
 def _check_encoding(encoding: Any) -> None:
     try:
         codecs.lookup(encoding)
+        "a".encode(encoding)  # Python also knows encodings that are not of text: hex, zlib, undefined
     except (LookupError, TypeError, ValueError):
         raise SchemaError("`encoding` in [table.csv] is not one that Python knows, such as utf-8 or cp1252") from None
 

@@ -190,6 +190,18 @@ def _cell(attribute: Attribute, value: object, absent: bool) -> str:
         (TABLE + '[table.csv]\ndelimiter = ","\ndecimal = ","\n', "must differ"),
         (TABLE + '[table.csv]\nencoding = "klingon"\n', "encoding"),
         (TABLE + "[table.csv]\nencoding = 5\n", "encoding"),
+        (TABLE + '[table.csv]\nencoding = "zlib"\n', "encoding"),
+        (TABLE + '[table.csv]\nencoding = "undefined"\n', "encoding"),
+        (TABLE + '[table.csv]\ndelimiter = "\\""\n', "quotation mark"),
+        (TABLE + '[table.csv]\ndelimiter = "\\u0000"\n', "null"),
+        (
+            TABLE
+            + "[attributes.a]\nkind = 'category'\nvalues = ['x']\ntaxonomy = "
+            + "{g=" * 900
+            + "['x']"
+            + "}" * 900,
+            "deep",
+        ),
         ('[table]\nname = "t"\n', "row count is public"),
         (TABLE + 'neighbours = "add-remove"\n', "leave `rows` out"),
     ],
