@@ -9,7 +9,7 @@ from understudy.report.markup import Child, Markup, join, shape, shortened, tag,
 
 WIDTH, HEIGHT = 1000, 20  # of the drawing; the page stretches it, lines keep their width
 _SHORT = 14
-_LONGEST = 160
+_LONGEST, _LONGEST_NAME, _POINTED = 80, 160, 240  # characters of a value, of names, of what a pointer shows
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def table_of(
 ) -> Markup:
     """A real table: a label, a strip and figures on every line. Heads may be "rows:wide" to leave a phone out."""
     full = scale_of(bars) if full is None else full
+    longest = _LONGEST_NAME if "names" in class_.split() else _LONGEST
     names, classes = zip(*(head.partition(":")[::2] for head in heads)) if heads else ((), ())
     top = tag(
         "tr", tag("th", label, scope="col"), tag("th", class_="bar"),
@@ -89,7 +90,7 @@ def table_of(
     )  # fmt: skip
     lines = [
         tag(
-            "tr", _label(bar.label), tag("td", strip(bar, full), class_="bar"),
+            "tr", _label(bar.label, longest), tag("td", strip(bar, full), class_="bar"),
             *(tag("td", cell, class_=f"figure {c}".strip()) for cell, c in zip(bar.cells, classes)),
         )
         for bar in bars
@@ -97,10 +98,10 @@ def table_of(
     return tag("table", tag("thead", top), tag("tbody", *lines), class_=class_)
 
 
-def _label(label: str) -> Markup:
-    """A value of many words is cut, and whole under a pointer; one of no words is named."""
-    if len(label) > _LONGEST:
-        return tag("th", shortened(label, _LONGEST), scope="row", title=label)
+def _label(label: str, longest: int) -> Markup:
+    """A value of many words is cut, and longer under a pointer, so that a page stays small; an empty one is named."""
+    if len(label) > longest:
+        return tag("th", shortened(label, longest), scope="row", title=shortened(label, _POINTED))
     return tag("th", _broken(label) if label.strip() else "(empty)", scope="row")
 
 
