@@ -201,6 +201,8 @@ class Links:
             raise UsageError("links need attributes on both sides, and a fine that is not negative and not huge")
         if self.score not in ("R", "F"):
             raise UsageError("links are scored by R or F")
+        if self.score == "F" and any(a.size > 2 for a in schema.modelled):
+            raise UsageError("links are scored by F where every attribute of the model is binary: use score R")
         if not {Axis(a.name) for a in schema.modelled}.issuperset((*self.left, *self.placed)):
             raise UsageError("links are counted between whole attributes of the model")
         if (reason := refusal(self.score, Pair(max(self.left, key=schema.size)), schema)) is not None:

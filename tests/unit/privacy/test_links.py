@@ -341,3 +341,12 @@ def test_a_link_is_chosen_and_paid(ledger_path: Path) -> None:
     a, b, c = axes_of(sizes)
     assert table.choose_link((b, c), (a,), "R", Fraction(50), "structure", cells=4) == Pair(b, (a,))
     assert table.reservation.left == 0  # type: ignore[attr-defined]
+
+
+def test_links_by_f_are_for_binary_tables() -> None:
+    """Scores F of all pairs are counted at once, from one bit each: a wider parent would be taken for a part of it."""
+    schema = schema_of({"a": 2, "b": 2, "w": 5}, 50)
+    with pytest.raises(UsageError, match="binary"):
+        Links.of(schema, (Axis("a"), Axis("b")), (Axis("w"),), "F", 0, 100, False).check(schema)
+    binary = schema_of({"a": 2, "b": 2, "w": 2}, 50)
+    Links.of(binary, (Axis("a"), Axis("b")), (Axis("w"),), "F", 0, 100, False).check(binary)
