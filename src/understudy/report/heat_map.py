@@ -12,6 +12,7 @@ from understudy.report.network import text_width
 from understudy.report.numerals import plural
 
 SHADES = 8
+HIGH = 5  # from this shade on, figures are written in the colour of the paper
 MOST_NAMES = 80
 _NUMBERED = 18  # up to so many attributes, the figures stand in the cells
 _TITLED = 40  # and up to so many, a pointer shows them
@@ -103,7 +104,7 @@ def _cell(grid: Grid, at: tuple[int, int], error: float, size: tuple[float, floa
     box = tag("rect", title, x=x, y=y, width=width, height=height, class_=f"heat{shade}")
     if len(grid.names) > _NUMBERED or grid.across < 26:
         return box
-    kind = "number high" if shade >= SHADES / 2 else "number"
+    kind = "number high" if shade >= HIGH else "number"
     shown = f"{error:.3f}".removeprefix("0")
     return join([box, tag("text", shown, x=x + width / 2, y=y + height / 2 + 4, class_=kind)])
 

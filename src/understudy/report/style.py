@@ -12,7 +12,7 @@ _COLOURS = """
 --paper:#12171b;--sheet:#191f24;--ink:#e9e6df;--muted:#9aa4ab;--rule:#2e373e;--track:#232b31;
 --accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
 --t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;
---h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2f7a92;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1}}
+--h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2a6f86;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1}}
 """
 
 _TEXT = """

@@ -18,6 +18,7 @@ from understudy.release import Release
 from understudy.release.card import Card
 from understudy.report import bought_report, public_report
 from understudy.report.budget import suspicion
+from understudy.report.heat_map import HIGH, SHADES
 from understudy.report.markup import coded
 from understudy.report.page import MOST_BYTES
 from understudy.report.style import STYLE
@@ -158,3 +159,6 @@ def test_text_can_be_read_in_light_dark_and_on_paper() -> None:
         for text in ("--ink", "--muted", "--accent", "--alarm"):
             for ground in ("--paper", "--sheet"):
                 assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        for shade in range(SHADES):
+            figure = colours["--sheet" if shade >= HIGH else "--ink"]
+            assert _contrast(figure, colours[f"--h{shade}"]) >= 4.5, shade
