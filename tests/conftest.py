@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,12 @@ from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
 from understudy.testing import SeededSource
+
+# What a person has set for their own use of the program, their terminal or their database is not part of a test.
+for name in ("UNDERSTUDY_LEDGER", "UNDERSTUDY_DEBUG", "COLUMNS", "LINES", "FORCE_COLOR", "SPARK_CONF_DIR"):
+    os.environ.pop(name, None)
+for name in [name for name in os.environ if name.startswith("PG")]:
+    del os.environ[name]
 
 # The same examples every time, however slow the machine is: a failure is a change of the program.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
