@@ -239,3 +239,19 @@ def test_only_what_was_asked_for_is_bought(people, tmp_path):
 def test_help_names_the_arguments_as_the_text_does():
     assert re.search(r"\[OPTIONS\] \W?ORIGINAL\W+SYNTHETIC", run("evaluate", "--help").out)
     assert re.search(r"\[OPTIONS\] \W?RELEASE", run("report", "--help").out)
+
+
+def test_the_advice_about_a_column_can_be_followed(people, tmp_path):
+    """The schema is the original's: a column more or less in the stand-in is not settled by declaring it."""
+    data, schema = people
+    head, rows = header_and_rows(data)
+    more, less, without = tmp_path / "more.csv", tmp_path / "less.csv", tmp_path / "without.toml"
+    more.write_text("\n".join([head + ",towns", *(row + ",1" for row in rows)]) + "\n")
+    less.write_text("\n".join(line.rpartition(",")[0] for line in [head, *rows]) + "\n")
+    done = run("evaluate", data, more, "--schema", schema)
+    assert done.code == 4 and "Did you mean 'town'?" in done.err and "take it out of the synthetic table" in done.err
+    done = run("evaluate", data, less, "--schema", schema)
+    assert done.code == 4 and "kind = \"drop\" for 'income'" in done.err
+    text = schema.read_text()
+    without.write_text(text[: text.index("[attributes.income]")] + '[attributes.income]\nkind = "drop"\n')
+    assert run("evaluate", data, less, "--schema", without, "--measure", "tvd").code == 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import DataError, did_you_mean
 from understudy.evaluate.classification import ClassifierErrors, classify
 from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
 from understudy.evaluate.distances import TableErrors, compare_sets
@@ -115,8 +116,29 @@ def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **quest
 
 def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable, ExactTable]:
     """Both tables in codes; a table that is open already is taken as it is."""
-    other = synthetic if isinstance(synthetic, ExactTable) else ExactTable.stand_in(synthetic, schema)
+    other = synthetic if isinstance(synthetic, ExactTable) else _stand_in(synthetic, schema)
     return original if isinstance(original, ExactTable) else ExactTable.original(original, schema), other
+
+
+def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
+    """The schema is the original's, so what to do about another column is said of the stand-in."""
+    try:
+        return ExactTable.stand_in(synthetic, schema)
+    except DataError as error:
+        name, names = error.attribute, [a.name for a in schema.attributes]
+        if name is not None and name not in names:
+            raise DataError(
+                f"synthetic table: it has a column {name!r} that is not in the schema. {did_you_mean(name, names)} "
+                "Rename it, or take it out of the synthetic table",
+                attribute=name,
+            ) from None
+        if "no such column" in error.message:
+            raise DataError(
+                f"synthetic table: it has no column {name!r}, which the schema declares. Rename the column that holds "
+                f'it; to compare without it: kind = "drop" for {name!r} in a copy of the schema',
+                attribute=name,
+            ) from None
+        raise
 
 
 def answer(original: ExactTable, synthetic: ExactTable, question: Question) -> Evaluation:
