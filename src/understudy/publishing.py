@@ -150,7 +150,8 @@ def _fit(
         schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
         reservation.account_state(), private, fit.notes,
     )  # fmt: skip
-    like = None if isinstance(data, str | os.PathLike) else FrameType.of(data)  # types only: no row stays behind
+    # types only: no row stays behind
+    like = None if isinstance(data, str | os.PathLike) else FrameType.of(data).under(schema)
     return release_of(fit, card, columns, reservation.head(), like)
 
 

@@ -36,6 +36,10 @@ class FrameType:
             return FrameType(library, {n: t for n, t in zip(schema.names, schema.types) if str(t) != "null"})
         raise UsageError(f"frames are pandas, polars or pyarrow; this is {type(frame).__qualname__}")
 
+    def under(self, schema: Schema) -> FrameType:
+        """The same for columns of this schema, with what a type would tell about the rows left out."""
+        return FrameType(self.library, {n: _public_type(t, schema[n]) for n, t in self.types.items()})
+
 
 def to_frame(table: Any, like: Any = None, schema: Schema | None = None) -> Any:
     """The pyarrow.Table as a frame of the same library as `like`: a FrameType, an example frame or a library's name.
@@ -86,7 +90,8 @@ def _public_type(type: Any, attribute: Attribute) -> Any:
     import numpy as np
 
     if isinstance(attribute.domain, Intervals) and attribute.domain.kind == "number":
-        return None if str(type).lower().startswith(("int", "uint")) else type
+        usual = str(type) in ("float64", "double")  # what numbers are anyway
+        return None if usual or str(type).lower().startswith(("int", "uint")) else type
     if not isinstance(type, np.dtype) or not attribute.has_missing:
         return type
     if type.kind in "iuf":

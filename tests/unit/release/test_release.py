@@ -116,14 +116,17 @@ def test_the_types_of_drawn_rows_do_not_tell_whether_a_cell_was_missing(library,
         "age": list(range(40)), "km": list(range(40)), "member": [True, False] * 20, "code": [1, 2] * 20,
     }  # fmt: skip
     lacking = {name: [None, *values[1:]] for name, values in whole.items()} | {"km": [0.5, *whole["km"][1:]]}
-    found = []
+    found, likes = [], []
     for i, data in enumerate((whole, lacking)):
         frame: Any = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](data)
         drawn = publish(frame, tmp_path / "schema.toml", epsilon=900, method="privbayes", ledger=tmp_path / f"{i}.db")
+        likes.append(repr(drawn.like))
         tables = [drawn.sample(6, seed=seed) for seed in range(8)]
         types = [t.schema.types if library == "pyarrow" else list(t.dtypes) for t in tables]
         found.append({tuple(map(str, t)) for t in types})
     assert found[0] == found[1] and len(found[0]) == 1
+    if library != "polars":  # there the caller's type of `km` is kept, and not used
+        assert likes[0] == likes[1]
 
 
 def test_how_many_rows(release):
