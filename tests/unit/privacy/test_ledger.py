@@ -10,6 +10,7 @@ import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -284,3 +285,30 @@ def test_a_lock_that_was_given_back_at_the_wrong_moment_is_still_one_lock(
     assert third.acquire()
     third.release()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("change", ["epsilon", "delta", "schema", "rows per person", "seed", "request"])
+def test_an_interrupted_run_is_not_continued_under_other_terms(ledger_path: Path, change: str) -> None:
+    """Else a run could be paid at a small epsilon, killed, and gone on with at a large one."""
+    ledger = Ledger(ledger_path)
+    first = ledger.reserve(SCHEMA, Budget("0.1", "1e-9"), REQUEST, unlimited=True)
+    first.charge("tables", first.purse, "ask").drawing()
+    first._lock.release()  # the process ends
+    terms: dict[str, Any] = {"schema": SCHEMA, "budget": Budget("0.1", "1e-9"), "request": REQUEST, "private": True}
+    terms |= {
+        "epsilon": {"budget": Budget(5, "1e-9")},
+        "delta": {"budget": Budget("0.1", "1e-3")},
+        "schema": {"schema": schema_of({"a": 2, "b": 4}, rows=100)},
+        "rows per person": {"schema": schema_of({"a": 2, "b": 3}, rows=100, rows_per_person=2)},
+        "seed": {"private": False},
+        "request": {"request": {**REQUEST, "method": "another"}},
+    }[change]
+    again = ledger.reserve(**terms)
+    assert not again.resumed and again.budget == terms["budget"]
+    state = ledger.account("people")
+    assert state is not None and state.spent_epsilon == Fraction(1, 10) + terms["budget"].epsilon
+    again._lock.release()
+    same = ledger.reserve(SCHEMA, Budget("0.1", "1e-9"), REQUEST)
+    assert same.resumed  # the control
+    same._lock.release()
+    ledger.close()
