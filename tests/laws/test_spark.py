@@ -51,17 +51,21 @@ def application(cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 class Loss:
-    """Watches the stages from beside the scan, and kills a worker when tasks are done, under way and still to come."""
+    """Watches the stages from beside a scan, and kills a worker when tasks are done, under way and still to come.
+
+    A scan that was over before it was looked at is no trial: the next one is watched too.
+    """
 
     def __init__(self, cluster: SparkCluster, application: Any) -> None:
         self._cluster = cluster
         self._tracker = application.sparkContext.statusTracker()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
         self.seen: Any = None  # the stage as it was just before
         self.repeated = False  # tasks of that stage were lost, or its finished ones with what they had counted
 
     def __enter__(self) -> Loss:
+        self._over.clear()
+        self._thread = threading.Thread(target=self._watch)
         self._thread.start()
         return self
 
@@ -102,7 +106,7 @@ def test_every_method_on_two_workers_and_then_on_one(
     loss = Loss(cluster, application)
 
     def counted(rows: SparkRows, sql: str) -> Any:
-        """The first scan of one method loses a worker with its executor in the middle of a task, and goes on."""
+        """A scan of one method loses a worker with its executor in the middle of a task, and goes on."""
         (private,) = (tmp_path / "shared").iterdir()
         assert private.stat().st_mode & 0o777 == 0o700
         if method != KILLED_AT or loss.seen:
