@@ -36,7 +36,7 @@ def card(schema: Schema | None = None, epsilon: Any = 1, delta: Any = 0, private
         ("1", "at most 73 %"),
         ("3", "at most 95.3 %"),
         ("5", "at most 99.4 %"),
-        ("10", "at most 99.995 %"),
+        ("10", "at most 99.996 %"),
         ("50", "at most 100 %"),
         ("9999", "at most 100 %"),
     ],
