@@ -171,3 +171,12 @@ def test_score_r_of_very_many_rows_is_refused_by_the_public_count() -> None:
     assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30 - 1)) == 6 * (2**30 - 1) + 4
     with pytest.raises(UsageError, match="fewer than 2\\^30 rows"):
         rule.sensitivity(PAIR, schema_of(3, 3, 2**30))
+
+
+def test_information_has_room_for_the_rounding_of_its_terms() -> None:
+    """Six terms change, each off by at most one half before and after: small tables do not show it, the sum does."""
+    for n in (2, 10, 1000):
+        whole = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
+        assert 6 <= score_named("I").sensitivity(PAIR, schema_of(2, 2, n)) - 2**40 * whole < 7.1
+        whole = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
+        assert 6 <= score_named("I").sensitivity(PAIR, schema_of(3, 3, n)) - 2**40 * whole + 0.05 < 7.2
