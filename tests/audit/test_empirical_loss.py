@@ -187,7 +187,7 @@ def test_the_loss_stays_below_the_claim(kind, delta, columns):
     def trial(_: int) -> None:
         found = lower_bound(runs, schema, one, two, 1000, delta)
         assert found <= claim
-        assert found > (0 if delta else 0.4)  # the audit sees something: it could have failed
+        assert found > (0 if delta or columns > 1 else 0.4)  # the audit sees something: it could have failed
 
     once_more(trial)
 
