@@ -27,11 +27,12 @@ from understudy.federation.local import LocalFederation, local_federation
 from understudy.federation.roster import Owner, Roster, schema_hash
 from understudy.methods import Fit, method_named
 from understudy.privacy.budget import Budget
+from understudy.privacy.choices import Options
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.owned_table import OwnedTable, split
-from understudy.privacy.questions import Options, Tables, Vector
 from understudy.privacy.shares import summed_scale
 from understudy.privacy.table import Noisy
+from understudy.privacy.vectors import Tables, Vector
 from understudy.schema import Axis
 from understudy.testing import SeededSource
 

@@ -64,7 +64,7 @@ def neighbours(kind: str, columns: int = 1) -> tuple[Schema, Codes, Codes]:
 @pytest.fixture(autouse=True)
 def scales_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scale is a function of public numbers, and finding it is most of the work of a tiny fit: find each once."""
-    for place, name in (("questions", "noise_scale"), ("owned_table", "choice_scale")):
+    for place, name in (("vectors", "noise_scale"), ("owned_table", "choice_scale")):
         monkeypatch.setattr(f"understudy.privacy.{place}.{name}", cache(getattr(mechanisms, name)))
 
 
@@ -206,7 +206,7 @@ def test_noise_that_is_too_small_is_caught(kind, delta, columns):
 
 def test_a_halved_sensitivity_is_caught(monkeypatch):
     """As if a replaced row moved one cell and not two: the papers' definition with the noise of another."""
-    monkeypatch.setattr("understudy.privacy.questions.table_l1", lambda schema: 1)
+    monkeypatch.setattr("understudy.privacy.vectors.table_l1", lambda schema: 1)
     schema, one, two = neighbours("replace-one")
     runs = fits(schema, Budget(2), SystemSource())
     once_more(lambda _: above(2, lower_bound(runs, schema, one, two, 1200)))

@@ -32,8 +32,8 @@ from understudy.federation.roster import Roster
 from understudy.federation.statements import PublicKeys, Statements, terms_of
 from understudy.privacy import owned_table
 from understudy.privacy.budget import Budget
-from understudy.privacy.questions import Tables
 from understudy.privacy.shares import gaussian_share_scale, noise_share
+from understudy.privacy.vectors import Tables
 from understudy.testing import SeededSource
 
 CELLS = 6

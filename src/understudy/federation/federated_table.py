@@ -21,10 +21,11 @@ from understudy.federation.seams import Owners
 from understudy.federation.secure_sum import CuratorRound
 from understudy.federation.statements import Statements, terms_of
 from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.choices import Choice, Options
 from understudy.privacy.owned_table import split
-from understudy.privacy.questions import Choice, Options, Vector
 from understudy.privacy.shares import summed_scale
 from understudy.privacy.table import Noisy, PrivateTable, Progress
+from understudy.privacy.vectors import Vector
 from understudy.schema import Schema
 
 _INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer

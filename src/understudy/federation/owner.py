@@ -20,9 +20,9 @@ from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Statements, terms_of
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.questions import Vector
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
+from understudy.privacy.vectors import Vector
 
 _LONGEST_PURPOSE: Final = 200
 _MOST_ROUNDS: Final = 1_000_000

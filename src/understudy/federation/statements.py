@@ -18,7 +18,7 @@ from understudy.federation.messages import Place, digest, from_hex
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import verify
 from understudy.privacy.accountant import Accounting
-from understudy.privacy.questions import Vector
+from understudy.privacy.vectors import Vector
 from understudy.schema import Schema
 
 SIGNATURE: Final = 160  # bytes at most: ECDSA on P-521, in DER, has 139

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
+from understudy.privacy.choices import Options
 from understudy.privacy.mechanisms import add_noise, choice_scale, noisy_choice
-from understudy.privacy.questions import Options, Part, Vector
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores import Scorer
 from understudy.privacy.shares import noise_share
 from understudy.privacy.table import Noisy, PrivateTable, Progress
+from understudy.privacy.vectors import Part, Vector
 from understudy.schema import Schema
 
 

@@ -14,20 +14,9 @@ from typing import Any, get_args
 import numpy as np
 
 from understudy.errors import TooLarge, UnderstudyError, UsageError
-from understudy.privacy.questions import (
-    MOST_CELLS,
-    Choice,
-    FineDetails,
-    HadamardBlocks,
-    Integers,
-    Links,
-    NextLink,
-    Options,
-    Tables,
-    Vector,
-    WaveletTable,
-)
+from understudy.privacy.choices import Choice, Links, NextLink, Options
 from understudy.privacy.scores import SCORES, Pair
+from understudy.privacy.vectors import MOST_CELLS, FineDetails, HadamardBlocks, Integers, Tables, Vector, WaveletTable
 from understudy.privacy.wavelets import Form, Kind
 from understudy.schema import Axes, Axis, Schema
 

@@ -18,31 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.privacy.accountant import Accounting
+from understudy.privacy.choices import Choice, Links, NextLink, Options
 from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.questions import (
-    MOST_CELLS as MOST_CELLS,
-)
-from understudy.privacy.questions import (
-    Choice,
-    Figure,
-    FineDetails,
-    HadamardBlocks,
-    Links,
-    NextLink,
-    Options,
-    Scores,
-    Tables,
-    Vector,
-    WaveletTable,
-)
-from understudy.privacy.questions import (
-    table_scale as table_scale,
-)
 from understudy.privacy.scores import Pair
 from understudy.privacy.statistics import Appraisal, Statistic
 from understudy.privacy.transforms import Coefficients, PairScores, block_shape
+from understudy.privacy.vectors import MOST_CELLS as MOST_CELLS
+from understudy.privacy.vectors import Figure, FineDetails, HadamardBlocks, Scores, Tables, Vector, WaveletTable
+from understudy.privacy.vectors import table_scale as table_scale
 from understudy.privacy.wavelets import Form, Kind, Wavelets
 from understudy.schema import Axes, Axis, Schema
 

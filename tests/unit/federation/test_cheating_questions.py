@@ -13,11 +13,12 @@ from federating import SIZES, A, federation, parts_of
 from understudy.errors import UnderstudyError
 from understudy.federation.local import LocalFederation
 from understudy.federation.messages import Place
-from understudy.privacy import questions, shares
+from understudy.privacy import choices, shares
 from understudy.privacy.budget import Budget
-from understudy.privacy.questions import Choice, Tables
+from understudy.privacy.choices import Choice
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores import Pair
+from understudy.privacy.vectors import Tables
 
 ROWS = 40
 CHEAP = Fraction(1, 10**12)
@@ -60,7 +61,7 @@ def test_a_refusal_tells_nothing(tmp_path: Path) -> None:
 
 def test_the_search_would_find_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same curator, where penalties go up to the edge: one exact count, for next to nothing."""
-    monkeypatch.setattr(questions, "LARGEST_PENALTY", 2**62)
+    monkeypatch.setattr(choices, "LARGEST_PENALTY", 2**62)
     parts = parts_of(columns_of(SIZES, 3 * ROWS, seed=3), 3)
     with federation(tmp_path, 3, ROWS, columns=parts, source=SystemSource()) as made:
         assert searched(made) == int((parts[0]["a"] == 0).sum())

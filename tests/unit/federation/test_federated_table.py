@@ -24,9 +24,9 @@ from understudy.methods import method_named
 from understudy.privacy import owned_table
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.questions import FineDetails, HadamardBlocks, Tables, WaveletTable
 from understudy.privacy.scores import Pair
 from understudy.privacy.shares import summed_scale
+from understudy.privacy.vectors import FineDetails, HadamardBlocks, Tables, WaveletTable
 from understudy.schema import Axis
 from understudy.testing import SeededSource
 

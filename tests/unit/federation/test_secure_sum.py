@@ -20,7 +20,7 @@ from understudy.federation.local import Deliver, LocalFederation
 from understudy.federation.messages import SUM_STAGES, Place
 from understudy.federation.secure_sum import LARGEST_SUM
 from understudy.federation.statements import PublicKeys, Statements, terms_of
-from understudy.privacy.questions import Tables
+from understudy.privacy.vectors import Tables
 
 COST = Fraction(1, 1000)
 Hook = Callable[[str, str, bytes, Deliver], bytes | None]

@@ -19,9 +19,9 @@ from conftest import columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods.privbayes import PrivBayes, decision
 from understudy.privacy.budget import Budget
+from understudy.privacy.choices import Links, Options
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.questions import Links, Options
 from understudy.schema import Schema
 
 

@@ -15,7 +15,7 @@ from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.questions import Scores, Tables
+from understudy.privacy.vectors import Scores, Tables
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3}

@@ -16,7 +16,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.details import detail_sensitivity, detailed
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.questions import FineDetails
+from understudy.privacy.vectors import FineDetails
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 

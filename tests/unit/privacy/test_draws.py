@@ -16,10 +16,10 @@ from understudy.errors import BudgetError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.questions import Tables
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores import Pair
+from understudy.privacy.vectors import Tables
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3}

@@ -13,8 +13,8 @@ import pytest
 from conftest import columns_of, private_table, schema_of
 from federating import A, B, federation
 from understudy.privacy.budget import Budget
+from understudy.privacy.choices import Choice, Links, NextLink, Options
 from understudy.privacy.mechanisms import choice_scale
-from understudy.privacy.questions import Choice, Links, NextLink, Options
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores import Pair
 from understudy.privacy.shares import gaussian_share_scale

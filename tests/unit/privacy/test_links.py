@@ -17,7 +17,7 @@ from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.questions import Choice, Links
+from understudy.privacy.choices import Choice, Links
 from understudy.privacy.scores import SMALL_DOMAIN, Pair, Scorer, pair_scores, score_named
 from understudy.privacy.transforms import pair_scores_sensitivity
 from understudy.schema import Axes, Axis, Schema

@@ -12,18 +12,10 @@ import pytest
 from conftest import schema_of
 from understudy.demo import demo_schema
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.questions import (
-    Choice,
-    FineDetails,
-    HadamardBlocks,
-    Links,
-    NextLink,
-    Scores,
-    Tables,
-    WaveletTable,
-)
+from understudy.privacy.choices import Choice, Links, NextLink
 from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
 from understudy.privacy.scores import Pair
+from understudy.privacy.vectors import FineDetails, HadamardBlocks, Scores, Tables, WaveletTable
 from understudy.schema import Axis
 
 SCHEMA = demo_schema(rows=1000)
