@@ -2,6 +2,7 @@
 
 An `ExactTable` reads a table without paying. Whatever is computed from it is a `CustodianFigures` whose numbers are
 `Exact` or `ExactCount`: types that no Release and no public report accepts (`refuse_exact`), stamped in text and JSON.
+The types stop accidents, not intent: a sum of two such figures is a plain number.
 """
 
 from __future__ import annotations

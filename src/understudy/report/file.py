@@ -49,4 +49,6 @@ def _check_place(path: Path) -> None:
 
 def write_report(path: Path, html: str) -> None:
     with replacing(path) as file:
+        if path.name.lower().endswith(CUSTODIAN_SUFFIX):
+            Path(file.name).chmod(0o600)
         file.write(html.encode("utf-8"))
