@@ -48,7 +48,7 @@ def write(runs: list[dict[str, Any]]) -> None:
     if not runs:
         return
     (DOCS / "peers.svg").write_text(draw([_panel(data, runs) for data in _data(runs)]))
-    parts = [_head(runs)]
+    parts = [_head(runs), _short(runs)]
     for data in _data(runs):
         parts.append(_section(data, runs))
     (DOCS / "peers.md").write_text("\n\n".join([*parts, _promises(), _notes(runs)]) + "\n")
@@ -83,6 +83,31 @@ are medians. With one run a cell, read small differences as noise.
   changes, which is up to twice as far. Pure ε (δ = 0) is more than (ε, 1e-9). Compare rows of the same promise first.
 
 ![TVD of 2-way tables by epsilon](peers.svg)"""
+
+
+def _short(runs: list[dict[str, Any]]) -> str:
+    """Ours beside the most accurate peer of the same promise, cell by cell."""
+    ours = next(t for t in TOOLS if t.ours and t.promise.delta != "0")
+    rivals = [t for t in TOOLS if not t.ours and t.terms == ours.terms]
+    lines = [
+        f"## In short: {ours.promise.neighbours}, δ = {ours.promise.delta}",
+        "",
+        "| table | ε | ours: TVD | CPU s | most accurate peer | its TVD | its CPU s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for data in _data(runs):
+        for epsilon in EPSILONS:
+            own = _cell(runs, ours.key, data, epsilon)
+            ran = [(t, cell) for t in rivals if (cell := _cell(runs, t.key, data, epsilon)).done]
+            if own.done and ran:
+                best, cell = min(ran, key=lambda each: each[1].mean("tvd", 0))
+                its = f"{best.title} | {_tvd(cell)} | {_seconds(cell)}"
+                lines.append(f"| {TITLES[data].split()[0]} | {epsilon} | {_tvd(own)} | {_seconds(own)} | {its} |")
+    return "\n".join(lines)
+
+
+def _seconds(cell: Cell) -> str:
+    return f"{cell.median('fit') + cell.median('sample'):.1f}"
 
 
 def _section(data: str, runs: list[dict[str, Any]]) -> str:

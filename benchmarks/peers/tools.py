@@ -48,8 +48,8 @@ _OPENDP = Promise("add-remove", "1e-9", "on paper: noise of OpenDP, choices by f
 _SMARTNOISE = Promise("add-remove", "1e-9", "no: categories and the exact row count are read from rows; mbi 1.1.0")
 
 TOOLS = (
-    Tool("ours-pure", "understudy auto, pure ε", "", "ours", "pure", _PURE, 3),
-    Tool("ours-approximate", "understudy auto, (ε, δ)", "", "ours", "approximate", _APPROXIMATE, 3),
+    Tool("ours-pure", "understudy auto, pure ε", "", "ours", "pure", _PURE, 5),
+    Tool("ours-approximate", "understudy auto, (ε, δ)", "", "ours", "approximate", _APPROXIMATE, 5),
     Tool("mst", "MST on mbi 2.0, our driver", "mbi", "mst", "-", _MST, 3),
     Tool("aim", "AIM on mbi 2.0, our driver", "mbi", "aim", "paper", _MST),
     Tool("aim-short", "AIM on mbi 2.0, cut short", "mbi", "aim", "short", _MST),
