@@ -51,7 +51,7 @@ TOOLS = (
     Tool("ours-pure", "understudy auto, pure ε", "", "ours", "pure", _PURE, 5),
     Tool("ours-approximate", "understudy auto, (ε, δ)", "", "ours", "approximate", _APPROXIMATE, 5),
     Tool("mst", "MST on mbi 2.0, our driver", "mbi", "mst", "-", _MST, 3),
-    Tool("aim", "AIM on mbi 2.0, our driver", "mbi", "aim", "paper", _MST),
+    Tool("aim", "AIM on mbi 2.0, as published", "mbi", "aim", "paper", _MST),
     Tool("aim-short", "AIM on mbi 2.0, cut short", "mbi", "aim", "short", _MST),
     Tool("datasynthesizer-1", "DataSynthesizer, degree 1", "datasynthesizer", "datasynthesizer", "1", _DATASYNTHESIZER),
     Tool("datasynthesizer-2", "DataSynthesizer, degree 2", "datasynthesizer", "datasynthesizer", "2", _DATASYNTHESIZER),
