@@ -53,9 +53,9 @@ def test_a_ledger_opens_and_adds_up(tmp_path, name, spent):
 
 def test_a_federation_session_is_finished(tmp_path):
     pytest.importorskip("cryptography")
+    from federation_session import Town, actors, check, play
     from pyarrow import parquet
 
-    from federation_session import Town, actors, check, play
     from understudy.federation.roster import Roster
 
     with zipfile.ZipFile(FIXTURES / "federation-session.zip") as archive:
