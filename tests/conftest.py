@@ -28,6 +28,9 @@ for name in ("UNDERSTUDY_LEDGER", "UNDERSTUDY_DEBUG", "COLUMNS", "LINES", "FORCE
 for name in [name for name in os.environ if name.startswith("PG")]:
     del os.environ[name]
 
+# No test remembers its ledgers for the next one: tests of that memory have a folder of their own.
+os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = str(Path(os.devnull) / "nowhere")
+
 # The same examples every time, however slow the machine is: a failure is a change of the program.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
@@ -103,7 +106,7 @@ def private_table(
 ) -> PrivateTable:
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
-    reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True)
+    reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True, fingerprint="of this table")
     table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table

@@ -69,5 +69,5 @@ def publish_seeded(
     budget = Budget(epsilon, delta)
     return run(
         data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed),
-        engine=engine, master=master,
+        engine=engine, master=master, register=False,
     )  # fmt: skip

@@ -175,6 +175,7 @@ class Town:
     names: list[str]
     roster: Roster
     tables: dict[str, pa.Table]
+    resume: bool = False
 
     @staticmethod
     def make(folder: Path, owners: int, dropping: int = 0, delta: str = "0", method: str = "privbayes") -> Town:
@@ -212,6 +213,7 @@ class Town:
         return Party(
             self.tables[name], _with_rows(ROWS), self.roster, self.identity(name), f"https://127.0.0.1:{port}",
             self.ledger(name), patience=patience, approve=lambda terms: True,
+            resume=self.resume,
         )  # fmt: skip
 
     def charges(self, name: str) -> list[Fraction]:

@@ -49,6 +49,10 @@ def party(
     ] = 600.0,
     engine: EngineName = None,
     master: Master = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with an interrupted session of an earlier version, on the same table."),
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,8 +78,9 @@ def party(
 
     book = ledger or _default_ledger(public)
     taking = Party(
-        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status
-    )
+        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status,
+        resume=resume,
+    )  # fmt: skip
     try:
         done = taking.take_part()
     finally:

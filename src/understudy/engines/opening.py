@@ -30,17 +30,20 @@ class Opened:
     columns: tuple[str, ...]
 
 
-def open_engine(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> Opened:
+def open_engine(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, key: bytes | None = None
+) -> Opened:
     """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit.
 
-    An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column.
+    An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column. Whoever will ask
+    for the fingerprint under a key says so here: a warehouse then finds it in the pass it makes anyway.
     """
     from understudy.engines.embedded import open_embedded
     from understudy.engines.sql import open_sql
 
     warehouse = _warehouse(data, engine_for(data, engine, master), master)
     if warehouse is not None:
-        return Opened(*open_sql(warehouse, schema.counted))
+        return Opened(*open_sql(warehouse, schema.counted, key))
     return Opened(*open_embedded(data, schema.counted, engine))
 
 

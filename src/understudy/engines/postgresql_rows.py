@@ -118,7 +118,7 @@ class PostgreSQLRows:
             raise UnderstudyError(
                 f"the connection to PostgreSQL was lost{_state(error)}, and with it the snapshot. Nothing was released "
                 "and what was drawn is in the ledger's journal. Run the same command to go on: drawn outcomes are "
-                "replayed, and the rest is counted on the table as it is then"
+                "replayed, and the rest is counted, if the table has the same rows then"
             ) from None
         except psycopg.Error as error:
             if self._connection is None:

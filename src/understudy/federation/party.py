@@ -19,9 +19,10 @@ from understudy.federation.roster import Roster
 from understudy.federation.signatures import KeySigner
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
-from understudy.privacy.ledger import Ledger, refuse_early
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed
@@ -96,6 +97,7 @@ class Party:
     approve: Callable[[Terms], bool] = lambda terms: False
     told: Callable[[str], None] = lambda text: None
     source: RandomSource | None = None
+    resume: bool = False  # go on with an interrupted session of an earlier version, which does not say what it read
 
     def take_part(self) -> Participation:
         """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
@@ -116,7 +118,7 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, own, self.engine, self.master)
+            opened = open_engine(self.data, own, self.engine, self.master, book.source_key())
             try:
                 return self._with_consent(name, own, opened, book, client, KeySigner(key))
             finally:
@@ -128,6 +130,9 @@ class Party:
     def _with_consent(
         self, name: str, own: Schema, opened: Opened, book: Ledger, client: CuratorClient, signer: KeySigner
     ) -> Participation:
+        book.refuse_other_source(
+            own.account, {"roster": self.roster.hash}, opened.engine.fingerprint(book.source_key()), self.resume
+        )
         account = book.account(own.account)
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
         agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap))
@@ -237,7 +242,8 @@ class _Sitting:
         }  # fmt: skip
         return self._book.reserve(
             self._own, roster.budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
-            private=self._source.private,
+            private=self._source.private, fingerprint=self._opened.engine.fingerprint(self._book.source_key()),
+            resume=self._party.resume,
         )  # fmt: skip
 
     def _end(self, message: Message) -> Participation:

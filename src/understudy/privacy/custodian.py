@@ -119,6 +119,10 @@ class ExactTable:
     def rows(self) -> int:
         return self._rows
 
+    def fingerprint(self, key: bytes) -> str:
+        """Return what tells this table from any other to whoever has the key."""
+        return self._engine.fingerprint(key)
+
     def marginals(self, asks: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
         return self._engine.marginals(asks)
 

@@ -26,8 +26,9 @@ from understudy.release.storage import (
     content_hash,
     pack,
     read_release,
-    write_release,
+    release_bytes,
 )
+from understudy.release.writing import replacing
 from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
 
@@ -186,8 +187,14 @@ class Release:
         return content_hash(self.members)
 
     def save(self, path: str | Path) -> None:
+        """Write the release to a file; an older file of that name is replaced."""
+        with replacing(Path(path)) as file:
+            file.write(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the release's file."""
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
-        write_release(Path(path), self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
+        return release_bytes(self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
 
     @staticmethod
     def open(path: str | Path) -> Release:

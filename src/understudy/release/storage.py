@@ -54,12 +54,20 @@ def write_release(
     path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT
 ) -> None:
     """All or nothing: a temporary file beside the target, synced, then moved into place."""
+    with replacing(path) as file:
+        file.write(release_bytes(members, ledger, format))
+
+
+def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:
+    """Return a release file's content."""
     manifest = {"format": format, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
     manifest["hash"] = content_hash(members)
     every = {"manifest.json": _json(manifest), **members, "ledger.json": _json(ledger)}
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, data in every.items():
             archive.writestr(zipfile.ZipInfo(member, _DATE), data, zipfile.ZIP_DEFLATED)
+    return content.getvalue()
 
 
 class Stored(NamedTuple):
