@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from servers import PostgreSQL
+from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -137,3 +137,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(SLOW_PLACES):
             item.add_marker(pytest.mark.slow)
+        if needs_engine(item):
+            item.add_marker(pytest.mark.engines)
+
+
+def needs_engine(item: pytest.Item) -> bool:
+    """Whether a test takes the server's fixture, or has an engine that needs a server as a parameter."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = {"postgresql", "spark"}
+    return "postgresql" in getattr(item, "fixturenames", ()) or any(
+        isinstance(value, str) and value in names for value in parameters.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    Running.test = item
