@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from connections import closed_connections
 from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
@@ -77,6 +78,12 @@ def another_source() -> SeededSource:
 @pytest.fixture(autouse=True)
 def seeds_from_one() -> None:
     Seeds.last = 0
+
+
+@pytest.fixture(autouse=True)
+def connections() -> Iterator[None]:
+    with closed_connections():
+        yield
 
 
 class StandIn(SeededSource):
