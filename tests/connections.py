@@ -15,7 +15,9 @@ from typing import Any
 from unittest import mock
 
 # They open a connection for whoever calls them, who has to close it.
-ON_BEHALF = ("contextlib", "understudy.privacy.ledger", "understudy.federation.journal", __name__)
+ON_BEHALF = (
+    "contextlib", "understudy.privacy.ledger", "understudy.privacy.ledger_file", "understudy.federation.journal", __name__,
+)  # fmt: skip
 
 
 @contextmanager

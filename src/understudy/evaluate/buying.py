@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -166,21 +165,14 @@ def buy(
     source = source or SystemSource()
     check_confirmed(public)
     asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})
-    with _ledger(ledger, public) as book:
-        refuse_early(book, public, budget)
-        real, stand_in = open_both(original, synthetic, public)
-        try:
-            return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
-        finally:
-            if real is not original:
-                real.close()
-
-
-def _ledger(ledger: Ledger | str | Path | None, schema: Schema) -> AbstractContextManager[Ledger]:
-    """Open the ledger that was named, or the default one, and close it; a caller's own stays open."""
-    if isinstance(ledger, Ledger):
-        return nullcontext(ledger)
-    return closing(Ledger(ledger or default_ledger(schema)))
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
+    refuse_early(book, public, budget)
+    real, stand_in = open_both(original, synthetic, public)
+    try:
+        return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
+    finally:
+        if real is not original:
+            real.close()
 
 
 def _bought(
