@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from servers import PostgreSQL
+from connections import closed_connections
+from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -82,6 +83,12 @@ def seeds_from_one() -> None:
     Seeds.last = 0
 
 
+@pytest.fixture(autouse=True)
+def connections() -> Iterator[None]:
+    with closed_connections():
+        yield
+
+
 class StandIn(SeededSource):
     """The same noise tomorrow, stamped as the system's own: for tests of what `publish` makes of a table."""
 
@@ -140,3 +147,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(SLOW_PLACES):
             item.add_marker(pytest.mark.slow)
+        if needs_engine(item):
+            item.add_marker(pytest.mark.engines)
+
+
+def needs_engine(item: pytest.Item) -> bool:
+    """Whether a test takes the server's fixture, or has an engine that needs a server as a parameter."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = {"postgresql", "spark"}
+    return "postgresql" in getattr(item, "fixturenames", ()) or any(
+        isinstance(value, str) and value in names for value in parameters.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    Running.test = item

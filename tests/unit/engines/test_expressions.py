@@ -207,6 +207,7 @@ def test_postgresql(decimal: str, postgresql: PostgreSQL, monkeypatch: pytest.Mo
     compare(rows, cases, schema)
 
 
+@pytest.mark.engines
 @pytest.mark.slow
 def test_spark(tmp_path: Path) -> None:
     """From the private copy, which is gone afterwards."""

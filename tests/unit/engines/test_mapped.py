@@ -220,7 +220,8 @@ def test_what_a_folder_holds_goes_with_it_but_not_what_a_link_points_to(temporar
     mine = Scratch()
     (mine.path / "deep" / "deeper").mkdir(parents=True)
     (mine.path / "deep" / "deeper" / "part").write_text("part")
-    (mine.path / "link").symlink_to(tmp_path / "elsewhere")
+    if os.name == "posix":  # elsewhere a link takes a right that not every user has
+        (mine.path / "link").symlink_to(tmp_path / "elsewhere")
     mine.close()
     assert not list(temporary.iterdir())
     assert (tmp_path / "elsewhere" / "kept.txt").exists()
