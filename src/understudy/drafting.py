@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.engines.copies import holds_the_same_bytes, holds_the_same_rows
+from understudy.engines.copies import holds_the_same_bytes, holds_the_same_cells
 from understudy.errors import UsageError
 from understudy.schema.codebook import read_codebook
 from understudy.schema.ddl import ddl_columns
@@ -87,8 +87,8 @@ def _refuse_the_table_itself(table: Path, documents: Documents) -> None:
 
 def _refuse_a_copy(table: Path, found: Header, public: Path) -> None:
     columns = public_columns(public, found.names, headless="header" in found.settings)
-    if holds_the_same_rows(table, found, columns):
+    if holds_the_same_cells(table, found, columns):
         raise UsageError(
-            f"--public {public.name!r} has the rows of the private table: what it shows would be taken from them. Name "
-            "a file that is published already, such as last year's, or take values and ranges from a codebook"
+            f"--public {public.name!r} has the cells of the private table: what it shows would be taken from them. "
+            "Name a file that is published already, such as last year's, or take values and ranges from a codebook"
         )

@@ -1,7 +1,7 @@
-"""Copies: whether a file that is called public holds the rows of the private table.
+"""Copies: whether a file that is called public holds the cells of the private table.
 
-Only the answer leaves this file, and only the custodian meets it, as a refusal. Rows are compared as a multiset of
-digests, so the order of rows and columns, the dialect, the compression and the container make no difference.
+Only the answer leaves this file, and only the custodian meets it, as a refusal. The cells of a column are compared as a
+multiset of digests, so the order of rows and columns, dialect, compression and container make no difference.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import io
 import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,26 +30,36 @@ _MOMENT = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([t ]\d{1,2}:\d\d(:\d\d(\.\
 
 
 @dataclass(frozen=True)
-class RowDigest:
-    """The number of rows and the sum of their digests: equal for the same rows in any order."""
+class CellDigests:
+    """The number of rows and, of each column, the sum of its cells' digests: equal for the same cells in any order."""
 
-    rows: int = 0
-    total: int = 0
+    rows: int
+    columns: tuple[int, ...]
 
     @staticmethod
-    def of(rows: Iterable[Sequence[str]], at_most: int | None = None) -> RowDigest:
+    def of(rows: Iterable[Sequence[str]], width: int, at_most: int | None = None) -> CellDigests:
         """Read up to one row more than `at_most`, which is enough to know that there are more."""
-        count = total = 0
+        count, sums = 0, [0] * width
         for row in rows:
-            text = "\x1f".join(map(canonical, row))
-            total += int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest())
             count += 1
             if at_most is not None and count > at_most:
                 break
-        return RowDigest(count, total % (1 << 128))
+            for at, cell in enumerate(row):
+                sums[at] += _digest(cell)
+        return CellDigests(count, tuple(total % (1 << 128) for total in sums))
+
+    def resembles(self, other: CellDigests) -> bool:
+        """Return whether there are as many rows, and over half of the columns have the same cells."""
+        same = sum(one == two for one, two in zip(self.columns, other.columns))
+        return self.rows == other.rows > 0 and 2 * same > len(self.columns)
 
 
 @lru_cache(1 << 16)
+def _digest(cell: str) -> int:
+    text = canonical(cell).encode(errors="replace")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest())
+
+
 def canonical(cell: str) -> str:
     """Return one text for the ways in which a program may have written the same cell.
 
@@ -72,18 +83,22 @@ def holds_the_same_bytes(data: Path, other: Path) -> bool:
             while (chunk := one.read(_CHUNK)) == two.read(_CHUNK):
                 if not chunk:
                     return True
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         pass  # whoever reads the file next says what is wrong with it
     return False
 
 
-def holds_the_same_rows(data: Path, header: Header, public: Mapping[str, list[str]]) -> bool:
-    """Return whether the table, in the columns that the public file has too, has just the public file's rows."""
-    shared = sorted(public)
-    told = RowDigest.of(zip(*(public[name] for name in shared)))
+def holds_the_same_cells(data: Path, header: Header, public: Mapping[str, list[str]]) -> bool:
+    """Return whether the table has the public file's cells in over half of the columns that both have and that vary.
+
+    A copy with one column changed, or with its columns shuffled each on its own, gives the same values and ranges away.
+    """
+    names = [name for name, cells in public.items() if len(set(cells)) > 1] or list(public)
+    told = CellDigests.of(zip(*(public[name] for name in names)), len(names))
     try:
-        return told.rows > 0 and told in (RowDigest.of(rows, told.rows) for rows in _readings(data, header, shared))
-    except (OSError, EOFError, csv.Error, ValueError, OverflowError):
+        readings = _readings(data, header, names)
+        return any(told.resembles(CellDigests.of(rows, len(names), told.rows)) for rows in readings)
+    except (OSError, EOFError, zlib.error, csv.Error, ValueError, OverflowError):
         raise UsageError(
             f"{data.name!r} cannot be read to its end, so it is not known whether the public file is a copy of it: "
             "repair the table, or leave --public out"

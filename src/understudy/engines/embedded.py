@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.engines.delimited import Delimited
 from understudy.engines.engine import OpenEngine
-from understudy.engines.sources import ParquetFile, Source, open_table
+from understudy.engines.sources import ParquetFile, Source, open_source
 from understudy.schema import Schema
 
 MAPPED_ROWS = 10_000_000
@@ -25,7 +25,7 @@ def open_embedded(data: Any, schema: Schema, engine: str | None = None) -> tuple
     """The engine (None: by size) over rows that fit, and the order of the source's columns."""
     from understudy.engines.coding import encode_table
 
-    source = open_table(data, schema)
+    source = open_source(data, schema.csv, names=schema.columns)
     rows = expected_rows(source, schema)
     if engine == "mapped" or (engine is None and not fits_in_memory(rows, schema)):
         from understudy.engines.mapped import open_mapped

@@ -47,13 +47,13 @@ def open_engine(data: Any, schema: Schema, engine: str | None = None, master: st
 def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[Misfit]:
     """Every reason why `open_engine` would refuse the data."""
     from understudy.engines.coding import misfits
-    from understudy.engines.sources import open_table
+    from understudy.engines.sources import open_source
     from understudy.engines.sql import sql_misfits
 
     warehouse = _warehouse(data, engine_for(data, engine, master), master)
     if warehouse is not None:
         return sql_misfits(warehouse, schema)
-    return misfits(open_table(data, schema), schema)
+    return misfits(open_source(data, schema.csv, names=schema.columns), schema)
 
 
 def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:

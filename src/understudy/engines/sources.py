@@ -14,7 +14,7 @@ from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
 from understudy.engines.steady import unchanged
 from understudy.errors import DataError, UsageError
-from understudy.schema import Dialect, Schema
+from understudy.schema import Dialect
 
 PIECE_ROWS = 1 << 20
 
@@ -45,12 +45,7 @@ class Header:
     types: dict[str, Any]
 
 
-def open_table(data: Any, schema: Schema) -> Source:
-    """Open a path or a frame as this schema describes it; names are checked, no row is read."""
-    return open_source(data, schema.csv, schema.columns)
-
-
-def open_source(data: Any, dialect: Dialect | None = None, names: Sequence[str] = ()) -> Source:
+def open_source(data: Any, dialect: Dialect | None = None, *, names: Sequence[str] = ()) -> Source:
     """Open a path or a frame; names are checked, no row is read.
 
     `names` are the columns of a delimited file whose dialect says that it has no header.

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.sources import delimiter_of, open_table
+from understudy.engines.sources import delimiter_of, open_source
 from understudy.errors import DataError, UsageError
 from understudy.privacy.random_source import SystemSource
 from understudy.schema import Schema
@@ -26,7 +26,7 @@ def deal(
 ) -> tuple[dict[str, Path], dict[str, int | None]]:
     """A file for each owner (in a folder of its own, for its owner's eyes) and how many rows it has."""
     path = Path(data)
-    columns = open_table(data, schema).columns
+    columns = open_source(data, schema.csv, names=schema.columns).columns
     by = split.removeprefix("by:") if split.startswith("by:") else None
     if by is None and split != "random":
         raise UsageError(f"--split is random or by:ATTRIBUTE, not {split!r}")

@@ -205,7 +205,7 @@ def _read(data: Any, schema: Schema, role: str) -> ExactTable:
 
     published = [name for name in schema.columns if role == "original" or schema[name].kind != "drop"]
     with _named(role, schema):
-        source = open_source(data, schema.csv, published)
+        source = open_source(data, schema.csv, names=published)
         if role == "synthetic":
             schema = _as_published(schema, source.columns)
         coded = encode_table(source, schema)
