@@ -54,6 +54,16 @@ def test_init_from_public_things(tmp_path):
     assert Schema.open(tmp_path / "ddl.toml")["age"].kind == "integer"
 
 
+def test_init_does_not_write_over_what_it_reads(tmp_path):
+    data, _ = write_people(tmp_path)
+    book = tmp_path / "book.csv"
+    book.write_text("attribute,kind\nid,id\n")
+    for target in (data, book):
+        before = target.read_bytes()
+        done = run("init", data, "--codebook", book, "-o", target, "--force")
+        assert done.code == 2 and "-o" in done.err and target.read_bytes() == before
+
+
 @pytest.mark.parametrize("flag", ["--codebook", "--ddl", "--public"])
 def test_init_from_files_that_are_not_there(tmp_path, flag):
     data, _ = write_people(tmp_path)

@@ -34,9 +34,13 @@ def init(
     from understudy.errors import UsageError
     from understudy.schema import Schema
 
+    documents = Documents(codebook, ddl, public, names)
     if output.exists() and not force:
         raise UsageError(f"{output.name} is there already: use --force, or another name with -o")
-    drafted = draft_file(data, Documents(codebook, ddl, public, names), header)
+    inputs = [path for path in (Path(data), *documents.given().values()) if path.exists()]
+    if output.exists() and any(output.samefile(path) for path in inputs):
+        raise UsageError(f"{output.name} is what the draft is made from: choose another name with -o")
+    drafted = draft_file(data, documents, header)
     open_points = Schema.from_toml(drafted.text).unconfirmed
     output.write_text(drafted.text, encoding="utf-8", newline="")
     say(f"Wrote {output.name} {drafted.told}.")
