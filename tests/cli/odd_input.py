@@ -99,8 +99,11 @@ class Odd:
 def first_line(path: Path) -> str:
     """What a reader may take for a header, by the crudest rule there is."""
     raw = path.read_bytes()
-    with contextlib.suppress(OSError, EOFError, zlib.error):
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+    if raw[:2] == b"\x1f\x8b":
+        stream, packed, raw = zlib.decompressobj(31), raw, b""
+        with contextlib.suppress(zlib.error):  # as far as it goes
+            for at in range(len(packed)):
+                raw += stream.decompress(packed[at : at + 1])
     return re.split(rb"[\r\n]", raw, maxsplit=1)[0].decode("utf-8", errors="replace")
 
 
