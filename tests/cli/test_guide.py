@@ -33,7 +33,7 @@ def transcript(path: Path) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="the guide is written for a POSIX shell")
-@pytest.mark.parametrize("guide", ["hospital", "federation", "ledger"])
+@pytest.mark.parametrize("guide", ["hospital", "federation", "ledger", "drafts"])
 def test_the_guide(tmp_path, guide):
     if guide == "federation":
         pytest.importorskip("cryptography")
@@ -57,5 +57,5 @@ def test_the_guide(tmp_path, guide):
         assert code == 0, f"{command}\n{output}"
         for line in shown:
             assert line in lines, f"{command}\nshould print: {line}\n{output}"
-    assert not list((tmp_path / "hospital").glob("again*"))
+    assert not list(tmp_path.glob("hospital/again*"))
     assert "Traceback" not in done.stdout

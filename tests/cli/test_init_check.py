@@ -17,7 +17,7 @@ def test_init_reads_the_header_and_nothing_else(tmp_path):
     data = tmp_path / "t.csv"
     data.write_bytes(f"id,age,sex\n1,{CANARY},x\n".encode() + b"\xff\xfe broken \x00 rows")
     done = run("init", data, "-o", tmp_path / "schema.toml")
-    assert done.code == 0 and "no row was read" in done.out and "points to look at" in done.out
+    assert done.code == 0 and "no other line was read" in done.out and "points to look at" in done.out
     text = (tmp_path / "schema.toml").read_text(encoding="utf-8")
     assert CANARY not in text + done.text
     schema = Schema.from_toml(text)
@@ -54,6 +54,16 @@ def test_init_from_public_things(tmp_path):
     assert Schema.open(tmp_path / "ddl.toml")["age"].kind == "integer"
 
 
+def test_init_does_not_write_over_what_it_reads(tmp_path):
+    data, _ = write_people(tmp_path)
+    book = tmp_path / "book.csv"
+    book.write_text("attribute,kind\nid,id\n")
+    for target in (data, book):
+        before = target.read_bytes()
+        done = run("init", data, "--codebook", book, "-o", target, "--force")
+        assert done.code == 2 and "-o" in done.err and target.read_bytes() == before
+
+
 @pytest.mark.parametrize("flag", ["--codebook", "--ddl", "--public"])
 def test_init_from_files_that_are_not_there(tmp_path, flag):
     data, _ = write_people(tmp_path)
@@ -77,11 +87,12 @@ def test_check_names_the_attribute_and_prints_sql_but_no_cell(tmp_path):
     data.write_text(text.replace("income", "wage"))
     done = run("check", data, "--schema", schema)
     assert done.code == 4 and done.err == ""
-    assert "attribute 'sex'" in done.out and "attribute 'age'" in done.out and "'wage'" in done.out
+    assert "attribute 'sex'" in done.out and "attribute 'age'" in done.out and "column 6 of the data" in done.out
+    assert "wage" not in done.out  # what is not in the schema may be a cell
     assert "SELECT" in done.out and "'Female', 'Male'" in done.out
     document = run("check", data, "--schema", schema, "--json")
     assert document.code == 4 and document.json["fits"] is False
-    assert {p["attribute"] for p in document.json["problems"]} == {"wage", "income", "age", "sex"}
+    assert {p["attribute"] for p in document.json["problems"]} == {None, "income", "age", "sex"}
     assert CANARY not in done.text + document.text
 
 

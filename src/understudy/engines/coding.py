@@ -102,29 +102,39 @@ def failing_attributes(source: Source, schema: Schema) -> list[str]:
 
 
 def structure_misfits(source: Source | Header, schema: Schema) -> list[Misfit]:
-    known = list(dict.fromkeys(a.column for a in schema.attributes))
-    undeclared = [
-        Misfit("undeclared", name, _undeclared(name, source, known)) for name in source.columns if name not in known
-    ]
-    absent = [Misfit("absent", name, _absent(name, source)) for name in known if name not in source.columns]
-    return undeclared + absent
+    """The columns that only one of the two has. A name of the data that the schema lacks may be a cell of a file
+    without a header (or of a frame that was read from one): it is told by its place, never quoted.
+    """
+    known, found = schema.columns, source.columns
+    absent = [Misfit("absent", name, _absent(name)) for name in known if name not in found]
+    if len(absent) == len(known):
+        return [Misfit("undeclared", None, _nothing_known(found)), *absent]
+    strange = [(at, name) for at, name in enumerate(found, 1) if name not in known]
+    return [Misfit("undeclared", None, _undeclared(at, name, absent)) for at, name in strange] + absent
 
 
-def _undeclared(name: str, source: Source | Header, known: list[str]) -> str:
-    if len(source.columns) == 1 and any(mark in name for mark in ",;\t|"):
+def _nothing_known(found: Sequence[str]) -> str:
+    if len(found) == 1 and any(mark in found[0] for mark in ",;\t|"):
         return "the header is a single column that holds delimiters: declare `delimiter` in [table.csv]"
-    hint = did_you_mean(name, known) if len(known) > 1 else ""
     return (
-        f"the data has a column {name!r} that is not in the schema. {hint} "
-        f'Declare it; to leave it out of the output: [attributes."{name}"] kind = "drop"'
+        "the data has none of the columns that the schema declares. If the first line of the file is a row, declare "
+        "`header = false` in [table.csv]; if its cells are cut in the wrong places, declare `delimiter`"
+    )
+
+
+def _undeclared(at: int, name: str, absent: Sequence[Misfit]) -> str:
+    near = did_you_mean(name, [str(misfit.attribute) for misfit in absent]) if absent else ""
+    return (
+        f"column {at} of the data is not in the schema. {near} Rename it, take it out of the data, or declare it; "
+        'with kind = "drop" it is left out of the output'
     ).replace("  ", " ")
 
 
-def _absent(name: str, source: Source | Header) -> str:
+def _absent(name: str) -> str:
     return (
-        f"the schema declares {name!r}, but the data has no such column. "
-        f"{did_you_mean(name, list(source.columns))} Rename the column, or take the attribute out of the schema"
-    ).replace("  ", " ")
+        f"the schema declares {name!r}, but the data has no such column. Rename the column of the data that is meant, "
+        "or take the attribute out of the schema"
+    )
 
 
 def cell_misfits(schema: Schema, unfit: set[str]) -> list[Misfit]:
@@ -147,7 +157,7 @@ def _unfit(attribute: Attribute) -> str:
 
 def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
     if rows == 0:
-        return [Misfit("rows", None, "the table has a header and no rows: there is nothing to publish")]
+        return [Misfit("rows", None, "the table has no rows: there is nothing to publish")]
     if schema.rows is not None and rows != schema.rows:
         return [Misfit("rows", None, (
             f"the schema declares rows = {schema.rows} and the data has another number of rows. The count is public "

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.steady import unchanged
 from understudy.errors import DataError, SchemaError
+from understudy.schema.column_names import numbered
 
 Piece = tuple[str, Any]  # a column's name and the next pyarrow.Array of its cells
 
@@ -33,11 +34,12 @@ _LOOSE_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Delimited:
-    """A CSV or TSV file, plain or gzip."""
+    """A CSV or TSV file, plain or gzip; `declared` are the columns of one without a header."""
 
     path: Path
     delimiter: str
     encoding: str
+    declared: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
@@ -52,7 +54,9 @@ class Delimited:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names in the header."""
+        """The declared names, or those in the header; a column without one is called by its place, as `init` does."""
+        if self.declared is not None:
+            return self.declared
         with self._told():
             record = self._first_record()
             names = next(csv.reader([record], delimiter=self.delimiter, strict=True), [])
@@ -61,7 +65,7 @@ class Delimited:
                 f"the first line of {self.path.name!r} is blank: it must name the columns; add the header, "
                 "or remove the blank line"
             )
-        return tuple(names)
+        return numbered(names)
 
     @property
     def types(self) -> dict[str, Any]:
@@ -70,7 +74,7 @@ class Delimited:
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The cells of these columns, block after block; other columns are not even decoded."""
-        header = True
+        header = self.declared is None
         with unchanged(self.path), self._told():
             for block in _blocks(self._utf8(BLOCK), self.delimiter):
                 if isinstance(block, _Loose):
@@ -165,7 +169,8 @@ class Delimited:
         # the parser's own message holds the row: it is never passed on
         shown = "\\t" if self.delimiter == "\t" else self.delimiter
         return (
-            f"{self.path.name!r} has a row without exactly {len(self.columns)} cells, the number its header names. "
+            f"{self.path.name!r} has a row without exactly {len(self.columns)} cells, the number of columns that "
+            f"{'its header names' if self.declared is None else 'the schema declares'}. "
             "No row is dropped or repaired: quote the cells that hold the delimiter, complete the row, remove blank "
             f"lines, or declare `delimiter` in [table.csv]. To find it (where no cell is quoted): "
             f"awk -F'{shown}' 'NF != {len(self.columns)}' {self.path.name}"

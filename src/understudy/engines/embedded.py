@@ -25,7 +25,7 @@ def open_embedded(data: Any, schema: Schema, engine: str | None = None) -> tuple
     """The engine (None: by size) over rows that fit, and the order of the source's columns."""
     from understudy.engines.coding import encode_table
 
-    source = open_source(data, schema.csv)
+    source = open_source(data, schema.csv, names=schema.columns)
     rows = expected_rows(source, schema)
     if engine == "mapped" or (engine is None and not fits_in_memory(rows, schema)):
         from understudy.engines.mapped import open_mapped

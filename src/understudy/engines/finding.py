@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from understudy.errors import UsageError
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
 
 _SPACE = "[[:space:]]*"
 # a year, a month and a day, month lengths and leap years included: (year, month, day) of each kind of day
@@ -31,7 +31,7 @@ def finding_sql(attribute: str, schema: Schema, table: str | tuple[str, ...] | N
     column = _name(attribute)
     cell = f"COALESCE(CAST({column} AS VARCHAR), '')"
     return (
-        f"SELECT {column}, COUNT(*) AS cells\nFROM {_table(table or schema.name, schema.csv)}\n"
+        f"SELECT {column}, COUNT(*) AS cells\nFROM {_table(table or schema.name, schema)}\n"
         f"WHERE {_offends(found, cell, schema.csv.decimal)}\nGROUP BY {column}\nORDER BY cells DESC;"
     )
 
@@ -91,7 +91,8 @@ def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _table(table: str | tuple[str, ...], dialect: Dialect) -> str:
+def _table(table: str | tuple[str, ...], schema: Schema) -> str:
+    dialect = schema.csv
     if isinstance(table, tuple):
         return ".".join(map(_name, table))
     name = table.lower()
@@ -99,5 +100,7 @@ def _table(table: str | tuple[str, ...], dialect: Dialect) -> str:
         tabs = ".tsv" in name[-7:] and dialect.delimiter == ","
         delimiter = "\\t" if tabs or dialect.delimiter == "\t" else dialect.delimiter
         encoding = "" if dialect.encoding.lower().startswith("utf") else f", encoding = {_text(dialect.encoding)}"
-        return f"read_csv({_text(table)}, header = true, all_varchar = true, delim = {_text(delimiter)}{encoding})"
+        names = "" if dialect.header else f", names = [{', '.join(map(_text, schema.columns))}]"
+        header = f"header = {str(dialect.header).lower()}{names}"
+        return f"read_csv({_text(table)}, {header}, all_varchar = true, delim = {_text(delimiter)}{encoding})"
     return _text(table) if name.endswith(".parquet") else _name(table)

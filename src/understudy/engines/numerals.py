@@ -157,7 +157,7 @@ def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
             piece = piece.dictionary_decode()  # most of the texts are other pieces'
         encoded = piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode()
         return _distinct_texts(encoded.dictionary), encoded.indices
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OverflowError):  # overflow: a time beyond the year 9999
         raise DataError(
             f"column {name!r} has the type {piece.type}, which no kind of attribute reads: convert it to text, "
             'numbers, dates or booleans, or declare it kind = "drop"',

@@ -56,7 +56,7 @@ def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: s
     warehouse = _warehouse(data, engine_for(data, engine, master), master)
     if warehouse is not None:
         return sql_misfits(warehouse, schema)
-    return misfits(open_source(data, schema.csv), schema)
+    return misfits(open_source(data, schema.csv, names=schema.columns), schema)
 
 
 def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:

@@ -45,14 +45,20 @@ class Header:
     types: dict[str, Any]
 
 
-def open_source(data: Any, dialect: Dialect | None = None) -> Source:
-    """A source from a path or a frame; names are checked, no row is read."""
+def open_source(data: Any, dialect: Dialect | None = None, *, names: Sequence[str] = ()) -> Source:
+    """Open a path or a frame; names are checked, no row is read.
+
+    `names` are the columns of a delimited file whose dialect says that it has no header.
+    """
     if (scheme := scheme_of(data)) is not None:
         raise UsageError(
             f"a {scheme}:// address is read by `publish`, `check`, `party`, and by `evaluate` as the original; "
             "here, name a file"
         )
-    source = _open_path(Path(data), dialect or Dialect()) if isinstance(data, str | os.PathLike) else _open_frame(data)
+    if isinstance(data, str | os.PathLike):
+        source = _open_path(Path(data), dialect or Dialect(), names)
+    else:
+        source = _open_frame(data)
     _check_names(source.columns)
     return source
 
@@ -64,17 +70,22 @@ def header(data: Any, dialect: Dialect | None = None) -> Header:
 
 
 def _check_names(columns: tuple[str, ...]) -> None:
-    for at, name in enumerate(columns):
+    """Refuse names that are absent or not unique. None is quoted: a first line may be a person's row."""
+    first: dict[str, int] = {}
+    for at, name in enumerate(columns, 1):
         if not name:
-            raise DataError(f"column {at + 1} has no name: every column needs one in the header")
-        if name in columns[:at]:
-            raise DataError(f"two columns have the name {name!r}: rename one of them", attribute=name)
+            raise DataError(f"column {at} has no name: every column needs one in the header")
+        if first.setdefault(name, at) != at:
+            raise DataError(
+                f"columns {first[name]} and {at} have the same name: rename one of them. If the first line of the file "
+                "is a row, declare `header = false` in [table.csv]"
+            )
 
 
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def _open_path(path: Path, dialect: Dialect) -> Source:
+def _open_path(path: Path, dialect: Dialect, names: Sequence[str]) -> Source:
     if path.is_dir():
         raise UsageError(f"{path.name!r} is a folder: name one CSV, TSV or Parquet file")
     if not path.exists():
@@ -85,7 +96,8 @@ def _open_path(path: Path, dialect: Dialect) -> Source:
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(path)
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-        return Delimited(path, delimiter_of(path, dialect), dialect.encoding)
+        declared = None if dialect.header else tuple(names)
+        return Delimited(path, delimiter_of(path, dialect), dialect.encoding, declared)
     raise UsageError(f"{path.name!r}: data is read from .csv, .tsv (or these with .gz) and .parquet files, or frames")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import DataError, did_you_mean
+from understudy.errors import DataError
 from understudy.evaluate.classification import ClassifierErrors, classify
 from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
 from understudy.evaluate.distances import TableErrors, compare_sets
@@ -121,17 +121,11 @@ def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable
 
 
 def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
-    """The schema is the original's, so what to do about another column is said of the stand-in."""
+    """The schema is the original's, so what to do about an absent column is said of the stand-in."""
     try:
         return ExactTable.stand_in(synthetic, schema)
     except DataError as error:
-        name, names = error.attribute, [a.name for a in schema.attributes]
-        if name is not None and name not in names:
-            raise DataError(
-                f"synthetic table: it has a column {name!r} that is not in the schema. {did_you_mean(name, names)} "
-                "Rename it, or take it out of the synthetic table",
-                attribute=name,
-            ) from None
+        name = error.attribute
         if "no such column" in error.message:
             raise DataError(
                 f"synthetic table: it has no column {name!r}, which the schema declares. Rename the column that holds "

@@ -26,7 +26,7 @@ def deal(
 ) -> tuple[dict[str, Path], dict[str, int | None]]:
     """A file for each owner (in a folder of its own, for its owner's eyes) and how many rows it has."""
     path = Path(data)
-    columns = open_source(data, schema.csv).columns
+    columns = open_source(data, schema.csv, names=schema.columns).columns
     by = split.removeprefix("by:") if split.startswith("by:") else None
     if by is None and split != "random":
         raise UsageError(f"--split is random or by:ATTRIBUTE, not {split!r}")
@@ -70,11 +70,12 @@ class _Text:
         self._path = path
         self._encoding = schema.csv.encoding
         self._delimiter = delimiter_of(path, schema.csv)
+        self._declared = None if schema.csv.header else list(schema.columns)
         self._end = ".tsv" if path.name.lower().endswith((".tsv", ".tsv.gz")) else ".csv"
 
     def column(self, name: str) -> Iterator[str]:
         with self._rows() as rows:
-            at = next(rows).index(name)
+            at = (self._declared or next(rows)).index(name)
             for row in rows:
                 if len(row) <= at:
                     raise DataError("a row has fewer cells than the header")
@@ -87,9 +88,9 @@ class _Text:
             for file in files:
                 out: TextIO = stack.enter_context(file.open("w", encoding=self._encoding, newline=""))
                 writers.append(csv.writer(out, delimiter=self._delimiter, lineterminator="\n"))
-            head = next(rows)
+            heads = [next(rows)] if self._declared is None else []
             for writer in writers:
-                writer.writerow(head)
+                writer.writerows(heads)
             for number, row in zip(owner.tolist(), rows, strict=True):
                 writers[number].writerow(row)
         return files

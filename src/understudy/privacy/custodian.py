@@ -207,8 +207,9 @@ def _read(data: Any, schema: Schema, role: str) -> ExactTable:
     from understudy.engines.coding import encode_table
     from understudy.engines.sources import open_source
 
+    published = [name for name in schema.columns if role == "original" or schema[name].kind != "drop"]
     with _named(role, schema):
-        source = open_source(data, schema.csv)
+        source = open_source(data, schema.csv, names=published)
         if role == "synthetic":
             schema = _as_published(schema, source.columns)
         coded = encode_table(source, schema)
@@ -223,7 +224,7 @@ def _named(role: str, schema: Schema) -> Iterator[None]:
     except DataError as error:
         if error.attribute is None and "no rows" in error.message:
             raise DataError(
-                f"the {role} table has a header and no rows: attribute {schema.names[0]!r} and all others are empty",
+                f"the {role} table has no rows: attribute {schema.names[0]!r} and all others are empty",
                 attribute=schema.names[0],
             ) from None
         raise DataError(f"{role} table: {error.message}", attribute=error.attribute) from None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -131,7 +132,7 @@ def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str
     dialect = _dialect(path, schema.csv)
     with replacing(path) as file, _compressed(file, path) as sink:
         encode = _encoder(dialect.encoding)
-        header = True
+        header = dialect.header
         for table in _ordered(tables, order):
             if header:
                 names = (quoted(name, dialect.delimiter) for name in table.column_names)
@@ -197,7 +198,7 @@ def _ordered(tables: Any, order: Sequence[str] | None) -> Iterator[Any]:
 
 def _dialect(path: Path, dialect: Dialect) -> Dialect:
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
-    return Dialect("\t", dialect.encoding, dialect.decimal) if tabs else dialect
+    return replace(dialect, delimiter="\t") if tabs else dialect
 
 
 @contextmanager

@@ -68,6 +68,7 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     "drop": ("drop", "ignore", "skip", "free text"),
 }
 _MARKS = ("x", "yes", "y", "ja", "j", "true", "1")
+DELIMITERS = (",", ";", "\t", "|")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
@@ -102,7 +103,10 @@ def read_codebook(path: Path) -> Source:
 
 def _records(path: Path) -> Iterator[list[str]]:
     text = read_text(path)
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0]))
+    try:
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0]))
+    except csv.Error:
+        raise SchemaError(f"{path.name!r} is not a CSV file: a quote is never closed, or a cell too long") from None
 
 
 def read_text(path: Path) -> str:
@@ -124,7 +128,15 @@ def decode(raw: bytes) -> tuple[str, str]:
 
 def delimiter_of(head: str) -> str:
     """The delimiter that cuts the header line into the most names."""
-    return max(",;\t|", key=lambda mark: len(next(csv.reader([head], delimiter=mark), [])))
+    return max(DELIMITERS, key=lambda mark: len(cells_of(head, mark)))
+
+
+def cells_of(line: str, delimiter: str) -> list[str]:
+    """The cells of one record; of a line that is no record, one cell."""
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
+    except csv.Error:
+        return [line]
 
 
 def _column(head: str) -> str | None:
@@ -141,6 +153,8 @@ def _set(table: dict[str, str], cells: list[str], line: int) -> None:
         raise SchemaError(f"row {line} of the codebook: [table] has no key {key!r}. {did_you_mean(key, [*TABLE_KEYS])}")
     setting = cells[1].strip() or cells[1]
     table[key] = _DELIMITERS.get(setting, setting) if key == "delimiter" else setting
+    if key == "delimiter" and (len(table[key]) != 1 or table[key] in '"\r\n\0'):
+        raise SchemaError(f"row {line} of the codebook: a delimiter is one character, and no quotation mark")
 
 
 def _add(entry: _Entry, cells: dict[str, str], where: str) -> None:

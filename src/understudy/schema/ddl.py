@@ -52,6 +52,12 @@ def read_ddl(path: Path, names: Sequence[str], table_name: str) -> Source:
     return Source(columns, {}, (f"types and checks are those of CREATE TABLE {name}",))
 
 
+def ddl_columns(path: Path) -> set[str]:
+    """Return the names of the columns of every CREATE TABLE in the file."""
+    tables = _tables(list(_tokens(read_text(path))))
+    return {_bare(item[0]) for _, items in tables for item in items}
+
+
 def _tokens(text: str) -> Iterable[Token]:
     for match in _TOKEN.finditer(text):
         if match.lastgroup != "skip":

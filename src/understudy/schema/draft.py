@@ -1,6 +1,7 @@
 """A draft: the text of a schema.toml from public things only. Whatever they leave open is marked `confirm`.
 
-No function of this file opens a row of the private table; names and types are handed in (`header.py` reads them).
+No function of this file opens the private table; names and types are handed in (`header.py` reads them). What a name or
+a type may still tell about the rows is an open point too: see `docs/decisions/0016-what-init-reads.md`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from understudy.errors import SchemaError
 from understudy.schema import toml_text as toml
 from understudy.schema.codebook import read_codebook
+from understudy.schema.column_names import Origin, check_unique
 from understudy.schema.ddl import read_ddl
 from understudy.schema.domain import Kind
 from understudy.schema.facts import MOVED, Facts, Source, number_of
@@ -34,6 +36,7 @@ _TYPES: tuple[tuple[str, Kind], ...] = (
     (r"date\d*.*", "date"),
     (r"(large_)?string(_view)?|large_utf8|utf8|str|object|dictionary.*|category|categorical.*|enum.*", "category"),
 )
+_PUBLIC = 'provenance = "public (declared)"'
 _PLACEHOLDER = {"integer": ("0", "100"), "number": ("0", "100")}
 _DAYS = ("2000-01-01", "2030-01-01")
 _TODO = {
@@ -41,6 +44,20 @@ _TODO = {
     "values": "list every value that may occur, from a form or a codebook, not from the rows",
     "range": "write the lowest and highest value that can be meant; what lies outside is clamped",
     "true": "which text means true, which false?",
+}
+_TYPED_KIND = "the kind follows the file's type, which a program may have inferred from rows: is it so by a codebook?"
+_TABLE_TODO = {
+    "rows": "write the true number of rows, or make it private as said above",
+    "header": "are these names, or a person's row? If a row: delete this file, and use --no-header or --names FILE",
+    "columns": "the columns were counted in the first row: check their number and the delimiter, and name them",
+    "public": "is the public file published already, and not made from this table? See `provenance` below",
+}
+_TOLD: dict[Origin, tuple[str, str]] = {
+    "declared": ("from public things only", "no row was read"),
+    "listed": ("from public things only", "of the rows, the first one's cells were counted"),
+    "numbered": ("from public things only", "of the rows, the first one's cells were counted"),
+    "first line": ("from the table's first line, taken to name its columns", "no other line was read"),
+    "footer": ("from the names and types in the file's footer", "no row was read"),
 }
 
 
@@ -52,30 +69,40 @@ def draft(
     public: str | Path | None = None,
     table_name: str = "table",
     settings: Mapping[str, str] | None = None,
+    origin: Origin = "declared",
 ) -> str:
-    """The text of a schema.toml for a table with these columns.
+    """Return the text of a schema.toml for a table with these columns.
 
-    `types` are Arrow type names; `settings` are what the header showed of the CSV dialect. A codebook is stronger than
-    DDL, DDL than declared types, types than a public file.
+    `types` are Arrow type names; `settings` are what the header showed of the CSV dialect; `origin` says what vouches
+    for the names. A codebook is stronger than DDL, DDL than declared types, types than a public file.
     """
     if not names or any(not name.strip() for name in names):
         raise SchemaError("every column needs a name: the header is empty, or one of its names is")
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise SchemaError(f"the header has the name {twice[0]!r} twice; rename one of the columns", attribute=twice[0])
+    check_unique(names, "the header")
     book = read_codebook(Path(codebook)) if codebook is not None else Source()
     table = {"name": table_name, **(settings or {}), **book.table}
     declared = read_ddl(Path(ddl), names, table["name"]) if ddl is not None else Source()
-    seen = read_public(Path(public), names, table.get("delimiter")) if public is not None else Source()
-    typed = _typed(names, types)
-    known = {name: book.about(name).over(declared.about(name)).over(typed.about(name)) for name in names}
+    seen = read_public(Path(public), names, "header" in table) if public is not None else Source()
+    stated = {name: book.about(name).over(declared.about(name)) for name in names}
     sources = [Path(p).name for p in (codebook, ddl, public) if p is not None]
     unused = [name for name in book.attributes if all(name.casefold() != n.casefold() for n in names)]
     remarks = [*book.remarks, *declared.remarks]
     remarks += [f"the codebook also describes {', '.join(unused)}, not in the header"] if unused else []
-    blocks = [_head(sources, remarks), _table_block(table), *(_block(n, known[n], seen.about(n)) for n in names)]
+    typed = _typed(names, types)
+    bodies = [_block(name, stated[name], typed.about(name), seen.about(name)) for name in names]
+    points = [{"numbered": "columns", "first line": "header", "footer": "header"}.get(origin, "")]
+    points.append("public" if any(_PUBLIC in body for body in bodies) else "")
+    head = _head(f"{told(origin, compared=public is not None)}.", sources, remarks)
+    blocks = [head, _table_block(table, list(filter(None, points))), *bodies]
     text = "\n".join(line for block in blocks for line in [*block, ""]).rstrip("\n") + "\n"
     _check(text)
     return text
+
+
+def told(origin: Origin, compared: bool) -> str:
+    """Return what a draft was made from, and what of the private table was read for it."""
+    source, rows = _TOLD[origin]
+    return f"{source}; {'rows were read only to see that the public file is no copy of them' if compared else rows}"
 
 
 def _check(text: str) -> None:
@@ -87,16 +114,17 @@ def _check(text: str) -> None:
         ) from None
 
 
-def _head(sources: list[str], remarks: list[str]) -> list[str]:
+def _head(told: str, sources: list[str], remarks: list[str]) -> list[str]:
     return [
-        toml.comment(f"Drafted by `understudy init` from {', '.join(['the header', *sources])}. No row was read."),
+        toml.comment(f"Drafted by `understudy init` {told}"),
+        *([toml.comment(f"Public sources: {', '.join(sources)}.")] if sources else []),
         "# Settle each point marked `confirm` from public knowledge, then delete its `confirm` line:",
         "# `publish` refuses while one is left. Where cells may be empty, add `missing = true`.",
         *(toml.comment(remark) for remark in remarks),
     ]
 
 
-def _table_block(table: Mapping[str, str]) -> list[str]:
+def _table_block(table: Mapping[str, str], points: list[str]) -> list[str]:
     lines = ["[table]", f"name = {toml.string(table['name'])}"]
     if "account" in table:
         lines.append(f"account = {toml.string(table['account'])}")
@@ -111,11 +139,14 @@ def _table_block(table: Mapping[str, str]) -> list[str]:
         toml.remarked(f"rows_per_person = {_count(table, 'rows_per_person')}", "the most rows one person can have")
     )
     if neighbours != "add-remove" and "rows" not in table:
-        lines.append(
-            toml.remarked('confirm = ["rows"]', "write the true number of rows, or make it private as said above")
-        )
+        points = ["rows", *points]
+    if points:
+        todo = "; ".join(_TABLE_TODO[point] for point in points)
+        lines.append(toml.remarked(f"confirm = {toml.strings(points)}", todo))
     keys = [key for key in ("delimiter", "encoding", "decimal") if key in table]
-    lines += ["", "[table.csv]", *(f"{key} = {toml.string(table[key])}" for key in keys)] if keys else []
+    dialect = [f"{key} = {toml.string(table[key])}" for key in keys]
+    dialect += ["header = false"] if "header" in table else []
+    lines += ["", "[table.csv]", *dialect] if dialect else []
     if table.get("delimiter") == ";" and "decimal" not in table:
         lines.append('# decimal = ","                 if numbers are written 3,14')
     return lines
@@ -139,8 +170,13 @@ def _kind_of_type(typed: str) -> Kind | None:
     return next((kind for pattern, kind in _TYPES if re.fullmatch(pattern, typed.lower())), None)
 
 
-def _block(name: str, known: Facts, seen: Facts) -> list[str]:
+def _block(name: str, stated: Facts, typed: Facts, seen: Facts) -> list[str]:
+    """The lines of one attribute: what documents state, else the file's type, else what a public file shows."""
+    known = stated.over(typed)
     facts, confirm = _settle(name, known.over(seen))
+    todo = dict(_TODO)
+    if stated.kind is None and typed.kind is not None:
+        confirm, todo = ["kind", *confirm], {**todo, "kind": _TYPED_KIND}
     lines = [f"[attributes.{toml.key(name)}]"]
     if facts.label:
         lines.append(toml.comment(facts.label))
@@ -151,9 +187,9 @@ def _block(name: str, known: Facts, seen: Facts) -> list[str]:
         if facts.other is not None:
             lines.append(f"other = {toml.string(facts.other)}")
         if _is_public(facts, known):
-            lines.append('provenance = "public"')
+            lines.append(_PUBLIC)
     if confirm:
-        lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", "; ".join(_TODO[point] for point in confirm)))
+        lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", "; ".join(todo[point] for point in confirm)))
     if facts.kind == "category" and facts.groups:
         lines += toml.groups(f"attributes.{toml.key(name)}.taxonomy", facts.groups)
     return lines

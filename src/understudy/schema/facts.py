@@ -82,6 +82,12 @@ def number_of(text: str) -> float:
         return math.nan
 
 
+def is_number(text: str) -> bool:
+    """Return whether the text is a number, with signs of thousands, money or per cent around it."""
+    bare = text.strip().strip("%$€£¥+ ").replace("'", "").replace(" ", "").replace("\xa0", "")
+    return not math.isnan(number_of(bare)) or not math.isnan(number_of(bare.replace(".", "").replace(",", "")))
+
+
 def _kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
     numbers = [number_of(end) for end in ends]
     if not any(math.isnan(number) for number in numbers):

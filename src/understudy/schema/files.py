@@ -27,7 +27,8 @@ from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 
 _TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
-_CSV_KEYS = ("delimiter", "encoding", "decimal")
+_CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
+_PROVENANCES = ("declared", "public", "public (declared)")  # "public" was written by earlier versions
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
 _ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -73,17 +74,7 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
     _known(table, _TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
         raise SchemaError("[table] needs a `name`")
-    csv = table.get("csv", {})
-    _known(csv, _CSV_KEYS, "[table.csv]")
-    dialect = Dialect(**csv)
-    for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
-        if not isinstance(value, str) or len(value) != 1:
-            raise SchemaError(f"`{key}` in [table.csv] must be one character")
-        if value in '"\r\n\0':
-            raise SchemaError(f"`{key}` in [table.csv] cannot be a quotation mark, the end of a line or a null")
-    _check_encoding(dialect.encoding)
-    if dialect.decimal == dialect.delimiter:
-        raise SchemaError("`decimal` and `delimiter` in [table.csv] must differ")
+    dialect = _dialect(table.get("csv", {}))
     neighbours = table.get("neighbours", "replace-one")
     if neighbours not in ("replace-one", "add-remove"):
         near = did_you_mean(str(neighbours), ["replace-one", "add-remove"])
@@ -108,6 +99,22 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         csv=dialect,
         confirm=_texts(table.get("confirm", []), "confirm"),
     )
+
+
+def _dialect(csv: Any) -> Dialect:
+    _known(csv, _CSV_KEYS, "[table.csv]")
+    dialect = Dialect(**csv)
+    for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
+        if not isinstance(value, str) or len(value) != 1:
+            raise SchemaError(f"`{key}` in [table.csv] must be one character")
+        if value in '"\r\n\0':
+            raise SchemaError(f"`{key}` in [table.csv] cannot be a quotation mark, the end of a line or a null")
+    _check_encoding(dialect.encoding)
+    if dialect.decimal == dialect.delimiter:
+        raise SchemaError("`decimal` and `delimiter` in [table.csv] must differ")
+    if not isinstance(dialect.header, bool):
+        raise SchemaError("`header` in [table.csv] is true or false: whether the first line names the columns")
+    return dialect
 
 
 def _check_encoding(encoding: Any) -> None:
@@ -139,8 +146,8 @@ def _attribute_of(name: str, body: Any) -> Attribute:
     if other is not None and not isinstance(other, str):
         other = str(other)
     provenance = body.get("provenance", "declared")
-    if provenance not in ("declared", "public"):
-        raise SchemaError('`provenance` is "declared" or "public"')
+    if provenance not in _PROVENANCES:
+        raise SchemaError('`provenance` is "declared" or "public (declared)"')
     domain = _domain(kind, body)
     tree = body.get("taxonomy")
     if tree is not None and not isinstance(tree, Mapping):

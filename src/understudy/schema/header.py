@@ -1,101 +1,194 @@
-"""A header: the names (and declared types) of a private table's columns, which are public. Its rows are not read."""
+"""A header: the names of a private table's columns, and where they come from. Of its rows, at most a first one's width.
+
+Names and declared types are public. A delimited file without a header is told by the caller, who may give the names;
+else the columns are numbered, and the number of cells in the first row is all that is taken from it.
+"""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import math
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, cast
 
 from understudy.errors import UsageError
-from understudy.schema.codebook import decode, delimiter_of, read_codebook
-from understudy.schema.draft import draft
-from understudy.schema.facts import number_of
+from understudy.schema.codebook import DELIMITERS, cells_of, decode, delimiter_of
+from understudy.schema.column_names import Origin, check_names, check_unique, numbered
 
-_LONGEST = 1 << 22  # bytes of a header line; more is no header
+MAX_LINE = 1 << 22  # bytes of a first line; more is no header
 
 
 @dataclass(frozen=True)
 class Header:
+    """The columns' names, their types where the file declares any, and what was learned of the CSV dialect."""
+
     names: tuple[str, ...]
     types: tuple[str, ...] | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)  # what the line shows of the CSV dialect
+    settings: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin = "declared"
+
+    def under(self, vouched: frozenset[str]) -> Header:
+        """Return the same with its names declared, if a public source has every one of them (casefolded)."""
+        public = all(name.strip().casefold() in vouched for name in self.names)
+        return replace(self, origin="declared") if public and self.origin in ("first line", "footer") else self
 
 
-def draft_file(
-    data: str | Path,
-    codebook: str | Path | None = None,
-    ddl: str | Path | None = None,
-    public: str | Path | None = None,
-) -> str:
-    """The draft of a schema.toml for a CSV, TSV or Parquet file, of which only the header is read."""
-    if "://" in str(data):  # it may hold a password: not a piece of it is shown
-        raise UsageError(
-            "a draft is made from a file's header, not from an address. For a table in a database, write the names of "
-            "its columns to a file as one line of CSV and its CREATE TABLE statement to another (pg_dump --schema-only "
-            "--table NAME): understudy init names.csv --ddl create.sql"
-        )
-    data = Path(data)
-    for option, path in (("--codebook", codebook), ("--ddl", ddl), ("--public", public)):
-        if path is not None and Path(path).exists() and data.exists() and Path(path).samefile(data):
-            raise UsageError(f"{option} names the private table itself, whose rows must not be read")
-    known = read_codebook(Path(codebook)).table if codebook is not None else {}
-    header = read_header(data, known)
-    name = data.name.split(".", 1)[0] or "table"
-    return draft(header.names, header.types, codebook, ddl, public, name, header.settings)
+def read_header(
+    path: Path,
+    known: Mapping[str, str] | None = None,
+    header: bool | None = None,
+    names: Path | None = None,
+    vouched: frozenset[str] = frozenset(),
+) -> Header:
+    """Read the names of a table's columns.
 
-
-def read_header(path: Path, known: Mapping[str, str] | None = None) -> Header:
-    """`known` may hold the delimiter and the encoding; otherwise the line itself shows them."""
-    known = known or {}
+    `known` may hold the delimiter and the encoding; otherwise the line itself shows them. `header` says whether the
+    first line names the columns (None: nobody has said so, and a line that looks like a row is refused); `names` is a
+    file with the names of a table without a header; `vouched` are names, casefolded, that a public source has.
+    """
+    _check_request(path, header, names)
     try:
-        if path.suffix in (".parquet", ".pq"):
-            return _parquet(path)
-        line = _first_line(path)
+        if _is_parquet(path):
+            return _footer(path, header, names, vouched)
+        line = _first_record(path, header is not False and names is None)
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is damaged, or not a table"
+        raise UsageError(f"cannot read {path.name!r}: {why}") from None
+    if header is False or names is not None:
+        return _without_header(path, line, known or {}, names)
+    return _with_header(path, line, known or {}, header is True, vouched)
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """Read a file of column names: one a line, or all on one line of CSV."""
+    try:
+        text = decode(path.read_bytes())[0]
     except OSError as error:
-        raise UsageError(f"cannot read {path.name!r}: {error.strerror or 'not a table'}") from None
+        raise UsageError(f"cannot read {path.name!r}: {error.strerror}") from None
+    lines = text.rstrip().splitlines()
+    names = cells_of(lines[0], delimiter_of(lines[0])) if len(lines) == 1 else [line.strip() for line in lines]
+    if not names or not all(name.strip() for name in names):
+        raise UsageError(f"{path.name!r} must hold the columns' names: one a line and none blank, or one line of CSV")
+    check_unique(names, repr(path.name))
+    return tuple(names)
+
+
+def _check_request(path: Path, header: bool | None, names: Path | None) -> None:
+    if header is True and names is not None:
+        raise UsageError("--header says that the first line names the columns, --names that it does not: take one")
+    if not path.name.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")):
+        # of another format, the first line could be anything, such as a person's record in JSON
+        raise UsageError(f"{path.name!r}: a table is a .csv or .tsv file (or these with .gz), or a .parquet file")
+
+
+# -- delimited text ------------------------------------------------------------------------------------------
+
+
+def _with_header(path: Path, line: bytes, known: Mapping[str, str], declared: bool, vouched: frozenset[str]) -> Header:
+    where = f"the first line of {path.name!r}"
     text, encoding = decode(line)
     if "encoding" in known:
-        try:
-            text, encoding = line.decode(known["encoding"]).removeprefix("\ufeff"), known["encoding"]
-        except (LookupError, UnicodeDecodeError):
-            raise UsageError(f"the header of {path.name!r} is not {known['encoding']} text") from None
-    delimiter = known.get("delimiter") or ("\t" if ".tsv" in path.suffixes else delimiter_of(text))
-    names = next(csv.reader([text], delimiter=delimiter), [])
-    _check_names(names, path)
+        text, encoding = _decoded(line, known["encoding"], path), known["encoding"]
+    delimiter = max(_delimiters(path, known), key=lambda mark: len(cells_of(text, mark)))
+    names = cells_of(text, delimiter)
+    if not declared:
+        check_names(names, where, vouched)
+    names = list(numbered(names))
+    check_unique(names, where)
+    return Header(tuple(names), None, _settings(delimiter, encoding), "declared" if declared else "first line")
+
+
+def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: Path | None) -> Header:
+    """The encoding is not guessed: whether it is seen in the first row depends on that person's letters."""
+    encoding = known.get("encoding", "utf-8")
+    text = _decoded(line, known["encoding"], path) if "encoding" in known else line.decode("utf-8", errors="replace")
+    names = read_names(listed) if listed is not None else None
+    widths = {mark: len(cells_of(text, mark)) for mark in _delimiters(path, known)}
+    delimiter = max(widths, key=lambda mark: (names is not None and widths[mark] == len(names), widths[mark]))
+    if names is not None and widths[delimiter] != len(names):
+        raise UsageError(
+            f"{path.name!r} does not have as many columns as {Path(str(listed)).name!r} has names: complete the names, "
+            "or set the delimiter in the codebook, as a row `[table],delimiter,;`"
+        )
+    settings = {**_settings(delimiter, encoding), "header": "false"}
+    if names is not None:
+        return Header(names, None, settings, "listed")
+    return Header(numbered([""] * widths[delimiter]), None, settings, "numbered")
+
+
+def _delimiters(path: Path, known: Mapping[str, str]) -> tuple[str, ...]:
+    """The delimiters that may be meant: the first that cuts the line into most cells is."""
+    if "delimiter" in known:
+        return (known["delimiter"],)
+    return ("\t",) if path.name.lower().endswith((".tsv", ".tsv.gz")) else DELIMITERS
+
+
+def _settings(delimiter: str, encoding: str) -> dict[str, str]:
     shown = {"delimiter": delimiter, "encoding": encoding}
-    settings = {key: value for key, value in shown.items() if value != {"delimiter": ",", "encoding": "utf-8"}[key]}
-    return Header(tuple(names), None, settings)
+    return {key: value for key, value in shown.items() if value != {"delimiter": ",", "encoding": "utf-8"}[key]}
 
 
-def _first_line(path: Path) -> bytes:
+def _decoded(line: bytes, encoding: str, path: Path) -> str:
+    try:
+        return line.decode(encoding).removeprefix("\ufeff")
+    except (LookupError, ValueError):  # a UnicodeError is a ValueError, and so is what some codecs raise
+        raise UsageError(
+            f"the first line of {path.name!r} is not text in the encoding that the codebook says"
+        ) from None
+
+
+def _first_record(path: Path, is_header: bool) -> bytes:
+    """Read the first line; a row may have line ends inside quotes, and is read to its end."""
     with path.open("rb") as probe:
         zipped = probe.read(2) == b"\x1f\x8b"
     with cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb") as file:
-        line = file.readline(_LONGEST)
-    if not line.strip():
-        raise UsageError(f"{path.name!r} has no header line: its first line must name the columns")
-    if line.count(b'"') % 2:  # reading on for the other quote could read rows
-        raise UsageError(f"the header of {path.name!r} has an open quote; put the names of the columns on one line")
-    return line
+        held = _line(file)
+        while not is_header and held.count(b'"') % 2 and len(held) < MAX_LINE and (more := _line(file)):
+            held += more
+    if not held.strip():
+        needs = "must name the columns" if is_header else "must be a row"
+        raise UsageError(f"{path.name!r} is empty, or has a blank first line, which {needs}")
+    if held.count(b'"') % 2:  # of a header, reading on for the other quote could read rows
+        raise UsageError(f"the first line of {path.name!r} has an open quote; put the names of the columns on one line")
+    if len(held) >= MAX_LINE:
+        raise UsageError(f"the first line of {path.name!r} is too long to name columns")
+    return held
 
 
-def _check_names(names: list[str], path: Path) -> None:
-    """A first line of numbers is a row, and must not end up in a draft."""
-    numbers = sum(not math.isnan(number_of(name)) for name in names)
-    if 2 * numbers >= max(1, len(names)):
-        raise UsageError(f"the first line of {path.name!r} looks like a row; it must name the columns")
+def _line(file: IO[bytes]) -> bytes:
+    """Read up to a line feed or a carriage return, and not a byte of the next line further than a buffer."""
+    held = bytearray()
+    while len(held) < MAX_LINE and (letter := file.read(1)):
+        held += letter
+        if letter in b"\r\n":
+            break
+    return bytes(held)
 
 
-def _parquet(path: Path) -> Header:
+# -- Parquet -------------------------------------------------------------------------------------------------
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith((".parquet", ".pq"))
+
+
+def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
+    """Names and types. A frame that was read from a file without a header has a row for names: they are checked."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
+    if header is False or names is not None:
+        raise UsageError("a Parquet file has names for its columns: --no-header and --names are for CSV and TSV")
     try:
         schema = parquet.read_schema(path)
-    except pa.ArrowInvalid:
-        raise UsageError(f"{path.name!r} is not a Parquet file") from None
-    return Header(tuple(schema.names), tuple(str(typed) for typed in schema.types))
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise UsageError(f"{path.name!r} is not a Parquet file, or damaged") from None
+    if not header:
+        check_names(schema.names, f"the list of columns of {path.name!r}", vouched)
+    if not all(schema.names):
+        raise UsageError(f"a column of {path.name!r} has no name: rename it")
+    check_unique(schema.names, f"the list of columns of {path.name!r}")
+    types = tuple(str(typed) for typed in schema.types)
+    return Header(tuple(schema.names), types, origin="declared" if header else "footer")

@@ -7,11 +7,12 @@ import gzip
 import io
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.errors import SchemaError
-from understudy.schema.codebook import decode, delimiter_of
+from understudy.schema.codebook import DELIMITERS, cells_of, decode
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
 from understudy.schema.moment import parse_moment
@@ -21,25 +22,44 @@ _FEW = 12  # whole numbers with so few values may be codes as well as counts; th
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")  # 007 is a text
 
 
-def read_public(path: Path, names: Sequence[str], delimiter: str | None = None) -> Source:
+def read_public(path: Path, names: Sequence[str], headless: bool = False) -> Source:
     """What the file shows about the columns it shares with the table."""
-    columns = _parquet(path) if path.suffix == ".parquet" else _csv(path, delimiter)
-    shared = [name for name in names if name in columns]
+    return Source({name: _facts(cells) for name, cells in public_columns(path, names, headless).items()})
+
+
+def public_columns(path: Path, names: Sequence[str], headless: bool = False) -> dict[str, list[str]]:
+    """Read the columns that the file shares with the table, all of one length, as texts; a null is empty.
+
+    Where the table is `headless` (has no header), the public file may lack one too.
+    """
+    columns = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _csv(path, names, headless)
+    shared = {name: columns[name] for name in names if name in columns}
     if not shared:
         raise SchemaError(f"the public file {path.name!r} has no column in common with the table")
-    return Source({name: _facts(columns[name]) for name in shared})
+    return shared
 
 
-def _csv(path: Path, delimiter: str | None) -> dict[str, list[str]]:
+def _csv(path: Path, names: Sequence[str], headless: bool) -> dict[str, list[str]]:
+    """By the delimiter under which most names are shared."""
+    text = _text(path)
+    head = text.split("\n", 1)[0]
+    mark = max(DELIMITERS, key=lambda mark: (len({*cells_of(head, mark)} & {*names}), len(cells_of(head, mark))))
+    try:
+        first, *rest = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark) if row] or [[]]
+    except csv.Error:
+        raise SchemaError(f"the public file {path.name!r} is not a CSV file: a cell of it is too long") from None
+    if headless and not {*first} & {*names} and len(first) == len(names):
+        first, rest = list(names), [first, *rest]
+    return {head: [row[i] if i < len(row) else "" for row in rest] for i, head in enumerate(first)}
+
+
+def _text(path: Path) -> str:
     try:
         raw = path.read_bytes()
-    except OSError as error:
-        raise SchemaError(f"cannot read the public file {path.name!r}: {error.strerror}") from None
-    text, _ = decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    mark = delimiter_of(text.split("\n", 1)[0]) if delimiter is None else delimiter
-    records = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-    heads, rows = next(records, []), list(records)
-    return {head: [row[i] for row in rows if i < len(row)] for i, head in enumerate(heads)}
+        return decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)[0]
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is damaged"
+        raise SchemaError(f"cannot read the public file {path.name!r}: {why}") from None
 
 
 def _parquet(path: Path) -> dict[str, list[str]]:
@@ -47,12 +67,12 @@ def _parquet(path: Path) -> dict[str, list[str]]:
     import pyarrow.parquet as parquet
 
     try:
-        table = parquet.read_table(path)
-    except (OSError, pa.ArrowInvalid):
+        table = parquet.ParquetFile(path).read()  # this one file, whatever its name
+        columns = [column.to_pylist() for column in table.columns]
+    except (OSError, pa.ArrowException, ValueError, OverflowError):
         raise SchemaError(f"cannot read the public file {path.name!r} as Parquet") from None
-    return {
-        name: ["" if value is None else str(value) for value in table[name].to_pylist()] for name in table.column_names
-    }
+    shown = [["" if value is None else str(value) for value in column] for column in columns]
+    return dict(zip(table.column_names, shown))
 
 
 def _facts(cells: list[str]) -> Facts:

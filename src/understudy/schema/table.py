@@ -23,11 +23,15 @@ Neighbours = Literal["replace-one", "add-remove"]
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the CSV file is written; output uses the same."""
+    """How the CSV file is written; output uses the same.
+
+    Without a header, the columns of the file are the attributes of the schema in their order.
+    """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
+    header: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,11 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.modelled)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that the attributes are read from, each once, in the order of the schema."""
+        return tuple(dict.fromkeys(a.column for a in self.attributes))
 
     @property
     def binary(self) -> bool:

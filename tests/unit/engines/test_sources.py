@@ -176,8 +176,9 @@ def test_an_empty_file(tmp_path: Path, data: bytes) -> None:
 
 def test_headers_that_name_nothing_or_twice(tmp_path: Path) -> None:
     assert "blank" in refused(tmp_path, b"\n1,2\n").message
-    assert "column 2" in refused(tmp_path, b"a,\n1,2\n").message
-    assert refused(tmp_path, b"a,b,a\n1,2,3\n").attribute == "a"
+    assert "columns 1 and 3" in refused(tmp_path, b"canary-4711,b,canary-4711\n1,2,3\n").message
+    assert "columns 1 and 2" in refused(tmp_path, b"column_2,\n1,2\n").message
+    assert read(tmp_path, b"a,\n1,2\n") == {"a": ["1"], "column_2": ["2"]}
     assert "quote" in refused(tmp_path, b'"a"x,b\n1,2\n').message
 
 
