@@ -5,9 +5,24 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from understudy.schema import Attribute, Booleans, Dialect, Intervals
+from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals
 
 _ACTIVE = ("=", "+", "-", "@", "\t", "\r")
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")  # a float holds every one of these
+
+
+def are_whole(domain: Categories) -> bool:
+    """Return whether every value of a list is the one text of an integer: `1`, `20`, `-3`, but not `01` or `1.0`."""
+    return all(_WHOLE.fullmatch(value) for value in domain.values)
+
+
+def category_values(domain: Categories) -> Any:
+    """Return the values of a list as a typed array: integers if all are whole, else texts."""
+    import pyarrow as pa
+
+    if are_whole(domain):
+        return pa.array([int(value) for value in domain.values], pa.int64())
+    return pa.array(domain.values, pa.string())
 
 
 def cell_texts(column: Any, attribute: Attribute, dialect: Dialect) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import UnderstudyError, UsageError
 from understudy.models.model import Rows
-from understudy.release.cells import csv_cells, quoted
+from understudy.release.cells import category_values, csv_cells, quoted
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
 
 CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
@@ -66,7 +66,7 @@ def _values(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
     domain = attribute.domain
     if isinstance(domain, Categories):
         absent = codes == attribute.missing_code if attribute.has_missing else None
-        return pa.array(domain.values, pa.string()).take(pa.array(codes.astype(np.int32), mask=absent))
+        return category_values(domain).take(pa.array(codes.astype(np.int32), mask=absent))
     values, absent = attribute.decode(codes, generator)
     if isinstance(domain, Booleans):
         return pa.array(values, pa.bool_(), mask=absent)

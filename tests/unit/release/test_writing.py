@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
 from understudy.errors import UnderstudyError, UsageError
 from understudy.release import writing
-from understudy.release.cells import neutral
-from understudy.release.frames import FrameType, to_frame
+from understudy.release.cells import are_whole, neutral
+from understudy.release.frames import library_of, to_frame
 from understudy.release.writing import check_output, decode_rows, write_csv, write_rows, write_table
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Dropped, Identifier, Intervals, Schema
 
@@ -91,9 +90,9 @@ def test_every_code_of_every_kind_comes_back(tmp_path: Path, dialect: Dialect, s
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_every_code_comes_back_through_a_frame(library: str) -> None:
-    schema = table()
+    schema = table(*ATTRIBUTES, *LISTS)
     rows = every_code(schema)
-    frame = to_frame(decode_rows(rows, schema, ORDER, rng()), library)
+    frame = to_frame(decode_rows(rows, schema, None, rng()), schema, library)
     assert type(frame).__module__.startswith(library)
     assert_same(frame, without_junk(schema), rows)
 
@@ -255,95 +254,72 @@ def test_gzip_says_neither_when_nor_under_which_name(tmp_path: Path) -> None:
     assert gzip.decompress(packed) == b"a\nx\nx\n"
 
 
-# -- the caller's frames ---------------------------------------------------------------------------------------------
-
-
-def typed() -> Any:
-    return pa.table(
-        {
-            "i": [1, 2], "n": [1, None], "x": [0.5, 1.5], "c": ["u", "v"], "b": [True, False],
-            "d": [date(2024, 1, 1), date(2024, 1, 2)], "t": pa.array([datetime(2024, 1, 1), None], pa.timestamp("s")),
-        }
-    )  # fmt: skip
+# -- frames ----------------------------------------------------------------------------------------------------------
 
 
 PANDAS = {
-    "i": "int32", "n": "Int16", "x": "float32", "c": "category", "b": "bool", "d": "datetime64[ns]",
-    "t": "datetime64[ns, Europe/Berlin]",
+    "id": "int64", "whole": "float64", "amount": "float64", "tiny": "float64", "text": "str", "flag": "object",
+    "simple": "bool", "day": "datetime64[ms]", "tag": "datetime64[ms]", "month": "datetime64[ms]",
+    "moment": "datetime64[s]", "zeit": "datetime64[s]", "step": "int64", "grade": "float64", "postcode": "str",
 }  # fmt: skip
+POLARS = {
+    "id": pl.Int64, "whole": pl.Int64, "amount": pl.Float64, "tiny": pl.Float64, "text": pl.String, "flag": pl.Boolean,
+    "simple": pl.Boolean, "day": pl.Date, "tag": pl.Date, "month": pl.Date, "moment": pl.Datetime("ms"),
+    "zeit": pl.Datetime("ms"), "step": pl.Int64, "grade": pl.Int64, "postcode": pl.String,
+}  # fmt: skip
+LISTS = (
+    Attribute("step", Categories(("-1", "0", "20"))),
+    Attribute("grade", Categories(("1", "2")), missing=("?",)),
+    Attribute("postcode", Categories(("01067", "10115"))),
+)
 
 
-def test_pandas_types() -> None:
-    example = pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in PANDAS.items()})
-    found = to_frame(typed(), example)
-    assert {name: str(dtype) for name, dtype in found.dtypes.items()} == PANDAS
-    assert found["n"].tolist() == [1, pd.NA]
-    assert found["t"][0] == pd.Timestamp("2024-01-01", tz="UTC")
-    arrow = pd.DataFrame({"i": pd.Series([], dtype=pd.ArrowDtype(pa.int8())), "c": pd.Series([], dtype="string")})
-    assert [str(t) for t in to_frame(typed().select(["i", "c"]), arrow).dtypes] == ["int8[pyarrow]", "string"]
+@pytest.mark.parametrize("rows", [0, 1, 400])
+def test_types_follow_the_schema(rows: int) -> None:
+    """However many rows were drawn, and whether a missing value is among them."""
+    schema = table(*ATTRIBUTES, *LISTS)
+    coded = {name: codes[:rows] for name, codes in every_code(schema).items()}
+    if rows == 1:
+        coded = {name: np.zeros(1, np.uint8) for name in coded}
+    typed = decode_rows(coded, schema, None, rng())
+    text = str(pd.Series(["x"]).dtype)  # "str" from pandas 3 on, "object" before
+    pandas = {name: text if dtype == "str" else dtype for name, dtype in PANDAS.items()}
+    assert {name: str(dtype) for name, dtype in to_frame(typed, schema, "pandas").dtypes.items()} == pandas
+    assert dict(to_frame(typed, schema, "polars").schema) == POLARS
+    assert to_frame(typed, schema, "pyarrow") is typed
 
 
-def test_a_type_that_cannot_hold_the_values_is_not_forced() -> None:
-    values = pa.table({"i": [300, 1], "n": [1, None], "b": [True, None]})
-    found = to_frame(
-        values, pd.DataFrame({"i": np.array([], "int8"), "n": np.array([], "int64"), "b": np.array([], "bool")})
-    )
-    assert found["i"].tolist() == [300, 1]
-    assert found["n"].isna().tolist() == [False, True]
-    assert found["b"].tolist() == [True, None]
-    found = to_frame(values, pl.DataFrame(schema={"i": pl.Int8, "n": pl.Int64, "b": pl.Boolean}))
-    assert found["i"].to_list() == [300, 1]
-    found = to_frame(values, pa.schema([("i", pa.int8()), ("n", pa.int16())]))
-    assert [str(t) for t in found.schema.types] == ["int64", "int16", "bool"]
+def test_lists_of_whole_numbers_are_integers() -> None:
+    schema = table(*LISTS)
+    rows = {"step": [0, 1, 2], "grade": [0, 1, 2], "postcode": [0, 1, 1]}
+    typed = decode_rows({n: np.asarray(c, np.uint8) for n, c in rows.items()}, schema, None, rng())
+    assert typed["step"].to_pylist() == [-1, 0, 20] and typed["grade"].to_pylist() == [1, 2, None]
+    assert typed["postcode"].to_pylist() == ["01067", "10115", "10115"]
+    for values in (["1", "-0"], ["1", "+2"], ["1.0"], ["1", ""], ["1", "9" * 16], ["1", "2 "], ["1", "٣"]):
+        assert not are_whole(Categories(tuple(values)))
 
 
-def test_polars_types_and_arrow_types() -> None:
-    wanted = {
-        "i": pl.UInt8,
-        "x": pl.Float32,
-        "c": pl.Categorical,
-        "d": pl.Datetime("us"),
-        "t": pl.Datetime("ms", "UTC"),
-    }
-    found = to_frame(typed(), pl.DataFrame(schema=wanted))
-    assert {name: found.schema[name] for name in wanted} == {
-        name: pl.DataFrame(schema=wanted).schema[name] for name in wanted
-    }
-    rare = to_frame(typed(), pl.DataFrame(schema={"c": pl.Enum(["u", "v", "only in the rows"])}))
-    assert rare["c"].dtype == pl.Enum(["u", "v"])
-    schema = pa.schema([("c", pa.dictionary(pa.int8(), pa.string())), ("x", pa.float32())])
-    assert [str(t) for t in to_frame(typed().select(["c", "x"]), schema).schema.types] == [str(t) for t in schema.types]
+def test_values_of_a_frame() -> None:
+    schema = table()
+    coded = every_code(schema)
+    found = to_frame(decode_rows(coded, schema, None, rng()), schema, "pandas")
+    for name in ("whole", "flag", "day", "text"):
+        assert found[name].isna().tolist() == (coded[name] == schema[name].missing_code).tolist()
+    assert {type(value) for value in found["flag"]} == {bool, type(None)}
 
 
-def test_categories_of_the_rows_are_not_kept() -> None:
-    example = pd.DataFrame({"c": pd.Categorical(["u"], categories=["u", "only in the rows"])})
-    assert "only in the rows" not in repr(FrameType.of(example))
-    assert to_frame(typed().select(["c"]), example)["c"].cat.categories.tolist() == ["u", "v"]
+def test_the_library_of_a_frame() -> None:
+    class Own(pd.DataFrame):
+        """A frame of a caller's own making."""
 
-
-def test_columns_that_were_text_stay_text() -> None:
-    schema = table(
-        Attribute("b", Booleans(("Y",), ("N",))), Attribute("d", Intervals("date", (0.0, 20_000.0), format="%d.%m.%Y"))
-    )
-    values = typed().select(["b", "d"])
-    for example in (
-        pd.DataFrame({"b": ["Y"], "d": ["31.12.2024"]}),
-        pd.DataFrame({"b": ["Y"], "d": ["31.12.2024"]}, dtype=object),
-        pl.DataFrame({"b": ["Y"], "d": ["31.12.2024"]}),
-        pa.table({"b": ["Y"], "d": ["31.12.2024"]}),
-    ):
-        found = to_frame(values, example, schema)
-        assert list(found["b"].to_numpy()) == ["Y", "N"]
-        assert list(found["d"].to_numpy()) == ["01.01.2024", "02.01.2024"]
-
-
-def test_frames_without_an_example() -> None:
-    assert isinstance(to_frame(typed()), pd.DataFrame)
-    assert to_frame(typed(), "pyarrow").equals(typed())
+    assert library_of(Own({"a": [1]})) == "pandas" and library_of(pl.DataFrame()) == "polars"
+    assert library_of(pa.table({"a": [1]})) == library_of(pa.record_batch({"a": [1]})) == "pyarrow"
+    assert library_of("people.csv") is None and library_of(Path()) is None
+    schema = table(Attribute("a", Categories(("x",))))
+    drawn = decode_rows({"a": np.zeros(2, np.uint8)}, schema, None, rng())
+    assert isinstance(to_frame(drawn, schema), pd.DataFrame)
     with pytest.raises(UsageError, match="library"):
-        to_frame(typed(), "excel")
-    with pytest.raises(UsageError, match="frames"):
-        to_frame(typed(), 42)
+        to_frame(drawn, schema, "excel")
 
 
 @pytest.mark.slow
