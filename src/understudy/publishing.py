@@ -27,7 +27,7 @@ from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.privacy.table import PrivateTable, Progress
 from understudy.release.card import Card
-from understudy.release.frames import FrameType
+from understudy.release.frames import library_of
 from understudy.release.release import Release
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed as check_confirmed
@@ -239,18 +239,17 @@ def _fit(
         schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
         reservation.account_state(), private, fit.notes,
     )  # fmt: skip
-    # types only: no row stays behind
-    like = None if isinstance(data, str | os.PathLike) else FrameType.of(data).under(schema)
-    return release_of(fit, card, columns, reservation.head(), like)
+    # no row stays behind, and no type: one could tell of a cell
+    return release_of(fit, card, columns, reservation.head(), library_of(data))
 
 
-def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, like: FrameType | None = None) -> Release:
+def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:
     """What leaves the building, from a fit and its card."""
     facts = {k: v for k, v in fit.facts.items() if k != "options"}
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, like, fit.details
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, library, fit.details
     )
 
 

@@ -109,7 +109,7 @@ def recover(
 ) -> None:
     """Write a release again that Python's `publish` returned and nobody saved: the newest, unless another is named."""
     from understudy.errors import UsageError
-    from understudy.release.writing import replacing
+    from understudy.release.replacement import replacing
 
     if output.exists() and not force:
         raise UsageError(f"{output.name!r} is there already: choose another name, or replace it with --force")

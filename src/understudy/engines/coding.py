@@ -21,6 +21,7 @@ from understudy.engines.threads import stream
 from understudy.errors import DataError, did_you_mean
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
 from understudy.schema.domain import UNFIT, Codes
+from understudy.schema.spreadsheet import neutral_forms
 
 __all__ = ["CodedTable", "Misfit", "encode_pieces", "encode_table", "failing_attributes", "finding_sql", "misfits"]
 
@@ -28,7 +29,6 @@ Keep = Callable[[str, NDArray[Any]], None]  # the name of an attribute, and the 
 
 _REMEMBERED = 100_000
 _AHEAD = 16  # pieces that are read before they are needed
-_ACTIVE = "=+-@\t\r"  # a spreadsheet would run a cell that starts with one of these
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
 def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]:
     """The code of every text that is compared as text, the neutralised ones too; and the code of a null."""
     coder = _Coder(attribute, decimal)
-    declared = sorted(coder.declared)
-    texts = [*declared, *("'" + text for text in declared if text and text[0] in _ACTIVE)]
+    texts = [*sorted(coder.declared), *coder.neutralised]
     return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
 
 
@@ -266,9 +265,14 @@ class _Coder:
         return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
 
     def _plain(self, text: str) -> str:
-        """A declared text that our own CSV output has neutralised with a leading ' is that text."""
-        hidden = len(text) > 1 and text[0] == "'" and text[1] in _ACTIVE
-        return text[1:] if hidden and text not in self.declared and text[1:] in self.declared else text
+        """A declared text that our own CSV output has neutralised is that text."""
+        return self.neutralised.get(text, text)
+
+    @cached_property
+    def neutralised(self) -> dict[str, str]:
+        """The neutral forms of declared texts, where these are not declared themselves."""
+        forms = {form: text for text in sorted(self.declared) for form in sorted(neutral_forms(text))}
+        return {form: text for form, text in forms.items() if form not in self.declared}
 
     @cached_property
     def declared(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Axes, Intervals, Schema
+from understudy.schema.spreadsheet import neutral
 
 if TYPE_CHECKING:
     from understudy.engines.engine import OpenEngine
@@ -231,8 +232,12 @@ def _named(role: str, schema: Schema) -> Iterator[None]:
 
 
 def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """A publication has no dropped columns, and another tool's may have no ids."""
-    return replace(schema, attributes=tuple(a for a in schema.attributes if a.modelled or a.name in columns))
+    """A publication has no dropped columns, and another tool's may have no ids; a CSV header may be neutralised."""
+    attributes = [
+        a if a.name in columns or neutral(a.name) not in columns else replace(a, read_from=neutral(a.name))
+        for a in schema.attributes
+    ]
+    return replace(schema, attributes=tuple(a for a in attributes if a.modelled or a.column in columns))
 
 
 def _numbers(piece: Any, domain: Intervals, decimal: str, name: str) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.release.card import card_text, check_card
+from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
     PLAIN_FORMAT,
@@ -28,7 +29,6 @@ from understudy.release.storage import (
     read_release,
     release_bytes,
 )
-from understudy.release.writing import replacing
 from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
 
@@ -53,7 +53,7 @@ class Release:
     facts: dict[str, Any]
     card: dict[str, Any]
     head: Head
-    like: Any = field(default=None, repr=False)  # the caller's kind of frame; not saved
+    library: str | None = None  # of the caller's frame, "pandas" for example; not saved
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
 
     def __post_init__(self) -> None:
@@ -62,7 +62,10 @@ class Release:
     # -- sampling --------------------------------------------------------------------------------------------
 
     def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
-        """Synthetic rows as the caller's kind of frame (pandas where nothing else is known)."""
+        """Draw synthetic rows as a frame of the caller's library (pandas where nothing else is known).
+
+        The type of each column follows from the schema alone; `release.frames` has the table.
+        """
         import pyarrow as pa
 
         from understudy.release.frames import to_frame
@@ -71,7 +74,7 @@ class Release:
         generator = self.generator(seed)
         batches = self._placed_batches(rows, given, generator)
         tables = list(decode_chunks(batches, self._placed, self.columns, generator))
-        return to_frame(pa.concat_tables(tables), self.like, self.schema)
+        return to_frame(pa.concat_tables(tables), self.schema, self.library)
 
     def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
         """Synthetic rows still in codes, all at once."""

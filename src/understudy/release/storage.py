@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError
-from understudy.release.writing import replacing
+from understudy.release.replacement import replacing
 
 PLAIN_FORMAT = 1
 DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out

@@ -121,7 +121,7 @@ def test_a_failed_write_leaves_the_old_file(release, path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("understudy.release.writing.os.fsync", full)
+    monkeypatch.setattr("understudy.release.replacement.os.fsync", full)
     with pytest.raises(UnderstudyError, match="No space"):
         release.save(path)
     assert path.read_bytes() == before and [p.name for p in path.parent.iterdir()] == [path.name]
