@@ -158,9 +158,9 @@ def test_what_cannot_be_bought(people, tmp_path):
 @pytest.mark.parametrize(
     ("change", "attribute"),
     [
-        (lambda head, rows: (head.replace("town", "city"), rows), "city"),
+        (lambda head, rows: (head.replace("town", "city"), rows), None),
         (lambda head, rows: (head.rpartition(",")[0], [r.rpartition(",")[0] for r in rows]), "income"),
-        (lambda head, rows: (head + ",extra", [r + ",1" for r in rows]), "extra"),
+        (lambda head, rows: (head + ",extra", [r + ",1" for r in rows]), None),
         (lambda head, rows: (head, [r.replace("Brae", "Nowhere") for r in rows]), "town"),
         (lambda head, rows: (head, []), "age"),
     ],
@@ -173,7 +173,7 @@ def test_a_synthetic_table_that_does_not_fit_is_exit_4_with_the_attribute(people
     done = run("evaluate", data, bad, "--schema", schema, "--json")
     assert done.code == 4 and done.error["attribute"] == attribute
     assert "synthetic table" in done.error["message"]
-    assert "Nowhere" not in done.text
+    assert "Nowhere" not in done.text and "city" not in done.text and "extra" not in done.text
 
 
 def test_an_original_that_does_not_fit_is_exit_4(people, tmp_path):

@@ -23,18 +23,18 @@ from understudy.schema import Schema
 
 VERBS = typer.main.get_command(app)  # built once: typer would build it anew for every command
 CASES, MANY = 100, 10_000
-LONGEST = 30  # seconds that one command may take on a busy machine
+LONGEST = 20  # seconds of CPU that one command may take
 KINDS: dict[str, Callable[[int, Path], Odd]] = {"csv": odd_csv, "toml": odd_schema, "parquet": odd_parquet}
 
 
 def attempt(what: str, *arguments: object) -> Outcome:
     """Run a verb that must not fail in an unforeseen way, hang, or print what is left of a cell."""
     faulthandler.dump_traceback_later(20 * LONGEST, exit=True)
-    begun = time.monotonic()
+    begun = time.process_time()
     with mock.patch("understudy.cli.app", VERBS):
         done = run(*arguments)
     faulthandler.cancel_dump_traceback_later()
-    assert time.monotonic() - begun < LONGEST, f"{what}: slow"
+    assert time.process_time() - begun < LONGEST, f"{what}: slow"
     assert done.code in (0, 1, 2, 3, 4) and "unexpected" not in done.text, f"{what}: {done.text}"
     return done
 
@@ -50,28 +50,26 @@ def check_case(kind: str, number: int, folder: Path) -> None:
     if kind != "toml":
         done = attempt(f"{what} init", "init", odd.data, "-o", draft, *odd.init)
         check_draft(f"{what} init {odd.init}", odd, draft, done)
+    if kind == "csv" and number % 10 == 0:  # its rows are read then, for a comparison
+        flags = ("-o", folder / "d.toml", "--force", "--public", public_file(folder))
+        shown = attempt(f"{what} init --public", "init", odd.data, *flags)
+        assert_silent(what, shown.text if shown.code else "")
     as_json = ("--json",) if number % 2 else ()
     checked = attempt(f"{what} check", "check", odd.data, "--schema", odd.schema, *as_json)
     assert_silent(f"{what} check", checked.text)
-    flags = (
-        "--schema",
-        odd.schema,
-        "--epsilon",
-        1,
-        "-o",
-        folder / "out.csv",
-        "--ledger",
-        folder / "ledger.db",
-        "--quiet",
-    )
+    flags = ("--schema", odd.schema, "--epsilon", 1, "-o", folder / "out.csv", "--ledger", folder / "ledger.db")
     with mock.patch.object(Ledger, "reserve", side_effect=BudgetError("stopped before anything is reserved")):
         published = attempt(f"{what} publish", "publish", odd.data, *flags, *as_json)
     assert_silent(f"{what} publish", published.text)
-    assert published.code != 0 and (checked.code, published.code) in ((0, 3), (0, 2), (4, 4), (2, 2), (4, 2), (0, 4)), (
-        what
-    )
+    assert published.code != 0 and (checked.code, published.code) in ((0, 3), (0, 2), (4, 4), (2, 2), (4, 2)), what
     if kind == "toml":
         attempt(f"{what} plan", "plan", "--schema", odd.schema, "--epsilon", 1)
+
+
+def public_file(folder: Path) -> Path:
+    path = folder / "published.csv"
+    path.write_text("age,sex,town\n" + "".join(f"{age},Female,Brae\n" for age in range(30)), encoding="utf-8")
+    return path
 
 
 def check_draft(what: str, odd: Odd, draft: Path, done: Outcome) -> None:
@@ -87,6 +85,7 @@ def check_draft(what: str, odd: Odd, draft: Path, done: Outcome) -> None:
         assert_silent(what, done.text + text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_odd_input_is_refused_in_words_and_never_echoed(tmp_path, kind):
     for number in range(CASES):

@@ -109,7 +109,7 @@ def structure_misfits(source: Source | Header, schema: Schema) -> list[Misfit]:
     if len(absent) == len(known):
         return [Misfit("undeclared", None, _nothing_known(found)), *absent]
     strange = [(at, name) for at, name in enumerate(found, 1) if name not in known]
-    return [Misfit("undeclared", None, _undeclared(at, name, absent)) for at, name in strange] + absent
+    return [Misfit("undeclared", None, _undeclared(at, name, known)) for at, name in strange] + absent
 
 
 def _nothing_known(found: Sequence[str]) -> str:
@@ -121,8 +121,8 @@ def _nothing_known(found: Sequence[str]) -> str:
     )
 
 
-def _undeclared(at: int, name: str, absent: Sequence[Misfit]) -> str:
-    near = did_you_mean(name, [str(misfit.attribute) for misfit in absent]) if absent else ""
+def _undeclared(at: int, name: str, known: Sequence[str]) -> str:
+    near = did_you_mean(name, list(known)) if len(known) > 1 else ""
     return (
         f"column {at} of the data is not in the schema. {near} Rename it, take it out of the data, or declare it; "
         'with kind = "drop" it is left out of the output'

@@ -156,7 +156,7 @@ class ParquetFile:
 
         try:
             yield
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):  # a name in a damaged footer may be no text
             raise DataError(
                 f"{self.path.name!r} cannot be read as Parquet: it is damaged, cut off or another format"
             ) from None

@@ -121,11 +121,14 @@ def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable
 
 
 def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
-    """The schema is the original's, so what to do about an absent column is said of the stand-in."""
+    """The schema is the original's, so what to do about another column is said of the stand-in."""
     try:
         return ExactTable.stand_in(synthetic, schema)
     except DataError as error:
         name = error.attribute
+        if "is not in the schema" in error.message:
+            told = error.message.partition(" Rename it")[0]
+            raise DataError(f"{told} Rename it, or take it out of the synthetic table") from None
         if "no such column" in error.message:
             raise DataError(
                 f"synthetic table: it has no column {name!r}, which the schema declares. Rename the column that holds "
