@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from copy import deepcopy
 from typing import Any
 
 NUMBERS: list[Any] = [
@@ -47,9 +48,13 @@ def damaged(message: bytes, dice: random.Random, pool: list[Any]) -> bytes:
     if what < 0.2:
         text = json.dumps(head)
         return packed((text[:-1] + f', "{dice.choice(list(head))}": {json.dumps(dice.choice(NUMBERS))}}}').encode())
-    for _ in range(dice.randrange(1, 4)):
-        spoil(head, dice, pool)
-    return packed(head, payload + bytes(dice.choice([0, 0, 0, 1, 8])))
+    inside = [value for value in head.values() if isinstance(value, dict | list) and value]
+    for _ in range(dice.randrange(1, 3)):
+        if "cost" in head and dice.random() < 0.2:
+            head["cost"] = dice.choice(TEXTS)
+        else:
+            spoil(dice.choice(inside) if inside and dice.random() < 0.8 else head, dice, pool)
+    return packed(head, payload + bytes(dice.choice([1, 8])) if dice.random() < 0.05 else payload)
 
 
 def scrambled(message: bytes, dice: random.Random) -> bytes:
@@ -81,11 +86,11 @@ def spoil(node: Any, dice: random.Random, pool: list[Any]) -> None:
     elif what == 1:
         node[dice.choice(TEXTS)] = node[key]
     elif what == 2:
-        node[key] = dice.choice(SHAPES)
+        node[key] = deepcopy(dice.choice(SHAPES))
     elif what == 3:
         node[key] = dice.choice(NUMBERS)
     elif what == 4 and pool:
-        node[key] = dice.choice(pool)
+        node[key] = deepcopy(dice.choice(pool))
     else:
         node[key] = another(node[key], dice)
 
@@ -99,8 +104,10 @@ def another(value: Any, dice: random.Random) -> Any:
     if isinstance(value, str):
         return dice.choice(TEXTS)
     if isinstance(value, list):
-        return dice.choice([value[::-1], value * 2, value[1:], value * 40])
-    return dice.choice(SHAPES)
+        return dice.choice(
+            [value[::-1], deepcopy(value) + value, value[1:], [deepcopy(v) for _ in range(40) for v in value[:9]]]
+        )
+    return deepcopy(dice.choice(SHAPES))
 
 
 def parts_of_question(node: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,9 @@ class Fuzzed:
         print(self.sent, "messages:", self.accepted, "answered,", dict(self.refused), "by stage", dict(self.stages))
         assert not self.unhandled, f"{len(self.unhandled)} of {self.sent} unhandled: {self.unhandled[:10]}"
         assert not self.slow, f"{len(self.slow)} took long: {self.slow[:10]}"
-        numbers = {int(n.replace(",", "")) for text in self.words for n in re.findall(r"\d[\d,]*", text)}
-        assert not numbers & (counts - public), "an exact count is in a refusal"
+        said = [re.sub(r"round \d+", "", text) for text in self.words]  # a round's number is the curator's own
+        numbers = {int(n.replace(",", "")) for text in said for n in re.findall(r"\d[\d,]*", text)}
+        assert not numbers & (counts - public), f"an exact count is in a refusal: {numbers & counts} in {said}"
 
 
 @contextmanager
@@ -198,8 +200,8 @@ def test_messages_to_an_owner(tmp_path: Path, messages: int, pure: bool) -> None
                 where = dice.choice(ROUNDS), dice.choice([stage, *FIRST_STAGES, *SUM_STAGES, "nonsense"])
             before = traces()
             answered = fuzzed.accepted
-            fuzzed.offer(stage, lambda: made.owners.answers["bea"].answer(*where, changed))
-            if fuzzed.accepted == answered and fuzzed.refused["failed"] == 0:
+            fuzzed.offer(stage, partial(made.owners.answers["bea"].answer, *where, changed))
+            if fuzzed.accepted == answered:
                 assert traces() == before, "a message that was refused left a trace"
         return deliver(body)
 
