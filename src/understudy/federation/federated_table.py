@@ -18,7 +18,7 @@ from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.messages import Place
 from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
-from understudy.federation.secure_sum import CuratorRound
+from understudy.federation.secure_sum import CuratorRound, centred
 from understudy.federation.statements import Statements, terms_of
 from understudy.privacy.accountant import accounting_of, purse
 from understudy.privacy.choices import Choice, Options
@@ -216,9 +216,10 @@ class Alone(PrivateTable):
         place, replies = self._all._ask_one(self._name, "alone", question, cost, purpose, _INDEX_LIMIT + 8 * cells)
         try:
             _, payload = place.unpack("alone", replies[self._name], 8 * cells)
+            values = centred(np.frombuffer(payload, dtype="<u8").astype(np.uint64))
         except (KeyError, FederationError):
             raise self._silent() from None
-        return Noisy(split(np.frombuffer(payload, dtype="<i8").astype(np.int64), parts), [p.scale for p in parts])
+        return Noisy(split(values, parts), [p.scale for p in parts])
 
     def _pay(self, cost: Fraction, purpose: str) -> None:
         state = self._all._session

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.engines.opening import Opened, open_engine
-from understudy.errors import BudgetError, FederationError, LedgerError, UnderstudyError, UsageError
+from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
 from understudy.federation.certificates import Identity
 from understudy.federation.client import CuratorClient
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.owner import OwnerAnswers
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import KeySigner
+from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
 from understudy.privacy.ledger import Ledger
@@ -102,7 +103,7 @@ class Party:
     def take_part(self) -> Participation:
         """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
         name = owner_of(self.roster, self.identity)
-        key = self.identity.private_key()
+        signer = KeySigner(self.identity.private_key())
         own = self.roster.own_schema(self.schema, name)
         check_confirmed(own)
         client = CuratorClient(
@@ -120,7 +121,7 @@ class Party:
             self.told("reading the data")
             opened = open_engine(self.data, own, self.engine, self.master, book.source_key())
             try:
-                return self._with_consent(name, own, opened, book, client, KeySigner(key))
+                return self._with_consent(name, own, opened, book, client, signer)
             finally:
                 opened.engine.close()
         finally:
@@ -142,7 +143,9 @@ class Party:
             raise FederationError(_refusal(welcome, "the curator has another roster"))
         if not agreed:
             raise FederationError("not approved: the curator was told. Nothing was charged, no row was counted")
-        journal = OwnerJournal(self.ledger.with_name(f"{self.ledger.name}.{welcome.session}.session"))
+        for sentence in close_unfinished(book, own.account, self.roster, welcome.session):
+            self.told(sentence)
+        journal = OwnerJournal(session_file(self.ledger, welcome.session))
         sitting = _Sitting(self, name, own, opened, book, client, signer, journal, welcome.session)
         try:
             return sitting.run()
@@ -197,6 +200,8 @@ class _Sitting:
         self._party.told("waiting for the other owners")
         while True:
             message = self._client.send(Message("next", self._session))
+            if message.kind != "refused" and message.session != self._session:
+                raise FederationError("the curator speaks of another session than the one it began with this owner")
             if message.kind == "task":
                 self._client.send(self._reply_to(message))
             elif message.kind == "end":
@@ -209,15 +214,16 @@ class _Sitting:
         try:
             answers = self._sit_down()
         except (BudgetError, LedgerError):
-            self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
+            with suppress(FederationError):  # the reason is the ledger's, whether or not the curator hears it
+                self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
             raise
-        self._rounds.add(task.round)
         try:
             body = answers.answer(task.round, task.stage, task.body)
-        except UnderstudyError as error:
+        except MessageRefused as error:
             self._declined = error.message
             self._party.told(f"round {task.round}, {task.stage}: declined. {error.message}")
-            return Message("decline", self._session, task.round, task.stage)
+            return Message.decline(self._session, task.round, task.stage, error.code)
+        self._rounds.add(task.round)
         assert self._reservation is not None
         spent = self._reservation.purse - self._reservation.left
         self._party.told(f"round {task.round}, {task.stage}: answered, spent {float(spent):.4g}")
@@ -282,9 +288,11 @@ class _Sitting:
         """The process ends before the session does: what is needed to go on stays."""
         if self._over:
             return
-        if self._reservation is not None:
-            self._reservation.abandon("stopped")
-        self._journal.close_file()
+        try:
+            if self._reservation is not None:
+                self._reservation.abandon("stopped")
+        finally:
+            self._journal.close_file()
 
 
 def owner_of(roster: Roster, identity: Identity) -> str:

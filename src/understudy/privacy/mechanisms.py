@@ -24,6 +24,9 @@ from understudy.privacy.random_source import (
     selection,
 )
 
+MIN_COST = Fraction(1, 10**100)  # below it, scales and costs leave the range of floating-point numbers
+MAX_COST = 10**6  # no budget holds as much
+
 
 def noise_of(accounting: Accounting) -> Noise:
     return "laplace" if accounting == "pure" else "gaussian"
@@ -49,6 +52,8 @@ def choice_scale(accounting: Accounting, sensitivity: int, cost: Fraction) -> fl
 def _check_cost(cost: Fraction) -> None:
     if cost <= 0:
         raise UsageError("whatever reads rows must cost something")
+    if not MIN_COST <= cost <= MAX_COST:
+        raise UsageError("whatever reads rows costs from 1e-100 to 1e6: no noise can be drawn for any other cost")
 
 
 def _raised(scale: float, map_of: Callable[[float], Any], cost: Fraction) -> float:

@@ -14,7 +14,7 @@ exact n. PROOF.md of PrivBayes has the lemmas; tests/unit/privacy/test_scores.py
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import lru_cache
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does witho
 Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
 R_UNIT = 2**20  # add-remove: nR is rounded down to a multiple of 2^-20, which leaves the sensitivity 2 as it is
 _BATCH = 400  # tables counted at a time while scoring: what a batch counts stays in memory until it ends
+_BATCH_CELLS = 32_000_000  # 256 MB of counts
 SMALL_DOMAIN = 8  # up to here a pair is faster by bit columns than by a scan
 _DIGITS = Context(prec=60)
 
@@ -115,6 +116,19 @@ def _at_once(engine: CountingEngine) -> int:
     return int(getattr(engine, "tables_at_once", _BATCH))
 
 
+def _batches(engine: CountingEngine, asks: Sequence[Axes], schema: Schema) -> Iterator[slice]:
+    """Stretches of so many tables, and of so few cells, that what a batch counts fits into memory."""
+    begin = cells = 0
+    for at, axes in enumerate(asks):
+        own = schema.cells(axes)
+        if at > begin and (at - begin >= _at_once(engine) or cells + own > _BATCH_CELLS):
+            yield slice(begin, at)
+            begin, cells = at, 0
+        cells += own
+    if asks:
+        yield slice(begin, len(asks))
+
+
 def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
     """Score R of every pair of axes, a symmetric matrix: small domains in one go, the others table by table."""
     from understudy.privacy.score_kernels import r_deviations
@@ -130,9 +144,8 @@ def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[n
             _halved(out, rows)
     few = set(small)
     rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
-    at_once = _at_once(engine)
-    for begin in range(0, len(rest), at_once):
-        part = rest[begin : begin + at_once]
+    for batch in _batches(engine, [(axes[i], axes[j]) for i, j in rest], schema):
+        part = rest[batch]
         for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
             out[i, j] = out[j, i] = _r_value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
     return out
@@ -304,9 +317,8 @@ class Scorer:
             known.update({("R", pair): link for pair in options if (link := self._link(pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self._engine.rows()
-        at_once = _at_once(self._engine)
-        for begin in range(0, len(fresh), at_once):
-            batch = fresh[begin : begin + at_once]
+        for part in _batches(self._engine, [pair.axes for pair in fresh], self._schema):
+            batch = fresh[part]
             for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
                 width = self._schema.size(pair.child)
                 table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
@@ -316,9 +328,7 @@ class Scorer:
     def deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
         """Not kept: the references are others next time."""
         found = []
-        at_once = _at_once(self._engine)
-        for begin in range(0, len(options), at_once):
-            part = slice(begin, begin + at_once)
+        for part in _batches(self._engine, [pair.axes for pair in options], self._schema):
             tables = self._engine.marginals([pair.axes for pair in options[part]])
             found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
         return found

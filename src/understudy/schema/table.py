@@ -136,6 +136,10 @@ class Schema:
             known = [a.name for a in self.attributes]
             raise UsageError(f"there is no attribute {name!r}. {did_you_mean(name, known)}", attribute=name) from None
 
+    def find(self, name: str) -> Attribute | None:
+        """Return the attribute of this name, or None."""
+        return self._by_name.get(name)
+
     def project(self, names: Iterable[str]) -> Schema:
         """The same table with these attributes only."""
         return replace(self, attributes=tuple(self[name] for name in names), text=None)
