@@ -64,7 +64,8 @@ class OwnedTable(PrivateTable):
     def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
         sensitivity = self.schema.rows_per_person * question.sensitivity(self.schema)
         scale = choice_scale(self.accounting, sensitivity, cost)
-        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        asked = digest(question.asked(), str(cost))
+        charge = self.__reservation.charge(purpose, cost, asked, lambda: digest(question.as_json(), str(cost)))
         if charge.outcome is not None:
             return int(charge.outcome)
         scores = question.scores(self.__scorer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,8 +65,9 @@ class Reservation:
             if e.kind == "charge" and e.body["reservation"] == self._id
         ]
 
-    def charge(self, purpose: str, cost: Fraction, ask: str) -> Charge:
-        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay."""
+    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Callable[[], str] | None = None) -> Charge:
+        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay, and
+        `formerly` is how earlier versions identified it."""
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
             left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
@@ -77,7 +79,8 @@ class Reservation:
                 "SELECT ask, state, outcome FROM journal WHERE reservation = ? AND step = ?", (self._id, step)
             ).fetchone()
             if row is not None:
-                return self._resume(step, ask, *row)
+                known = row[0] == ask or (formerly is not None and row[0] == formerly())
+                return self._resume(step, known, *row[1:])
             if cost:
                 body = {"reservation": self._id, "purpose": purpose, "cost": str(cost), "unit": unit}
                 self._ledger.append("charge", self.account, body)
@@ -86,8 +89,8 @@ class Reservation:
             )
         return Charge(self, step, None)
 
-    def _resume(self, step: int, ask: str, known_ask: str, state: str, outcome: bytes | None) -> Charge:
-        if known_ask != ask:
+    def _resume(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:
+        if not known:
             raise LedgerError(
                 "the interrupted run cannot be continued: it asked something else at this point (another version of "
                 "understudy?). Its budget stays spent; raise the cap to publish again"
