@@ -19,7 +19,7 @@ from understudy.engines.numerals import as_numbers, as_texts, as_whole, parse_pl
 from understudy.engines.sources import Header, Source
 from understudy.engines.threads import stream
 from understudy.errors import DataError, did_you_mean
-from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
+from understudy.schema import MAX_ROWS, Attribute, Booleans, Categories, Intervals, Schema
 from understudy.schema.domain import UNFIT, Codes
 from understudy.schema.spreadsheet import neutral_forms
 
@@ -163,6 +163,8 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
             'under neighbours = "replace-one" and must be right: correct `rows` in [table], or protect the count with '
             'neighbours = "add-remove"'
         ))]  # fmt: skip
+    if rows > MAX_ROWS:
+        return [Misfit("rows", None, f"the data has more than {MAX_ROWS:,} rows, the most that can be published")]
     if schema.rows_max is not None and rows > schema.rows_max:
         return [Misfit("rows", None, (
             f"the data has more rows than rows_max = {schema.rows_max}: raise `rows_max` in [table]"

@@ -15,7 +15,7 @@ from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.privacy.budget import Budget, exact
-from understudy.schema import Schema
+from understudy.schema import MAX_ROWS, Schema
 from understudy.schema.toml_text import key as toml_key
 from understudy.schema.toml_text import string
 
@@ -97,8 +97,8 @@ class Roster:
         if any(with_rows) and not all(with_rows):
             raise UsageError("either every owner has `rows` (replace-one) or none has (add-remove)")
         for owner in self.owners:
-            if owner.rows is not None and not 1 <= owner.rows < 2**31:
-                raise UsageError(f"`rows` of owner {owner.name!r} must be a whole number from 1 to {2**31 - 1:,}")
+            if owner.rows is not None and not 1 <= owner.rows <= MAX_ROWS:
+                raise UsageError(f"`rows` of owner {owner.name!r} must be a whole number from 1 to {MAX_ROWS:,}")
 
     # -- what follows from it --------------------------------------------------------------------------------
 

@@ -63,7 +63,8 @@ class OwnedTable(PrivateTable):
 
     def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
         scale = self._choice_scale(question, cost)
-        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        asked = digest(question.asked(), str(cost))
+        charge = self.__reservation.charge(purpose, cost, asked, lambda: digest(question.as_json(), str(cost)))
         if charge.outcome is not None:
             return int(charge.outcome)
         scores = question.scores(self.__scorer)

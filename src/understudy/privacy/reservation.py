@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,8 +77,9 @@ class Reservation:
             if e.kind == "charge" and e.body["reservation"] == self._id
         ]
 
-    def charge(self, purpose: str, cost: Fraction, ask: str) -> Charge:
-        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay."""
+    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Callable[[], str] | None = None) -> Charge:
+        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay, and
+        `formerly` is how earlier versions identified it."""
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
             left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
@@ -95,11 +97,14 @@ class Reservation:
                 self._ledger.connection.execute(
                     "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self._id, step, ask)
                 )
-        return Charge(self, step, None) if row is None else self._replay(step, ask, *row)
+        if row is None:
+            return Charge(self, step, None)
+        known = row[0] == ask or (formerly is not None and row[0] == formerly())
+        return self._replay(step, known, *row[1:])
 
-    def _replay(self, step: int, ask: str, known_ask: str, state: str, outcome: bytes | None) -> Charge:
+    def _replay(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:
         """Return a charge of the interrupted run with its outcome; close the run if it cannot be gone on with."""
-        lost = LOST_DRAW if state == "drawing" else OTHER_QUESTION if known_ask != ask else None
+        lost = LOST_DRAW if state == "drawing" else OTHER_QUESTION if not known else None
         if lost is not None:
             with self._ledger.transaction():
                 self._ledger.end(self.account, self._id, lost)
