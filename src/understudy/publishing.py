@@ -64,13 +64,18 @@ def publish(
     cap: Amount | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
     **options: Any,
 ) -> Release:
-    """Publish a frame, file or database table under (epsilon, delta) and return the release."""
-    budget = Budget(epsilon, delta)
+    """Publish a frame, file or database table under (epsilon, delta) and return the release.
+
+    `types="declared"` says that the types of a frame's or a Parquet file's columns were chosen and not inferred from
+    the rows, so that texts are texts.
+    """
     return run(
-        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master
-    ).release
+        data, as_schema(schema), Budget(epsilon, delta), method, options,
+        ledger=ledger, cap=cap, engine=engine, master=master, types=types,
+    ).release  # fmt: skip
 
 
 def run(
@@ -87,6 +92,7 @@ def run(
     save: Callable[[Release], None] | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
 ) -> Publication:
     """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
     source = source or SystemSource()
@@ -97,7 +103,7 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
     refuse_early(book, schema, budget)
     clock("read", 0, 1, Fraction(0))
-    opened = open_engine(data, schema, engine, master)
+    opened = open_engine(data, schema, engine, master, types)
     try:
         return _publish(opened, chosen, schema, budget, options, book, cap, source, clock, save, data)
     finally:
@@ -165,11 +171,13 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, like:
     )
 
 
-def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:
+def check_fit(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[dict[str, Any]]:
     """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
     from understudy.engines.finding import finding_sql
 
-    found = find_misfits(data, schema, engine, master)
+    found = find_misfits(data, schema, engine, master, types)
     table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
     if scheme_of(data) in SCHEMES:
         table = address_of(data).table  # an address may hold a password

@@ -11,6 +11,7 @@ import typer
 from understudy.cli.options import (
     Authority,
     Certificate,
+    ColumnTypes,
     EngineName,
     Json,
     Key,
@@ -49,6 +50,7 @@ def party(
     ] = 600.0,
     engine: EngineName = None,
     master: Master = None,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,7 +76,19 @@ def party(
 
     book = ledger or _default_ledger(public)
     taking = Party(
-        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status
+        data,
+        public,
+        agreed,
+        Identity(cert, key, ca),
+        curator,
+        book,
+        cap,
+        engine,
+        master,
+        patience,
+        agree,
+        status,
+        types=types,
     )
     try:
         done = taking.take_part()

@@ -67,6 +67,7 @@ def publish_to_files(
     report: Path | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
     progress: ProgressLine,
 ) -> Published:
     schema = Schema.open(schema_path)
@@ -87,7 +88,7 @@ def publish_to_files(
     try:
         publication = run(
             data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save, engine=engine,
-            master=master,
+            master=master, types=types,
         )  # fmt: skip
     finally:
         progress.clear()

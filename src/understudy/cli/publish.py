@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, EngineName, Json, Master, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.options import (
+    ColumnTypes,
+    Delta,
+    EngineName,
+    Json,
+    Master,
+    MethodName,
+    Quiet,
+    SchemaFile,
+    Settings,
+    settings,
+)
 from understudy.cli.output import ProgressLine, say, say_json
 
 
@@ -32,6 +43,7 @@ def publish(
     report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
     engine: EngineName = None,
     master: Master = None,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -41,7 +53,7 @@ def publish(
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
-        progress=ProgressLine(quiet or json),
+        types=types, progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:
         say_json(result.as_json())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from understudy.engines.addresses import duckdb_pattern
 from understudy.errors import UsageError
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
 
@@ -99,5 +100,8 @@ def _table(table: str | tuple[str, ...], dialect: Dialect) -> str:
         tabs = ".tsv" in name[-7:] and dialect.delimiter == ","
         delimiter = "\\t" if tabs or dialect.delimiter == "\t" else dialect.delimiter
         encoding = "" if dialect.encoding.lower().startswith("utf") else f", encoding = {_text(dialect.encoding)}"
-        return f"read_csv({_text(table)}, header = true, all_varchar = true, delim = {_text(delimiter)}{encoding})"
-    return _text(table) if name.endswith(".parquet") else _name(table)
+        file = _text(duckdb_pattern(table))
+        return f"read_csv({file}, header = true, all_varchar = true, delim = {_text(delimiter)}{encoding})"
+    if name.endswith(".pq"):
+        return f"read_parquet({_text(duckdb_pattern(table))})"
+    return _text(duckdb_pattern(table)) if name.endswith(".parquet") else _name(table)

@@ -96,6 +96,7 @@ class Party:
     approve: Callable[[Terms], bool] = lambda terms: False
     told: Callable[[str], None] = lambda text: None
     source: RandomSource | None = None
+    types: str | None = None
 
     def take_part(self) -> Participation:
         """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
@@ -116,7 +117,7 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, own, self.engine, self.master)
+            opened = open_engine(self.data, own, self.engine, self.master, self.types)
             try:
                 return self._with_consent(name, own, opened, book, client, KeySigner(key))
             finally:
