@@ -72,6 +72,7 @@ def publish(
     cap: Amount | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
     save: str | Path | None = None,
     force: bool = False,
     resume: bool = False,
@@ -79,6 +80,9 @@ def publish(
     **options: Any,
 ) -> Release:
     """Publish a frame, file or database table under (epsilon, delta) and return the release.
+
+    `types="declared"` says that the types of a frame's or a Parquet file's columns were chosen and not inferred from
+    the rows, so that texts are texts.
 
     With `save`, the release is in that file before the ledger closes the run, and a run that was killed goes on where
     it was; a file that is there already is replaced only with `force`. Without it the ledger keeps the release
@@ -90,7 +94,7 @@ def publish(
     target = None if save is None else Target(Path(save), lambda release: release.save(save), force)
     return run(
         data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
-        target=target, resume=resume,
+        types=types, target=target, resume=resume,
     ).release  # fmt: skip
 
 
@@ -138,6 +142,7 @@ def run(
     target: Target | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
     resume: bool = False,
     register: bool = True,
 ) -> Publication:
@@ -155,7 +160,7 @@ def run(
         only = None if target is None else target.owner(book)
         clock("read", 0, 1, Fraction(0))
         key = book.source_key()
-        opened = open_engine(data, schema, engine, master, key)
+        opened = open_engine(data, schema, engine, master, types, key)
         try:
             request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
             reservation = book.reserve(
@@ -253,11 +258,13 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, libra
     )
 
 
-def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:
+def check_fit(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[dict[str, Any]]:
     """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
     from understudy.engines.finding import finding_sql
 
-    found = find_misfits(data, schema, engine, master)
+    found = find_misfits(data, schema, engine, master, types)
     table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
     if scheme_of(data) in SCHEMES:
         table = address_of(data).table  # an address may hold a password

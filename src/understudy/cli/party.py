@@ -11,6 +11,7 @@ import typer
 from understudy.cli.options import (
     Authority,
     Certificate,
+    ColumnTypes,
     EngineName,
     Json,
     Key,
@@ -53,6 +54,7 @@ def party(
         bool,
         typer.Option("--resume", help="Go on with an interrupted session of an earlier version, on the same table."),
     ] = False,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -79,7 +81,7 @@ def party(
     book = ledger or _default_ledger(public)
     taking = Party(
         data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status,
-        resume=resume,
+        resume=resume, types=types,
     )  # fmt: skip
     try:
         done = taking.take_part()

@@ -72,6 +72,7 @@ def publish_to_files(
     resume: bool = False,
     accept_large_epsilon: bool = False,
     register: bool = True,
+    types: str | None = None,
     progress: ProgressLine,
 ) -> Published:
     """Publish to a release file, a table and, if asked for, a report; all are on disk before the run is closed."""
@@ -94,6 +95,7 @@ def publish_to_files(
         publication = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=progress,
             target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,
+            types=types,
         )  # fmt: skip
     finally:
         progress.clear()

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, EngineName, Json, Master, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.options import (
+    ColumnTypes,
+    Delta,
+    EngineName,
+    Json,
+    Master,
+    MethodName,
+    Quiet,
+    SchemaFile,
+    Settings,
+    settings,
+)
 from understudy.cli.output import ProgressLine, say, say_json
 
 
@@ -39,6 +50,7 @@ def publish(
     accept_large_epsilon: Annotated[
         bool, typer.Option("--accept-large-epsilon", help="An epsilon above 10 is meant.")
     ] = False,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,7 +60,8 @@ def publish(
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
-        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, progress=ProgressLine(quiet or json),
+        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types,
+        progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:
         say_json(result.as_json())

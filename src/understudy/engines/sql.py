@@ -18,8 +18,10 @@ from understudy.engines.covering import cover
 from understudy.engines.engine import Counts
 from understudy.engines.expressions import UNREADABLE, Column, Expression, expression
 from understudy.engines.fingerprint import RowFingerprint
+from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import Header
 from understudy.engines.syntax import Syntax
+from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
@@ -44,6 +46,11 @@ class Warehouse(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]: ...
+
+    @property
+    def trust(self) -> Types:
+        """Whether the types were chosen before any row was seen."""
+        ...
 
     @property
     def relation(self) -> str:
@@ -275,6 +282,9 @@ def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
 def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     found = []
     for attribute in schema.modelled:
+        if warehouse.trust == "inferred" and (fault := inferred_fault(attribute, schema.csv.decimal)) is not None:
+            found.append(Misfit("types", attribute.name, fault))
+            continue
         try:
             coded_rows(warehouse, schema.project([attribute.name]))
         except DataError as error:
@@ -296,7 +306,7 @@ def _fit(warehouse: Warehouse, schema: Schema, coded: str, key: bytes | None = N
     fingerprint = "" if keyed is None else keyed.text(rows, int(bad[-1] or 0))
     unfit = {name for name, flag in zip(schema.names, bad) if flag}
     unreadable = [name for name, flag in zip(schema.names, bad[len(names) : 2 * len(names)]) if flag]
-    found = cell_misfits(schema, unfit | set(unreadable))
+    found = cell_misfits(schema, unfit | set(unreadable), warehouse.trust)
     found = [Misfit("cells", m.attribute, _unreadable(m)) if m.attribute in unreadable else m for m in found]
     return rows, found + row_misfits(schema, rows), fingerprint
 
@@ -313,7 +323,8 @@ def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
     """The codes q0, q1, … of every row, as a subquery."""
     by_name = {column.name: column for column in warehouse.columns}
     syntax = warehouse.syntax
-    parts = [expression(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
+    write = inferred_expression if warehouse.trust == "inferred" else expression
+    parts = [write(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
     inner = warehouse.relation
     names: list[str] = []
     for stage in range(3):

@@ -159,6 +159,7 @@ def buy(
     save: Callable[[BoughtFigures], None] | None = None,
     measures: Iterable[str] | None = None,
     models: Iterable[str] | None = None,
+    types: str | None = None,
     **question: Any,
 ) -> BoughtFigures:
     """The purchasable figures under one budget, shared evenly. Options as for `evaluate`."""
@@ -168,7 +169,7 @@ def buy(
     asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})
     with ledger_for(ledger, public) as book:
         refuse_early(book, public, budget)
-        real, stand_in = open_both(original, synthetic, public)
+        real, stand_in = open_both(original, synthetic, public, types)
         try:
             return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
         finally:

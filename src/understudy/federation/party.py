@@ -99,6 +99,7 @@ class Party:
     told: Callable[[str], None] = lambda text: None
     source: RandomSource | None = None
     resume: bool = False  # go on with an interrupted session of an earlier version, which does not say what it read
+    types: str | None = None
 
     def take_part(self) -> Participation:
         """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
@@ -119,7 +120,7 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, own, self.engine, self.master, book.source_key())
+            opened = open_engine(self.data, own, self.engine, self.master, self.types, book.source_key())
             try:
                 return self._with_consent(name, own, opened, book, client, signer)
             finally:

@@ -8,6 +8,7 @@ are the schema's, and the schema may be a stranger's.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _ACTIVE = "=+@\t\r-"
 _LINE = re.compile(rf"(?<=[\n\r])(?=[{_ACTIVE}])")
@@ -29,6 +30,13 @@ def neutral_forms(text: str) -> set[str]:
     """Return the texts, other than this one, that a CSV file of ours may hold in its place."""
     forms = {neutral(text), f"'{text}"} if begins_formula(text) else {neutral(text)}
     return forms - {text}
+
+
+def neutralised(declared: Iterable[str]) -> dict[str, str]:
+    """Return the neutral forms of declared texts, where these are not declared themselves, each with its text."""
+    known = frozenset(declared)
+    forms = {form: text for text in sorted(known) for form in sorted(neutral_forms(text))}
+    return {form: text for form, text in forms.items() if form not in known}
 
 
 def _is_number(text: str, decimal: str) -> bool:
