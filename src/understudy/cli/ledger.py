@@ -90,8 +90,12 @@ def cap(
 @app.command("close")
 def close(file: LedgerFile, account: Annotated[str, typer.Argument(help="The account.")], json: Json = False) -> None:
     """Give up the account's interrupted runs; what they drew stays spent, what drew nothing is given back."""
+    from understudy.errors import LedgerError
+
     with _open(file) as ledger:
-        closed = ledger.close_unfinished(account)
+        if ledger.account(account) is None:
+            raise LedgerError(f"the ledger has no account {account!r}")
+        closed = len(ledger.close_unfinished(account))
     if json:
         say_json({"account": account, "closed": closed})
         return

@@ -110,7 +110,7 @@ def local_federation(
             ledger = Ledger(folder / f"{name}.ledger.db")
             stack.callback(ledger.close)
             request = {"federation": roster.name}
-            reservation = ledger.reserve(own, budget, request, unlimited=True, private=draw.private)
+            reservation = ledger.reserve(own, budget, request, unlimited=True, private=draw.private, fingerprint=name)
             stack.callback(reservation.abandon, "the simulation has ended")
             table = OwnedTable(own, engine, reservation, draw)
             store = None if stores is None else stores[name]

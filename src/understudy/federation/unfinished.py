@@ -12,9 +12,8 @@ from pathlib import Path
 from understudy.errors import FederationError
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.roster import Roster
-from understudy.lock import ProcessLock
+from understudy.privacy.entries import Entry
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.reservation import Reservation
 
 _REASON = "the curator began another session"
 
@@ -26,34 +25,28 @@ def session_file(ledger: Path, session: str) -> Path:
 
 def close_unfinished(book: Ledger, account: str, roster: Roster, session: str) -> list[str]:
     """Close this roster's sessions other than `session` whose process is gone; a sentence about each."""
-    reserved = [e for e in book.entries(account) if e.kind == "reserve"]
-    ended = {e.body["reservation"] for e in book.entries(account) if e.kind in ("void", "release")}
-    ours = {e.body["reservation"]: e.body["request"]["session"] for e in reserved if _is_of(roster, e.body["request"])}
-    said = []
-    for reservation, other in ours.items():
-        if other != session and reservation not in ended:
-            said += _close(book, account, roster, reservation)
+    ours = {e.body["request"]["session"] for e in book.entries(account) if _is_of(roster, e)}
+    ended = book.close_unfinished(
+        account, lambda entry: _is_of(roster, entry) and entry.body["request"]["session"] != session, _REASON
+    )
     for path, other in _journals(book.path):
         if other != session:
-            _remove(path, known=other in ours.values())
-    return said
+            _remove(path, known=other in ours)
+    return [f"An earlier session of {roster.name} was not finished, and {_REASON}: {_kept(roster, account, kind)}."
+            for kind in ended]  # fmt: skip
 
 
-def _is_of(roster: Roster, request: object) -> bool:
+def _is_of(roster: Roster, entry: Entry) -> bool:
+    request = entry.body.get("request") if entry.kind == "reserve" else None
     return (
         isinstance(request, dict) and request.get("roster") == roster.hash and isinstance(request.get("session"), str)
     )
 
 
-def _close(book: Ledger, account: str, roster: Roster, id: str) -> list[str]:
-    lock = ProcessLock(book.path.with_name(f"{book.path.name}.{id}.lock"))
-    if not lock.acquire():
-        return []  # its process is at work
-    reservation = Reservation(book, account, id, roster.budget, lock, resumed=True)
-    drawn = reservation.drawn
-    reservation.abandon(_REASON)
-    kept = f"{roster.budget} of account {account!r} stays spent" if drawn else "its reservation was given back"
-    return [f"An earlier session of {roster.name} was not finished, and {_REASON}: {kept}."]
+def _kept(roster: Roster, account: str, kind: str) -> str:
+    return (
+        f"{roster.budget} of account {account!r} stays spent" if kind == "close" else "its reservation was given back"
+    )
 
 
 def _journals(ledger: Path) -> Iterator[tuple[Path, str]]:

@@ -288,37 +288,39 @@ class Ledger:
         return None if row is None else str(row[0])
 
     def close_lost_draws(self, account: str) -> int:
-        """Close reservations whose noise was drawn and not written down: nobody can complete them. Their number."""
+        """Close reservations whose noise was drawn and not written down: nobody can complete them. Their number.
+
+        In a federation such a draw is one lost round of an owner, who goes on with the next one.
+        """
         if not self._lost_draws():
             return 0
         with self.transaction():
             lost = self._lost_draws()
-            return self._end_all(account, lambda reservation: reservation in lost, LOST_DRAW)
+            return len(self._end_all(account, lambda entry: _is_central(entry, lost), LOST_DRAW))
 
     def _lost_draws(self) -> set[str]:
         found = self.connection.execute("SELECT DISTINCT reservation FROM journal WHERE state = 'drawing'").fetchall()
         return {reservation for (reservation,) in found}
 
-    def close_unfinished(self, account: str) -> int:
-        """Give up every run of the account that is unfinished and that no process is at work on; their number.
+    def close_unfinished(
+        self, account: str, chosen: Callable[[Entry], bool] = lambda entry: True, reason: str = "given up"
+    ) -> list[str]:
+        """Give up the chosen runs of the account that are unfinished and that no process is at work on.
 
-        A run for which no noise was drawn is given back, the others stay spent.
+        Returns what became of each: "void" (no noise was drawn, it is given back) or "close" (it stays spent).
         """
         with self.transaction():
             self.verify()
-            self._known(account)
-            return self._end_all(account, lambda reservation: True, "given up")
+            return self._end_all(account, chosen, reason)
 
-    def _end_all(self, account: str, chosen: Callable[[str], bool], reason: str) -> int:
-        ended = 0
+    def _end_all(self, account: str, chosen: Callable[[Entry], bool], reason: str) -> list[str]:
+        ended = []
         for entry in unfinished(self.entries(account)):
-            reservation = entry.body["reservation"]
-            lock = self._lock(reservation)
-            if not chosen(reservation) or not lock.acquire():
+            lock = self._lock(entry.body["reservation"])
+            if not chosen(entry) or not lock.acquire():
                 continue
             try:
-                self.end(account, reservation, reason)
-                ended += 1
+                ended.append(self.end(account, entry.body["reservation"], reason))
             finally:
                 lock.release()
         return ended
@@ -330,11 +332,12 @@ class Ledger:
         ).fetchone()
         return bool(row[0])
 
-    def end(self, account: str, reservation: str, reason: str) -> None:
-        """End a reservation without a release, in the present transaction: void if nothing was drawn, else closed."""
+    def end(self, account: str, reservation: str, reason: str) -> str:
+        """End a reservation without a release, in this transaction, as "void" if nothing was drawn, else as "close"."""
         kind = "close" if self.drawn(reservation) else "void"
         self.append(kind, account, {"reservation": reservation, "reason": reason})
         self.forget_journal(reservation)
+        return kind
 
     def forget_journal(self, reservation: str) -> None:
         """Remove the outcomes and the fingerprint of a reservation that has ended."""
@@ -389,6 +392,10 @@ class Ledger:
             (entry.seq, at, kind, account, text, head.hash, digest, LEDGER_FORMAT),
         )
         return Entry(entry.seq, at, kind, account, body, head.hash, digest)
+
+
+def _is_central(entry: Entry, reservations: set[str]) -> bool:
+    return entry.body["reservation"] in reservations and "federation" not in entry.body["request"]
 
 
 def _keep_delta(state: Account, delta: Amount | None) -> str | None:

@@ -33,7 +33,7 @@ class Book(Protocol):
     def head(self) -> Head: ...
     def account(self, name: str) -> Account | None: ...
     def drawn(self, reservation: str) -> bool: ...
-    def end(self, account: str, reservation: str, reason: str) -> None: ...
+    def end(self, account: str, reservation: str, reason: str) -> str: ...
     def forget_journal(self, reservation: str) -> None: ...
 
 
@@ -104,14 +104,15 @@ class Reservation:
 
     def _replay(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:
         """Return a charge of the interrupted run with its outcome; close the run if it cannot be gone on with."""
-        lost = LOST_DRAW if state == "drawing" else OTHER_QUESTION if not known else None
-        if lost is not None:
+        if not known:
             with self._ledger.transaction():
-                self._ledger.end(self.account, self._id, lost)
+                self._ledger.end(self.account, self._id, OTHER_QUESTION)
             raise LedgerError(
-                f"the interrupted run cannot be continued ({lost}) and is closed. What it drew stays spent; the same "
-                "command starts a new run if the cap allows"
+                f"the interrupted run cannot be continued ({OTHER_QUESTION}) and is closed. What it drew stays spent; "
+                "the same command starts a new run if the cap allows"
             )
+        if state == "drawing":  # only in a federation: elsewhere such a run is closed before it is taken up
+            raise BudgetError(f"this round cannot be answered ({LOST_DRAW}). Its charge stays spent")
         if outcome is not None:
             self.replayed += 1
         return Charge(self, step, outcome)

@@ -55,7 +55,8 @@ class Restarts:
         ledger = Ledger(self.folder / "bea.ledger.db")
         self.stack.callback(ledger.close)
         budget = self.made.roster.budget
-        reservation = ledger.reserve(schema, budget, {"federation": self.made.roster.name}, unlimited=True)
+        request = {"federation": self.made.roster.name}
+        reservation = ledger.reserve(schema, budget, request, unlimited=True, fingerprint="bea")
         assert reservation.resumed or reservation.left == reservation.purse
         self.stack.callback(reservation.abandon, "the test has ended")
         engine = MemoryEngine(parts_of(columns_of(SIZES, 160, seed=3), 4)[1], 40, schema)

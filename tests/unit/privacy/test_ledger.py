@@ -165,7 +165,7 @@ def test_an_interrupted_run_can_be_given_up(ledger_path: Path) -> None:
     untouched.charge("one", Fraction(1, 2), "a")
     untouched._lock.release()
     at_work = ledger.reserve(SCHEMA, Budget(1), {**REQUEST, "method": "third"}, fingerprint="march")
-    assert ledger.close_unfinished("people") == 2
+    assert ledger.close_unfinished("people") == ["close", "void"]
     state = ledger.account("people")
     assert state is not None and state.spent_epsilon == 2  # what drew noise, and what is at work
     assert [e.kind for e in ledger.entries()][-2:] == ["close", "void"]
