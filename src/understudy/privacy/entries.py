@@ -30,6 +30,11 @@ class Entry:
         content = [self.seq, self.at, self.kind, self.account, self.body, self.previous]
         return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
+    @property
+    def federated(self) -> bool:
+        """Whether this reserves the budget of an owner in a federation's session."""
+        return "federation" in self.body.get("request", {})
+
 
 @dataclass(frozen=True)
 class Head:

@@ -296,7 +296,7 @@ class Ledger:
             return 0
         with self.transaction():
             lost = self._lost_draws()
-            return len(self._end_all(account, lambda entry: _is_central(entry, lost), LOST_DRAW))
+            return len(self._end_all(account, lambda e: e.body["reservation"] in lost and not e.federated, LOST_DRAW))
 
     def _lost_draws(self) -> set[str]:
         found = self.connection.execute("SELECT DISTINCT reservation FROM journal WHERE state = 'drawing'").fetchall()
@@ -392,10 +392,6 @@ class Ledger:
             (entry.seq, at, kind, account, text, head.hash, digest, LEDGER_FORMAT),
         )
         return Entry(entry.seq, at, kind, account, body, head.hash, digest)
-
-
-def _is_central(entry: Entry, reservations: set[str]) -> bool:
-    return entry.body["reservation"] in reservations and "federation" not in entry.body["request"]
 
 
 def _keep_delta(state: Account, delta: Amount | None) -> str | None:

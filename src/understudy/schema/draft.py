@@ -240,6 +240,11 @@ def _domain_lines(name: str, facts: Facts) -> list[str]:
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:
+    """The lines of an ordered domain.
+
+    Where nobody says how to cut a range, a zero at its low end has a cell of its own, because so many quantities are
+    exactly zero, and the shape inside the bins is published too. Both follow from the range, never from rows.
+    """
     points = [_literal(name, point, facts) for point in facts.points or ()]
     lines = [f"points = {toml.array(points)}"] if points else []
     if facts.format is not None:
@@ -251,9 +256,16 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
     if facts.bins is not None:
         return [span, f"bins = {facts.bins}", *lines]
     if facts.kind in ("number", "datetime") or _place(name, high, facts) - _place(name, low, facts) >= MOST_SINGLE:
+        zero = not points and facts.kind in ("integer", "number") and _place(name, low, facts) == 0
         return [
             span,
             toml.remarked(f"bins = {DEFAULT_BINS}", "of equal width; a matter of taste, not of truth"),
+            *(
+                [toml.remarked("points = [0]", "zero has a cell of its own: many quantities are exactly zero")]
+                if zero
+                else []
+            ),
+            toml.remarked('fine = "wavelet"', "the shape inside the bins is published too, for a share of the budget"),
             *lines,
         ]
     return [span, *lines[len(points) > 0 :]]  # one cell a value: a point would be that cell again
