@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from conftest import schema_of
 
+from conftest import schema_of
 from understudy.errors import DataError
 from understudy.federation.dealing import deal
 
