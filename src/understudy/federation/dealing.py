@@ -98,9 +98,12 @@ class _Text:
     @contextmanager
     def _rows(self) -> Iterator[Iterator[list[str]]]:
         opener = gzip.open if self._path.name.lower().endswith(".gz") else open
-        csv.field_size_limit(_NEVER)
-        with opener(self._path, "rt", encoding=self._encoding, newline="") as file:
-            yield (row for row in csv.reader(file, delimiter=self._delimiter) if row)
+        before = csv.field_size_limit(_NEVER)  # of the whole process
+        try:
+            with opener(self._path, "rt", encoding=self._encoding, newline="") as file:
+                yield (row for row in csv.reader(file, delimiter=self._delimiter) if row)
+        finally:
+            csv.field_size_limit(before)
 
 
 class _Parquet:
