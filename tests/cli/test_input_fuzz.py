@@ -14,7 +14,8 @@ from unittest import mock
 import pytest
 import typer
 from command import Outcome, run
-from odd_input import CANARY, Odd, first_line, odd_csv, odd_parquet, odd_schema
+from odd_input import CANARY, Odd, first_line, odd_csv, odd_parquet
+from odd_schemas import odd_schema
 
 from understudy.cli import app
 from understudy.errors import BudgetError
