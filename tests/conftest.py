@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from servers import PostgreSQL
+from connections import closed_connections
+from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -27,6 +28,9 @@ for name in ("UNDERSTUDY_LEDGER", "UNDERSTUDY_DEBUG", "COLUMNS", "LINES", "FORCE
     os.environ.pop(name, None)
 for name in [name for name in os.environ if name.startswith("PG")]:
     del os.environ[name]
+
+# No test remembers its ledgers for the next one: tests of that memory have a folder of their own.
+os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = str(Path(os.devnull) / "nowhere")
 
 # The same examples every time, however slow the machine is: a failure is a change of the program.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -79,6 +83,12 @@ def seeds_from_one() -> None:
     Seeds.last = 0
 
 
+@pytest.fixture(autouse=True)
+def connections() -> Iterator[None]:
+    with closed_connections():
+        yield
+
+
 class StandIn(SeededSource):
     """The same noise tomorrow, stamped as the system's own: for tests of what `publish` makes of a table."""
 
@@ -103,7 +113,7 @@ def private_table(
 ) -> PrivateTable:
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
-    reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True)
+    reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True, fingerprint="of this table")
     table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
@@ -137,3 +147,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(SLOW_PLACES):
             item.add_marker(pytest.mark.slow)
+        if needs_engine(item):
+            item.add_marker(pytest.mark.engines)
+
+
+def needs_engine(item: pytest.Item) -> bool:
+    """Whether a test takes the server's fixture, or has an engine that needs a server as a parameter."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    names = {"postgresql", "spark"}
+    return "postgresql" in getattr(item, "fixturenames", ()) or any(
+        isinstance(value, str) and value in names for value in parameters.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    Running.test = item

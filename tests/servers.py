@@ -28,6 +28,18 @@ _TYPES = {
 }  # fmt: skip
 
 
+class Running:
+    """The test that is running; None in a process that a test started."""
+
+    test: pytest.Item | None = None
+
+
+def needs_mark() -> None:
+    """Fail a test that uses an engine and is not marked so: `-m engines` runs those where everything is installed."""
+    if Running.test is not None and Running.test.get_closest_marker("engines") is None:
+        pytest.fail("this test needs a real engine: mark it with pytest.mark.engines")
+
+
 def unavailable(reason: str) -> None:
     """Skip, except where everything was installed on purpose."""
     if os.environ.get("UNDERSTUDY_REQUIRE_ENGINES") == "1":
@@ -43,6 +55,7 @@ def module(name: str) -> Any:
 
 
 def need_spark() -> Any:
+    needs_mark()
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         unavailable("Spark needs Java")
     return module("pyspark")
@@ -63,6 +76,7 @@ class PostgreSQL:
     """A server of its own, over loopback with passwords; superuser `owner` by socket, `reader` may only SELECT."""
 
     def __init__(self) -> None:
+        needs_mark()
         programs = _postgresql_programs()
         if programs is None:
             unavailable("no PostgreSQL server is installed")
@@ -99,6 +113,7 @@ class PostgreSQL:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def connect(self) -> Any:
+        needs_mark()
         import psycopg
 
         return psycopg.connect(f"host={self.folder} port={self.port} user=owner dbname=postgres", autocommit=True)
@@ -230,4 +245,4 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-__all__ = ["PASSWORD", "PostgreSQL", "SparkCluster", "free_port", "need_spark", "unavailable"]
+__all__ = ["PASSWORD", "PostgreSQL", "Running", "SparkCluster", "free_port", "need_spark", "unavailable"]

@@ -6,6 +6,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from understudy.version import VERSION
 
 
 def examine() -> list[dict[str, Any]]:
-    """One finding a line: what was looked at, whether it works, and whether understudy needs it."""
+    """One finding a line: what was looked at, whether it works, whether it is needed, whether it is not installed."""
     findings = [
-        {"what": "understudy", "ok": True, "needed": True, "detail": VERSION},
-        {"what": "python", "ok": True, "needed": True, "detail": platform.python_version()},
+        _finding("understudy", True, VERSION),
+        _finding("python", True, platform.python_version()),
     ]
     findings += [_installed(name, True) for name in ("numpy", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")]
     findings += [_installed(name, False) for name in ("numba", "pandas", "polars")]
@@ -28,22 +29,28 @@ def examine() -> list[dict[str, Any]]:
     return findings
 
 
+def _finding(what: str, needed: bool, detail: str, *, ok: bool = True, absent: bool = False) -> dict[str, Any]:
+    return {"what": what, "ok": ok, "needed": needed, "absent": absent, "detail": detail}
+
+
+def _absent(what: str, needed: bool, advice: str) -> dict[str, Any]:
+    return _finding(what, needed, f"{advice}{'' if needed else ' (optional)'}", ok=False, absent=True)
+
+
 def _installed(name: str, needed: bool) -> dict[str, Any]:
     try:
-        return {"what": name, "ok": True, "needed": needed, "detail": version(name)}
+        return _finding(name, needed, version(name))
     except PackageNotFoundError:
-        advice = "not installed; pip install understudy again" if needed else "not installed (optional)"
-        return {"what": name, "ok": False, "needed": needed, "detail": advice}
+        return _absent(name, needed, "not installed; pip install understudy again" if needed else "not installed")
 
 
 def _works(what: str, attempt: Callable[[], str], needed: bool = True) -> dict[str, Any]:
     try:
-        return {"what": what, "ok": True, "needed": needed, "detail": attempt()}
+        return _finding(what, needed, attempt())
     except ImportError as error:
-        advice = f"{error.name} is not installed" + ("" if needed else " (optional)")
-        return {"what": what, "ok": False, "needed": needed, "detail": advice}
+        return _absent(what, needed, f"{error.name} is not installed")
     except Exception as error:
-        return {"what": what, "ok": False, "needed": needed, "detail": f"{type(error).__name__}: {error}"}
+        return _finding(what, needed, f"{type(error).__name__}: {error}", ok=False)
 
 
 def _noise() -> str:
@@ -59,10 +66,8 @@ def _noise() -> str:
 def _ledger() -> str:
     from understudy.privacy.ledger import Ledger
 
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = Ledger(Path(folder) / "ledger.db")
+    with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "ledger.db")) as ledger:
         ledger.verify()
-        ledger.close()
     return "SQLite file, locked and hash-chained"
 
 
@@ -79,14 +84,18 @@ def _federation() -> str:
 def _counting() -> str:
     import numpy as np
 
-    from understudy.compiled import HAVE_NUMBA
+    from understudy.compiled import HAVE_NUMBA, kept_on_disk
     from understudy.engines.memory import MemoryEngine
     from understudy.schema import Attribute, Axis, Booleans, Schema
 
     schema = Schema("doctor", (Attribute("a", Booleans()),), rows=3)
     engine = MemoryEngine({"a": np.array([0, 1, 1], dtype=np.uint8)}, 3, schema)
     assert next(iter(engine.marginals([(Axis("a"),)]))).tolist() == [1, 2]
-    return "compiled by numba" if HAVE_NUMBA else "plain numpy: slower; install numba"
+    if not HAVE_NUMBA:
+        return "plain numpy: slower; install numba"
+    if not kept_on_disk():
+        return "compiled by numba anew at every start: set NUMBA_CACHE_DIR to a folder that can be written"
+    return "compiled by numba"
 
 
 def _duckdb() -> str:

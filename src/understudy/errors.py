@@ -9,7 +9,8 @@
     ├── ReleaseError           exit 1   a release file is damaged, tampered with or too new
     ├── LedgerError            exit 1   a ledger file is damaged, locked or rolled back
     └── FederationError        exit 1   the owners and the curator could not finish together
-        └── FederationAborted           a round ended without a result; what it cost stays spent
+        ├── FederationAborted           a round ended without a result; what it cost stays spent
+        └── MessageRefused              a message that cannot be answered; a code says why, and travels
 
 A message says what was asked, what is true and what to do next. It never holds a private value or an exact private
 count.
@@ -91,6 +92,16 @@ class FederationAborted(FederationError):
     """A round ended without a result: too few owners were left, or one of them cheated. Nothing was released."""
 
     kind = "aborted"
+
+
+class MessageRefused(FederationError):
+    """A message of the federation cannot be answered. The other side hears `code` alone, one of `wire.REFUSALS`."""
+
+    kind = "refused"
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def did_you_mean(word: str, known: list[str]) -> str:

@@ -5,6 +5,7 @@ The one place with operating-system imports, guarded: fcntl on POSIX, msvcrt on 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -51,10 +52,21 @@ class ProcessLock:
             return False
 
     def release(self) -> None:
-        if self._handle is not None:
+        """Give the lock back and remove its file.
+
+        The file goes first: nobody can take a lock whose name is about to go. Windows does not let an open file be
+        removed, so there it goes last, and stays if somebody else has it open by then.
+        """
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        if fcntl is not None:
             self._path.unlink(missing_ok=True)
-            os.close(self._handle)
-            self._handle = None
+            os.close(handle)
+        else:  # pragma: no cover - Windows
+            os.close(handle)
+            with contextlib.suppress(PermissionError):
+                self._path.unlink(missing_ok=True)
 
 
 def on_network_file_system(path: Path) -> bool:

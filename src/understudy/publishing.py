@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,20 +15,25 @@ from typing import Any
 from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened, find_misfits, open_engine
+from understudy.errors import BudgetError, ReleaseError, UsageError
 from understudy.methods import Fit, Method, Plan, method_named
-from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import Head
+from understudy.privacy.known_ledgers import other_ledgers, remember, source_name
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.ledger import refuse_early as refuse_early
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
-from understudy.privacy.reservation import Reservation
+from understudy.privacy.refusals import refuse_early
+from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.privacy.table import PrivateTable, Progress
 from understudy.release.card import Card
-from understudy.release.frames import FrameType
+from understudy.release.frames import library_of
 from understudy.release.release import Release
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed as check_confirmed
+
+MAX_EPSILON = 10  # above it a promise is so weak that a person must ask for it by word
+_log = logging.getLogger("understudy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,7 @@ class Publication:
     seconds: dict[str, float]
     resumed: bool
     charges: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
 
 
 def plan(
@@ -64,13 +72,60 @@ def publish(
     cap: Amount | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
+    save: str | Path | None = None,
+    force: bool = False,
+    resume: bool = False,
+    accept_large_epsilon: bool = False,
     **options: Any,
 ) -> Release:
-    """Publish a frame, file or database table under (epsilon, delta) and return the release."""
+    """Publish a frame, file or database table under (epsilon, delta) and return the release.
+
+    `types="declared"` says that the types of a frame's or a Parquet file's columns were chosen and not inferred from
+    the rows, so that texts are texts.
+
+    With `save`, the release is in that file before the ledger closes the run, and a run that was killed goes on where
+    it was; a file that is there already is replaced only with `force`. Without it the ledger keeps the release
+    (`understudy ledger recover`), and every call draws fresh noise. `resume` goes on with an interrupted run of an
+    earlier version, which does not say what table it read. An epsilon above 10 must be accepted by word.
+    """
     budget = Budget(epsilon, delta)
+    refuse_large_epsilon(budget, accept_large_epsilon, "accept_large_epsilon=True")
+    target = None if save is None else Target(Path(save), lambda release: release.save(save), force)
     return run(
-        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master
-    ).release
+        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
+        types=types, target=target, resume=resume,
+    ).release  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes, how it is written there, and whether it may take the place of a file."""
+
+    path: Path
+    write: Callable[[Release], None]
+    force: bool = False
+
+    def owner(self, book: Ledger) -> str | None:
+        """Return the unfinished reservation that wrote the file that is there; refuse any other file, unless forced."""
+        if self.force or not self.path.exists():
+            return None
+        with suppress(ReleaseError):
+            if (owner := book.unfinished_with(Release.open(self.path).hash)) is not None:
+                return owner
+        raise UsageError(
+            f"{self.path.name!r} is there already, and a release is paid for: choose another name, or replace it with "
+            "--force (force=True)"
+        )
+
+
+def refuse_large_epsilon(budget: Budget, accepted: bool, word: str) -> None:
+    """Refuse an epsilon that promises next to nothing unless a person said so."""
+    if budget.epsilon > MAX_EPSILON and not accepted:
+        raise UsageError(
+            f"epsilon {show(budget.epsilon)} promises next to nothing: a 50 % suspicion may become certainty. Choose "
+            f"one of at most {MAX_EPSILON}, or say that it is meant: {word}"
+        )
 
 
 def run(
@@ -84,9 +139,12 @@ def run(
     cap: Amount | None = None,
     source: RandomSource | None = None,
     progress: Progress | None = None,
-    save: Callable[[Release], None] | None = None,
+    target: Target | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
+    resume: bool = False,
+    register: bool = True,
 ) -> Publication:
     """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
     source = source or SystemSource()
@@ -94,14 +152,28 @@ def run(
     chosen = method_named(method, options, schema)
     check_confirmed(schema)
     chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(schema))
-    refuse_early(book, schema, budget)
-    clock("read", 0, 1, Fraction(0))
-    opened = open_engine(data, schema, engine, master)
-    try:
-        return _publish(opened, chosen, schema, budget, options, book, cap, source, clock, save, data)
-    finally:
-        opened.engine.close()
+    register = register and source.private
+    notes = _other_ledgers(data, schema, ledger) if register else []
+    with ledger_for(ledger, schema) as book:
+        if refuse_early(book, schema, budget):
+            _log.warning("a run that was interrupted is closed: %s. What it took stays spent", LOST_DRAW)
+        only = None if target is None else target.owner(book)
+        clock("read", 0, 1, Fraction(0))
+        key = book.source_key()
+        opened = open_engine(data, schema, engine, master, types, key)
+        try:
+            request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
+            reservation = book.reserve(
+                schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
+                private=source.private, fingerprint=opened.engine.fingerprint(key), resume=resume, only=only,
+            )  # fmt: skip
+            if register:
+                remember(schema.account, book.path, schema.hash, source_name(data))
+            if reservation.resumed:
+                _log.warning("continuing the interrupted run on account %r: what it drew is used", schema.account)
+            return _publish(opened, chosen, schema, budget, reservation, source, clock, target, data, tuple(notes))
+        finally:
+            opened.engine.close()
 
 
 def _publish(
@@ -109,30 +181,52 @@ def _publish(
     chosen: Method,
     schema: Schema,
     budget: Budget,
-    options: Mapping[str, Any],
-    book: Ledger,
-    cap: Amount | None,
+    reservation: Reservation,
     source: RandomSource,
     clock: Clock,
-    save: Callable[[Release], None] | None,
+    target: Target | None,
     data: Any,
+    notes: tuple[str, ...],
 ) -> Publication:
-    request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
-    reservation = book.reserve(
-        schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
-    )
     try:
         table = OwnedTable(schema, opened.engine, reservation, source, clock)
         release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
-        if save is not None:
+        if target is not None:
             clock("write", 0, 1, reservation.purse)
-            save(release)
+            reservation.saving(release.hash)
+            target.write(release)
         charges = reservation.charges()
-        reservation.finish(release.hash)
+        reservation.finish(release.hash, keep=release.to_bytes() if target is None and source.private else None)
     except BaseException as error:
         reservation.abandon(type(error).__name__)
         raise
-    return Publication(release, clock.stop(), reservation.resumed, charges)
+    return Publication(release, clock.stop(), reservation.resumed, charges, notes)
+
+
+@contextmanager
+def ledger_for(ledger: Ledger | str | Path | None, schema: Schema) -> Iterator[Ledger]:
+    """Open the ledger that was named, or the default one, and close it at the end; one that is open stays open."""
+    if isinstance(ledger, Ledger):
+        yield ledger
+        return
+    with Ledger(ledger or default_ledger(schema)) as book:
+        yield book
+
+
+def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None) -> list[str]:
+    """Refuse a default ledger where the account is kept in another one; note it where the ledger was named."""
+    path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_ledger(schema))
+    others = other_ledgers(schema.account, path, schema.hash, source_name(data))
+    if not others:
+        return []
+    if ledger is None and not os.environ.get("UNDERSTUDY_LEDGER"):
+        raise BudgetError(
+            f"account {schema.account!r} is kept in the ledger {str(others[0])!r}: a second ledger would not know what "
+            f"was spent there. Go on with it by --ledger {others[0]}, or name this one with --ledger if "
+            "these are other people"
+        )
+    return [f"account {schema.account!r} is kept in another ledger too, {str(others[0])!r}: what is spent there is not "
+            "counted here"]  # fmt: skip
 
 
 def _fit(
@@ -150,26 +244,27 @@ def _fit(
         schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
         reservation.account_state(), private, fit.notes,
     )  # fmt: skip
-    # types only: no row stays behind
-    like = None if isinstance(data, str | os.PathLike) else FrameType.of(data).under(schema)
-    return release_of(fit, card, columns, reservation.head(), like)
+    # no row stays behind, and no type: one could tell of a cell
+    return release_of(fit, card, columns, reservation.head(), library_of(data))
 
 
-def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, like: FrameType | None = None) -> Release:
+def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:
     """What leaves the building, from a fit and its card."""
     facts = {k: v for k, v in fit.facts.items() if k != "options"}
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, like, fit.details
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, library, fit.details
     )
 
 
-def check_fit(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[dict[str, Any]]:
+def check_fit(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[dict[str, Any]]:
     """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
     from understudy.engines.finding import finding_sql
 
-    found = find_misfits(data, schema, engine, master)
+    found = find_misfits(data, schema, engine, master, types)
     table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
     if scheme_of(data) in SCHEMES:
         table = address_of(data).table  # an address may hold a password

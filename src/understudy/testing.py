@@ -63,11 +63,12 @@ def publish_seeded(
     cap: Amount | None = None,
     engine: str | None = None,
     master: str | None = None,
+    types: str | None = None,
     **options: Any,
 ) -> Publication:
     """`publish`, repeatable and NOT PRIVATE."""
     budget = Budget(epsilon, delta)
     return run(
         data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed),
-        engine=engine, master=master,
+        engine=engine, master=master, types=types, register=False,
     )  # fmt: skip

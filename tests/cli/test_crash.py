@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ from understudy.demo import write_demo
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "v0.1"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX signal")]
 
 # The command line as it is, but for one method that ends its own process, as kill -9 would, at the N-th call.
@@ -120,15 +122,108 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, undisturbed, point):
     ]
 
 
-def test_a_draw_that_was_lost_is_spent_and_said_so(tmp_path):
-    """Between a draw and its line in the journal nobody can know what was drawn: the charge is gone."""
+def test_a_draw_that_was_lost_closes_its_run(tmp_path):
+    """Between a draw and its line in the journal nobody can know what was drawn: spent, and the account goes on."""
     write_people(tmp_path)
+    ledger = tmp_path / "understudy-ledger.db"
     killed(tmp_path, "Charge", "drawing", "after", 2)
-    before = books(tmp_path / "understudy-ledger.db")
     for _ in range(2):
         done = process(*arguments(tmp_path))
-        assert done.code == 3 and done.error["kind"] == "budget" and "outcome lost" in done.error["message"]
-        assert books(tmp_path / "understudy-ledger.db") == before and not (tmp_path / "out.csv").exists()
+        assert done.code == 3 and "left 0, short by 4" in done.error["message"]
+        assert books(ledger)[1] == 4 and not (tmp_path / "out.csv").exists()
+    kinds, _ = books(ledger)
+    assert kinds[-1] == "close" and kinds.count("close") == 1
+    assert run("ledger", "cap", ledger, "people", "8", "--reason", "once more").code == 0
+    done = process(*arguments(tmp_path))  # the advice that was printed works
+    assert done.code == 0 and done.json["resumed"] is False and books(ledger)[1] == 8
+
+
+def test_a_lost_draw_of_an_earlier_version_too(tmp_path):
+    shutil.copy(FIXTURES / "lost-draw.db", tmp_path / "understudy-ledger.db")
+    write_people(tmp_path)
+    assert process(*arguments(tmp_path)).code == 3
+    assert books(tmp_path / "understudy-ledger.db")[0][-1] == "close"
+
+
+def test_a_killed_run_does_not_go_on_with_another_file(tmp_path):
+    """The attack: the next month's file, the same command, and 1,000 of 1,000 rows of the wrong month."""
+    data, _ = write_people(tmp_path)
+    march = data.read_text()
+    killed(tmp_path, *POINTS["an outcome is journalled"])
+    head, *rows = march.splitlines()
+    april = [rows[(i * 7) % len(rows)] for i in range(len(rows) - 1)] + [rows[0]]
+    assert sorted(april) != sorted(rows)
+    data.write_text("\n".join([head, *april]) + "\n")
+    for more in ([], ["--resume"]):
+        done = process(*arguments(tmp_path), *more)
+        assert done.code == 3 and "another table" in done.error["message"]
+        assert not (tmp_path / "out.csv").exists() and not (tmp_path / "out.release.zip").exists()
+    data.write_text("\n".join([head, *reversed(rows)]) + "\n")  # the same rows in another order are the same table
+    done = process(*arguments(tmp_path))
+    assert done.code == 0 and done.json["resumed"] and "continuing the interrupted run" in done.err
+
+
+def test_a_run_that_is_given_up_leaves_the_way_free(tmp_path):
+    data, _ = write_people(tmp_path)
+    ledger = tmp_path / "understudy-ledger.db"
+    killed(tmp_path, *POINTS["an outcome is journalled"])
+    data.write_text("\n".join(data.read_text().splitlines()[:-1] + ["P,50,Male,Brae,Y,5"]) + "\n")
+    done = process(*arguments(tmp_path))
+    assert done.code == 3 and f"understudy ledger close {ledger.name} people" in done.error["message"]
+    assert run("ledger", "close", ledger, "people", "--json").json == {"account": "people", "closed": 1}
+    assert run("ledger", "cap", ledger, "people", "8", "--reason", "the other month").code == 0
+    assert process(*arguments(tmp_path)).code == 0 and books(ledger)[1] == 8
+
+
+def test_an_interrupted_run_of_an_earlier_version_goes_on_by_word_only(tmp_path):
+    shutil.copy(FIXTURES / "interrupted.db", tmp_path / "understudy-ledger.db")
+    shutil.copy(FIXTURES / "people.csv", tmp_path)
+    shutil.copy(FIXTURES / "schema.toml", tmp_path)
+    done = process(*arguments(tmp_path))
+    assert done.code == 3 and "--resume" in done.error["message"]
+    done = process(*arguments(tmp_path), "--resume")
+    assert done.code == 0 and done.json["resumed"] and books(tmp_path / "understudy-ledger.db")[1] == 4
+
+
+PUBLISH_ONLY = """
+import sys
+import understudy
+release = understudy.publish(sys.argv[1], sys.argv[2], epsilon=4, method="privbayes", **eval(sys.argv[3]))
+print(release.hash, flush=True)
+import os, signal
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def published_and_killed(folder: Path, more: str = "{}") -> str:
+    command = [sys.executable, "-c", PUBLISH_ONLY, str(folder / "people.csv"), str(folder / "schema.toml"), more]
+    done = subprocess.run(command, capture_output=True, timeout=600, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_process_that_dies_before_it_saves_has_not_paid_for_nothing(tmp_path):
+    write_people(tmp_path)
+    ledger, out = tmp_path / "understudy-ledger.db", tmp_path / "again.release.zip"
+    digest = published_and_killed(tmp_path)
+    assert books(ledger)[0][-1] == "release" and journal(ledger) == {}
+    assert run("ledger", "recover", ledger, "-o", out, "--json").json["release"] == digest
+    release = Release.open(out)
+    assert release.hash == digest and books(ledger)[1] == 4
+    assert run("ledger", "verify", ledger, "--release", out).code == 0
+    assert run("ledger", "recover", ledger, "-o", out).code == 2  # it is there already
+    assert run("ledger", "recover", ledger, "-o", tmp_path / "x.zip", "--release", "00ff").code == 1
+    assert run("ledger", "forget", ledger, "--json").json == {"forgotten": 1}
+    assert run("ledger", "recover", ledger, "-o", tmp_path / "x.zip").code == 1
+    assert run("ledger", "cap", ledger, "people", "8", "--reason", "another").code == 0
+    assert published_and_killed(tmp_path) != digest  # a new call draws fresh noise
+
+
+def test_a_release_that_publish_saved_is_not_kept_twice(tmp_path):
+    write_people(tmp_path)
+    digest = published_and_killed(tmp_path, repr({"save": str(tmp_path / "a.release.zip")}))
+    assert Release.open(tmp_path / "a.release.zip").hash == digest
+    assert run("ledger", "forget", tmp_path / "understudy-ledger.db", "--json").json == {"forgotten": 0}
 
 
 def test_another_request_does_not_take_up_the_run(tmp_path):
@@ -159,6 +254,7 @@ def test_killed_from_outside_wherever_it_happens_to_be(tmp_path):
     done = process(*arguments(folder))
     assert (done.code, lost) in ((0, False), (3, True))
     assert books(ledger)[1] == spent == 4 and books(ledger)[0][: len(kinds)] == kinds
+    assert books(ledger)[0][-1] == ("close" if lost else "release")
     if done.code == 0:
         assert done.json["resumed"] and sum(c["cost"] for c in done.json["charges"]) == pytest.approx(4)
     assert data.exists() and schema.exists()

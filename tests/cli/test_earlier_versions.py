@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from servers import free_port
+from understudy.errors import BudgetError
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 
@@ -63,6 +65,9 @@ def test_a_federation_session_is_finished(tmp_path):
     names = ["o0", "o1", "o2"]
     tables = {name: parquet.read_table(tmp_path / f"{name}.parquet") for name in names}
     town = Town(tmp_path, names, Roster.open(tmp_path / "roster.toml"), tables)
+    with pytest.raises(BudgetError, match="--resume"):  # before the curator is called: it does not say what it read
+        town.party("o0", free_port(), 1.0).take_part()
+    town.resume = True
     played = play(town, *actors(names))
     check(played)
     assert played.released and played.curator.outcome.resumed

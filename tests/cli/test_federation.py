@@ -22,7 +22,6 @@ from understudy.federation.roster import Roster
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
-from understudy.release.storage import read_release
 from understudy.schema import Schema
 
 OWNERS = ("ada", "bea", "cy")
@@ -232,7 +231,7 @@ def test_three_owners(town, running):
     for name, running_party in parties.items():
         code, out, _ = running.end(running_party)
         own = json.loads(out)
-        assert code == 0 and own["owner"] == name and own["release"] == read_release(town / "out.release.zip")[3]
+        assert code == 0 and own["owner"] == name and own["release"] == Release.open(town / "out.release.zip").hash
         paid = sum(c["cost"] for c in document["charges"] if c["owner"] in (name, "all"))
         assert sum(c["cost"] for c in own["charges"]) == pytest.approx(paid) and paid <= 2
         book = Ledger(town / f"{name}.db")
@@ -311,7 +310,7 @@ def test_killed_and_started_again(town, running, who, where):
         code, out, err = running.end(started[name])
         assert code == 0, (name, out, err)
     document = json.loads(out)
-    assert read_release(town / "out.release.zip")[3] == document["release"]
+    assert Release.open(town / "out.release.zip").hash == document["release"]
 
 
 @pytest.mark.slow

@@ -14,7 +14,18 @@ import pytest
 
 pytest.importorskip("cryptography")
 
-from federation_session import CURATOR_POINTS, OWNER_POINTS, Crash, Town, actors, check, lossy, play, random_session
+from federation_session import (
+    CURATOR_POINTS,
+    OWNER_POINTS,
+    Crash,
+    Town,
+    actors,
+    check,
+    lossy,
+    play,
+    random_session,
+    settled_session,
+)
 
 from luck import once_more
 from understudy.errors import FederationError
@@ -155,16 +166,48 @@ def test_anything_can_happen(tmp_path):
         random_session(tmp_path / str(seed), seed)
 
 
-@pytest.mark.long
-def test_anything_can_happen_a_thousand_times(tmp_path):
+def at_random(folder, session, count: int) -> Counter[str]:
     """In several processes, since a session in trouble mostly waits."""
     first = secrets.randbelow(2**32)
-    seeds = range(first, first + 1000)
-    print(f"seeds {first} to {first + 999}")
+    print(f"seeds {first} to {first + count - 1}")
     with ProcessPoolExecutor(6, mp_context=get_context("spawn")) as pool:
-        played = [pool.submit(random_session, tmp_path / str(seed), seed) for seed in seeds]
+        played = [pool.submit(session, folder / str(seed), seed) for seed in range(first, first + count)]
         failed = [error for future in played if (error := future.exception()) is not None]
     assert not failed, f"{len(failed)} sequences failed: {failed}"
     outcomes = Counter(future.result() for future in played)
     print(dict(outcomes))
+    return outcomes
+
+
+@pytest.mark.long
+def test_anything_can_happen_a_thousand_times(tmp_path):
+    outcomes = at_random(tmp_path, random_session, 1000)
     assert 100 < outcomes["Curation"] < 950  # both ends are reached
+
+
+def test_no_account_is_wedged(tmp_path):
+    """Whoever died wherever: the next commands continue the session or close it, and the next session has a release."""
+    for seed in range(4, 7):
+        settled_session(tmp_path / str(seed), seed)
+
+
+@pytest.mark.long
+def test_no_account_is_wedged_in_many_sequences(tmp_path):
+    assert len(at_random(tmp_path, settled_session, 250)) > 1
+
+
+def test_an_owner_that_was_killed_before_anything_was_drawn_is_not_out_of_budget(tmp_path):
+    """Its curator gave up meanwhile and began another session: the reservation of the first is given back."""
+    town = Town.make(tmp_path, 3)
+    curator, owners = actors(town.names)
+    owners["o1"].crashes, owners["o1"].restarts = [("accept after", 1)], False
+    played = play(town, curator, owners, timeout=4)
+    check(played)
+    assert not played.released and town.kept("o1") == ["open"]
+    assert list(tmp_path.glob("o1.db.*.session"))
+    for name in ("o0", "o2"):
+        town.allow_one_more(name)
+    again = play(town, *actors(town.names))  # o1's cap is still that of one session
+    assert again.released, again.curator.outcome
+    assert town.kept("o1") == ["released"]
+    assert not list(tmp_path.glob("*.session*"))

@@ -21,7 +21,9 @@ def ledger(tmp_path: Path) -> Path:
 def again(ledger: Path, epsilon: object = "0.5") -> int:
     folder = ledger.parent
     schema = folder / "schema.toml"
-    return run("publish", folder / "people.csv", "--schema", schema, "--epsilon", epsilon, "-o", folder / "2.csv").code
+    return run(
+        "publish", folder / "people.csv", "--schema", schema, "--epsilon", epsilon, "-o", folder / "2.csv", "--force"
+    ).code
 
 
 def test_show(ledger):

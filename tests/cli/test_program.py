@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command import header_and_rows, process, run
@@ -78,11 +79,40 @@ def test_a_bug_is_one_sentence_and_shows_no_cell(monkeypatch, tmp_path):
 
 
 def test_doctor():
+    """On any machine that can run these tests: what is needed works, and only what is installed can be broken."""
     done = run("doctor")
-    assert done.code == 0 and "!!" not in done.out and "exact noise" in done.out
     findings = run("doctor", "--json").json["findings"]
     assert all(f["ok"] for f in findings if f["needed"])
     assert {"understudy", "opendp", "ledger", "counting"} <= {f["what"] for f in findings}
+    marks = {f["what"]: "ok" if f["ok"] else "--" if f["absent"] else "!!" for f in findings}
+    lines = done.out.splitlines()
+    assert done.code == 0 and [line[:2] for line in lines] == list(marks.values())
+    assert all(f"{marks[f['what']]}  {f['what']} " in line and f["detail"] in line for f, line in zip(findings, lines))
+
+
+@pytest.mark.parametrize(
+    ("installed", "java", "mark", "says"),
+    [
+        (False, True, "--", "pyspark is not installed (optional)"),
+        (True, False, "!!", "pyspark is there, Java is not"),
+        (True, True, "ok", "PySpark 4.0"),
+    ],
+)
+def test_doctor_tells_what_is_absent_from_what_is_broken(monkeypatch, installed, java, mark, says):
+    def version(name: str) -> str:
+        if name == "pyspark" and not installed:
+            raise PackageNotFoundError(name)
+        return "4.0"
+
+    def java_version(*_: object, **__: object) -> object:
+        if not java:
+            raise FileNotFoundError("java")
+        return SimpleNamespace(stderr="openjdk 17\n")
+
+    monkeypatch.setattr("understudy.diagnosis.version", version)
+    monkeypatch.setattr("subprocess.run", java_version)
+    done = run("doctor")
+    assert done.code == 0 and f"{mark}  engine spark" in done.out and says in done.out
 
 
 def test_doctor_says_what_is_wrong(monkeypatch):

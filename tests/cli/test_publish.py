@@ -27,8 +27,11 @@ def table(tmp_path: Path) -> tuple[Path, Path]:
     return write_people(tmp_path)
 
 
-def publish(table: tuple[Path, Path], *more: object, out: str = "out.csv", epsilon: object = 1) -> Outcome:
+def publish(
+    table: tuple[Path, Path], *more: object, out: str = "out.csv", epsilon: object = 1, force: bool = True
+) -> Outcome:
     data, schema = table
+    more = (*more, "--force") if force else more
     return run("publish", data, "--schema", schema, "--epsilon", epsilon, "-o", data.parent / out, *more)
 
 
@@ -188,13 +191,32 @@ def test_a_ledger_that_cannot_be_one(table, tmp_path):
     assert (done.code, done.error["kind"]) == (1, "ledger") and not (tmp_path / "out.csv").exists()
 
 
+def test_a_release_that_was_paid_for_is_not_overwritten(table):
+    folder = table[0].parent
+    assert publish(table, "--cap", 9, force=False).code == 0
+    before, spent = (folder / "out.release.zip").read_bytes(), len(entries(folder / "understudy-ledger.db"))
+    done = publish(table, "--json", force=False)
+    assert done.code == 2 and "--force" in done.error["message"]
+    assert (folder / "out.release.zip").read_bytes() == before
+    assert len(entries(folder / "understudy-ledger.db")) == spent  # refused before anything was reserved
+    assert publish(table, force=False, out="other.csv").code == 0
+    assert publish(table, force=True).code == 0 and (folder / "out.release.zip").read_bytes() != before
+
+
+def test_epsilon_above_ten_needs_a_word(table):
+    done = publish(table, "--json", epsilon="10.001")
+    assert done.code == 2 and "--accept-large-epsilon" in done.error["message"]
+    assert not (table[0].parent / "understudy-ledger.db").exists()
+
+
 def test_epsilon_above_ten_warns_here_and_on_the_card(table):
-    done = publish(table, epsilon=11)
+    done = publish(table, "--accept-large-epsilon", epsilon=11)
     assert done.code == 0 and "!! epsilon above 10 promises very little" in done.out
     assert Release.open(table[0].parent / "out.release.zip").card["warnings"] == [
         "epsilon above 10 promises very little"
     ]
-    assert publish(table, "--ledger", table[0].parent / "b.db", "--json", epsilon=11).json["warnings"]
+    again = "--ledger", table[0].parent / "b.db", "--json", "--accept-large-epsilon"
+    assert publish(table, *again, epsilon=11).json["warnings"]
     quiet = publish(table, "--ledger", table[0].parent / "c.db", epsilon=10)
     assert "!!" not in quiet.out
 

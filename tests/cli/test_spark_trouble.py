@@ -21,6 +21,7 @@ from understudy.demo import demo_schema, demo_table
 from understudy.engines.spark_rows import FOLDER
 from understudy.privacy.ledger import Ledger
 
+pytestmark = pytest.mark.engines
 ROWS = 20_000
 KILOBYTES = 100  # of a file system of its own; the coded copy takes more, a private folder takes less
 # In a mount namespace of its own, so that nothing stays mounted: a cluster, the command, and what is left on the disk.

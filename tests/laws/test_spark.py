@@ -20,6 +20,7 @@ from understudy.methods import METHODS
 from understudy.publishing import plan
 from understudy.schema import Schema
 
+pytestmark = pytest.mark.engines
 KILLED_AT = "privabn"
 COPIES = 500  # of the small table, so that counting takes long enough to be interrupted
 PARTS = 8  # files, so tasks of a scan

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import EngineName, Json, Master, SchemaFile
+from understudy.cli.options import ColumnTypes, EngineName, Json, Master, SchemaFile
 from understudy.cli.output import say, say_json
 
 
@@ -15,6 +15,7 @@ def check(
     schema: SchemaFile,
     engine: EngineName = None,
     master: Master = None,
+    types: ColumnTypes = None,
     json: Json = False,
 ) -> None:
     """Name every attribute that does not fit, and print the SQL that finds its cells."""
@@ -22,7 +23,7 @@ def check(
     from understudy.schema import Schema
 
     opened = Schema.open(schema)
-    problems = check_fit(data, opened, engine, master)
+    problems = check_fit(data, opened, engine, master, types)
     open_points = opened.unconfirmed
     if json:
         say_json({"fits": not problems, "problems": problems, "confirm": [list(p) for p in open_points]})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from understudy.cli.options import Json
@@ -17,6 +19,13 @@ def doctor(json: Json = False) -> None:
         say_json({"findings": findings})
     else:
         for finding in findings:
-            say(f"{'ok ' if finding['ok'] else '!! '} {finding['what']:<22} {finding['detail']}")
+            say(f"{_mark(finding)}  {finding['what']:<22} {finding['detail']}")
     if any(not f["ok"] and f["needed"] for f in findings):
         raise typer.Exit(1)
+
+
+def _mark(finding: dict[str, Any]) -> str:
+    """Return `ok`, `--` for what is optional and not installed, `!!` for what is needed or does not work."""
+    if finding["ok"]:
+        return "ok"
+    return "--" if finding["absent"] and not finding["needed"] else "!!"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.options import Json, SchemaFile
+from understudy.cli.options import ColumnTypes, Json, SchemaFile
 from understudy.cli.output import say, say_json
 from understudy.errors import UsageError
 
@@ -50,6 +50,7 @@ def evaluate(
         Path | None,
         typer.Option("--report", help="Also a page: FILE.custodian.html; with --epsilon a public FILE.html."),
     ] = None,
+    types: ColumnTypes = None,
     json: Json = False,
 ) -> None:
     """Compare SYNTHETIC with ORIGINAL. Exact figures are for the custodian only; --epsilon buys public ones."""
@@ -58,7 +59,7 @@ def evaluate(
         _check_report(report, bought=epsilon is not None, published=published, schema=schema)
     question: dict[str, Any] = {
         "alpha": alpha or None, "classify": classify, "ignore": ignore, "measures": measure or None,
-        "network": _network(published, measure), "tables": tables, "seed": seed,
+        "network": _network(published, measure), "tables": tables, "seed": seed, "types": types,
     }  # fmt: skip
     if epsilon is not None:
         from understudy.evaluate.buying import buy

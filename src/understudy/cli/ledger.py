@@ -1,4 +1,4 @@
-"""`understudy ledger show | verify | cap`: what was spent, whether the file is whole, and changing a cap."""
+"""`understudy ledger …`: what was spent, whether the file is whole, changing a cap, interrupted runs, kept releases."""
 
 from __future__ import annotations
 
@@ -11,45 +11,66 @@ from understudy.cli.options import Json
 from understudy.cli.output import say, say_json
 
 if TYPE_CHECKING:
+    from understudy.privacy.entries import Head
     from understudy.privacy.ledger import Ledger
 
-app = typer.Typer(help="Show, verify, or change the cap of a ledger.", no_args_is_help=True)
+app = typer.Typer(help="Show or verify a ledger, change a cap, end or recover runs.", no_args_is_help=True)
 LedgerFile = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger's file.")]
+AccountName = Annotated[str | None, typer.Option("--account", help="Only of this account.")]
+ReleaseHash = Annotated[str | None, typer.Option("--release", help="The release whose hash begins like this.")]
 
 
 @app.command("show")
 def show(file: LedgerFile, json: Json = False) -> None:
     """Every account with its total, and every entry."""
-    document = _open(file).show()
+    with _open(file) as ledger:
+        document = ledger.show()
     if json:
         say_json(document)
         return
     for account in document["accounts"]:
-        cap = "no cap" if account["cap_epsilon"] is None else f"cap {account['cap_epsilon']:.6g}"
-        delta = f", delta {account['delta']:.6g}" if account["delta"] else ""
-        stamp = "" if account["private"] else "  NOT PRIVATE (test entries)"
-        spent = f"epsilon {account['epsilon']:.6g}{delta} spent"
-        say(f"{account['account']}: {spent}, {cap}, {account['neighbours']}{stamp}")
+        say(_account_line(account))
     say("")
     for entry in document["entries"]:
         say(f"{entry['seq']:>5}  {entry['at']}  {entry['kind']:<8} {entry['account']:<16} {_what(entry)}")
     say(f"\n{document['rule']}")
 
 
+def _account_line(account: dict[str, Any]) -> str:
+    cap = "no cap" if account["cap_epsilon"] is None else f"cap {account['cap_epsilon']:.6g}"
+    delta = f", delta {account['delta']:.6g}" if account["delta"] else ""
+    rows = account["rows_per_person"] or 1
+    unit = "" if rows == 1 else f", for a person with up to {rows} rows"
+    mixed = " (runs of smaller units converted by group privacy)" if account["mixed_units"] else ""
+    stamp = "" if account["private"] else "  NOT PRIVATE (test entries)"
+    spent = f"epsilon {account['epsilon']:.6g}{delta} spent{unit}{mixed}"
+    return f"{account['account']}: {spent}, {cap}, {account['neighbours']}{stamp}"
+
+
 @app.command("verify")
 def verify(
     file: LedgerFile,
     release: Annotated[Path | None, typer.Option("--release", help="A release this ledger must still know.")] = None,
+    anchor: Annotated[
+        Path | None, typer.Option("--anchor", help="What `verify --json` printed earlier, kept elsewhere.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Recompute every hash; with --release, notice a ledger that was rolled back."""
+    """Recompute every hash; with --release or --anchor, notice a ledger that was rolled back."""
     from understudy.release import Release
 
-    head = _open(file).verify(Release.open(release).head if release else None)
+    known = [Release.open(release).head] if release else []
+    known += [_anchored(anchor)] if anchor else []
+    with _open(file) as ledger:
+        head = ledger.verify()
+        for earlier in known:
+            ledger.verify(earlier)
     if json:
         say_json({"entries": head.seq, "head": head.hash})
         return
-    say(f"{head.seq} entries, every hash fits" + (", and the release is known." if release else "."))
+    also = ", and the release is known" if release else ""
+    also += ", and the anchor holds" if anchor else ""
+    say(f"{head.seq} entries, every hash fits{also}.")
 
 
 @app.command("cap")
@@ -61,8 +82,72 @@ def cap(
     delta: Annotated[str | None, typer.Option("--delta", help="The new cap on delta.")] = None,
 ) -> None:
     """Change an account's cap, on the record."""
-    _open(file).cap(account, None if epsilon == "none" else epsilon, reason, delta)
+    with _open(file) as ledger:
+        ledger.cap(account, None if epsilon == "none" else epsilon, reason, delta)
     say(f"{account}: the cap is now {epsilon}.")
+
+
+@app.command("close")
+def close(file: LedgerFile, account: Annotated[str, typer.Argument(help="The account.")], json: Json = False) -> None:
+    """Give up the account's interrupted runs; what they drew stays spent, what drew nothing is given back."""
+    with _open(file) as ledger:
+        closed = ledger.close_unfinished(account)
+    if json:
+        say_json({"account": account, "closed": closed})
+        return
+    say(f"{account}: {closed} interrupted {'run' if closed == 1 else 'runs'} given up.")
+
+
+@app.command("recover")
+def recover(
+    file: LedgerFile,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where the release file goes.")],
+    account: AccountName = None,
+    release: ReleaseHash = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a release again that Python's `publish` returned and nobody saved: the newest, unless another is named."""
+    from understudy.errors import UsageError
+    from understudy.release.replacement import replacing
+
+    if output.exists() and not force:
+        raise UsageError(f"{output.name!r} is there already: choose another name, or replace it with --force")
+    with _open(file) as ledger:
+        found, content = ledger.kept.recover(account, release)
+    with replacing(output) as target:
+        target.write(content)
+    if json:
+        say_json({"account": found.account, "release": found.hash, "at": found.at, "output": str(output)})
+        return
+    say(f"Wrote {output.name}: the release {found.hash[:16]}… of account {found.account!r}, made {found.at}. No cost.")
+
+
+@app.command("forget")
+def forget(file: LedgerFile, account: AccountName = None, release: ReleaseHash = None, json: Json = False) -> None:
+    """Remove releases that the ledger keeps for `recover`; its entries stay."""
+    with _open(file) as ledger:
+        gone = ledger.kept.forget(account, release)
+    if json:
+        say_json({"forgotten": gone})
+        return
+    say(f"{gone} kept {'release' if gone == 1 else 'releases'} removed.")
+
+
+def _anchored(anchor: Path) -> Head:
+    """Return the head in a file that `ledger verify --json` printed."""
+    import json
+
+    from understudy.errors import LedgerError
+    from understudy.privacy.entries import Head
+
+    try:
+        document = json.loads(anchor.read_text(encoding="utf-8"))
+        return Head(int(document["entries"]), str(document["head"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        raise LedgerError(
+            f"{anchor.name!r} is no anchor: it is what `understudy ledger verify FILE --json` printed"
+        ) from None
 
 
 def _what(entry: dict[str, Any]) -> str:
@@ -82,12 +167,9 @@ def _what(entry: dict[str, Any]) -> str:
 
 
 def _open(file: Path) -> Ledger:
-    from understudy.errors import LedgerError
     from understudy.privacy.ledger import Ledger
 
-    if not file.exists():
-        raise LedgerError(f"there is no ledger {file.name!r}")
-    return Ledger(file)
+    return Ledger(file, create=False)
 
 
 def _number(text: str | None) -> str:

@@ -19,6 +19,10 @@ EngineName = Annotated[
     str | None, typer.Option("--engine", help="Where rows are counted; default: by the kind of DATA.")
 ]
 Master = Annotated[str | None, typer.Option("--master", help="With --engine spark: the cluster, spark://host:7077.")]
+ColumnTypes = Annotated[
+    str | None,
+    typer.Option("--types", help="Of a Parquet file's columns: declared, or inferred from the rows (the default)."),
+]
 RosterFile = Annotated[Path, typer.Option("--roster", help="The roster.toml that every owner and the curator hold.")]
 Certificate = Annotated[Path, typer.Option("--cert", help="One's own certificate (PEM), as in the roster.")]
 Key = Annotated[Path, typer.Option("--key", help="Its private key (PEM).")]

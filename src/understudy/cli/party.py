@@ -11,6 +11,7 @@ import typer
 from understudy.cli.options import (
     Authority,
     Certificate,
+    ColumnTypes,
     EngineName,
     Json,
     Key,
@@ -49,6 +50,11 @@ def party(
     ] = 600.0,
     engine: EngineName = None,
     master: Master = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with an interrupted session of an earlier version, on the same table."),
+    ] = False,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -74,8 +80,9 @@ def party(
 
     book = ledger or _default_ledger(public)
     taking = Party(
-        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status
-    )
+        data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status,
+        resume=resume, types=types,
+    )  # fmt: skip
     try:
         done = taking.take_part()
     finally:

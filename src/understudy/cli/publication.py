@@ -11,8 +11,7 @@ from typing import Any
 from understudy.cli.output import ProgressLine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.ledger import Ledger
-from understudy.publishing import default_ledger, run
+from understudy.publishing import Target, default_ledger, refuse_large_epsilon, run
 from understudy.release import Release
 from understudy.release.writing import check_output
 from understudy.schema import Schema
@@ -31,6 +30,7 @@ class Published:
     release_path: Path
     ledger_path: Path
     report_path: Path | None = None
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         card = self.release.card
@@ -45,6 +45,7 @@ class Published:
             "options": card["options"],
             "warnings": card["warnings"],
             "resumed": self.resumed,
+            "notes": list(self.notes),
             "output": str(self.output),
             "release": str(self.release_path),
             "ledger": str(self.ledger_path),
@@ -67,14 +68,20 @@ def publish_to_files(
     report: Path | None = None,
     engine: str | None = None,
     master: str | None = None,
+    force: bool = False,
+    resume: bool = False,
+    accept_large_epsilon: bool = False,
+    register: bool = True,
+    types: str | None = None,
     progress: ProgressLine,
 ) -> Published:
+    """Publish to a release file, a table and, if asked for, a report; all are on disk before the run is closed."""
     schema = Schema.open(schema_path)
     budget = Budget(epsilon, delta)
+    refuse_large_epsilon(budget, accept_large_epsilon, "--accept-large-epsilon")
     check_output(output)
     target = release_path or release_beside(output)
     check_targets({"the data": Path(data), "the schema": schema_path}, output, target, report)
-    book = Ledger(ledger or default_ledger(schema))
     count = [0]
 
     def save(release: Release) -> None:
@@ -86,15 +93,15 @@ def publish_to_files(
 
     try:
         publication = run(
-            data, schema, budget, method, options, ledger=book, cap=cap, progress=progress, save=save, engine=engine,
-            master=master,
+            data, schema, budget, method, options, ledger=ledger, cap=cap, progress=progress,
+            target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,
+            types=types,
         )  # fmt: skip
     finally:
         progress.clear()
-        book.close()
     return Published(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
-        book.path, report,
+        ledger or default_ledger(schema), report, publication.notes,
     )  # fmt: skip
 
 

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, EngineName, Json, Master, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.options import (
+    ColumnTypes,
+    Delta,
+    EngineName,
+    Json,
+    Master,
+    MethodName,
+    Quiet,
+    SchemaFile,
+    Settings,
+    settings,
+)
 from understudy.cli.output import ProgressLine, say, say_json
 
 
@@ -32,6 +43,14 @@ def publish(
     report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
     engine: EngineName = None,
     master: Master = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a release file that is there already.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run of an earlier version, on the same table.")
+    ] = False,
+    accept_large_epsilon: Annotated[
+        bool, typer.Option("--accept-large-epsilon", help="An epsilon above 10 is meant.")
+    ] = False,
+    types: ColumnTypes = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -41,11 +60,14 @@ def publish(
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
+        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types,
         progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:
         say_json(result.as_json())
         return
+    for note in result.notes:
+        say(f"note: {note}")
     say(result.release.summary())
     files = [path.name for path in (result.output, result.release_path, report) if path is not None]
     say(f"\nWrote {', '.join(files[:-1])} and {files[-1]}; the spend is in {result.ledger_path.name}.")

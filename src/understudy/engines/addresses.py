@@ -67,3 +67,8 @@ def names_of(table: str) -> tuple[str, ...]:
             break
         at += 1
     raise UsageError(f'{table!r} is no table\'s name; write people, schema.people or "odd name".people')
+
+
+def duckdb_pattern(path: str) -> str:
+    """A pattern that DuckDB matches with this file alone: it takes *, ? and [ in a file's name for wildcards."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)

@@ -10,6 +10,7 @@ import numpy as np
 from understudy.engines.counting import Counter
 from understudy.engines.covering import cover
 from understudy.engines.engine import Counts
+from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.pairs import PairCounts
 from understudy.engines.store import Store
 from understudy.errors import TooLarge
@@ -39,6 +40,9 @@ class CachedEngine:
 
     def rows(self) -> int:
         return self._store.rows
+
+    def fingerprint(self, key: bytes) -> str:
+        return RowFingerprint(key, self._schema).of_store(self._store)
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
         """Equal asks, and asks that differ only in the order of their axes, are counted once."""

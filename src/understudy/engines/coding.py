@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.finding import finding_sql
-from understudy.engines.numerals import as_numbers, as_texts, as_whole, parse_plain
+from understudy.engines.inferred import InferredCoder, codes_between, offsets, pick
+from understudy.engines.numerals import as_numbers, as_texts, as_whole, is_numeric_type, parse_plain
 from understudy.engines.sources import Header, Source
 from understudy.engines.threads import stream
+from understudy.engines.trust import Trust, inferred_fault, numeric_fault
 from understudy.errors import DataError, did_you_mean
-from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
+from understudy.schema import MAX_ROWS, Attribute, Booleans, Categories, Intervals, Schema
 from understudy.schema.domain import UNFIT, Codes
+from understudy.schema.readings import Readings
+from understudy.schema.spreadsheet import neutralised
 
 __all__ = ["CodedTable", "Misfit", "encode_pieces", "encode_table", "failing_attributes", "finding_sql", "misfits"]
 
@@ -28,7 +32,6 @@ Keep = Callable[[str, NDArray[Any]], None]  # the name of an attribute, and the 
 
 _REMEMBERED = 100_000
 _AHEAD = 16  # pieces that are read before they are needed
-_ACTIVE = "=+-@\t\r"  # a spreadsheet would run a cell that starts with one of these
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class CodedTable:
 class Misfit:
     """One reason why the data does not fit: names and rules, never a value or a count."""
 
-    reason: Literal["undeclared", "absent", "cells", "rows", "file"]
+    reason: Literal["undeclared", "absent", "types", "cells", "rows", "file"]
     attribute: str | None
     message: str
 
@@ -63,10 +66,10 @@ def encode_table(source: Source, schema: Schema) -> CodedTable:
 
 def encode_pieces(source: Source, schema: Schema, keep: Keep) -> int:
     """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
-    for misfit in structure_misfits(source, schema):
+    for misfit in structure_misfits(source, schema) + type_misfits(source, schema):
         raise misfit.error()
     rows, unfit = _code(source, schema, keep)
-    for misfit in cell_misfits(schema, unfit) + row_misfits(schema, rows):
+    for misfit in cell_misfits(schema, unfit, source.trust) + row_misfits(schema, rows):
         raise misfit.error()
     return rows
 
@@ -75,6 +78,8 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
     """Every reason why `encode_table` would refuse, in the order of columns and attributes."""
     found = structure_misfits(source, schema)
     present = [a.name for a in schema.attributes if a.column in source.columns]
+    found += (wrong := type_misfits(source, schema))
+    present = [name for name in present if name not in {misfit.attribute for misfit in wrong}]
     if not any(schema[name].modelled for name in present):
         return found
     schema = schema.project(present)
@@ -82,14 +87,13 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
         rows, unfit = _code(source, schema, lambda name, codes: None)
     except DataError as error:
         return [*found, Misfit("file", error.attribute, error.message)]
-    return found + cell_misfits(schema, unfit) + row_misfits(schema, rows)
+    return found + cell_misfits(schema, unfit, source.trust) + row_misfits(schema, rows)
 
 
 def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]:
     """The code of every text that is compared as text, the neutralised ones too; and the code of a null."""
     coder = _Coder(attribute, decimal)
-    declared = sorted(coder.declared)
-    texts = [*declared, *("'" + text for text in declared if text and text[0] in _ACTIVE)]
+    texts = [*sorted(coder.declared), *coder.neutralised]
     return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
 
 
@@ -137,12 +141,24 @@ def _absent(name: str) -> str:
     )
 
 
-def cell_misfits(schema: Schema, unfit: set[str]) -> list[Misfit]:
-    return [Misfit("cells", a.name, _unfit(a)) for a in schema.modelled if a.name in unfit]
+def type_misfits(source: Source, schema: Schema) -> list[Misfit]:
+    """What the schema and the declared types forbid, whatever the cells are."""
+    if source.trust == "text":
+        return []
+    present = [a for a in schema.modelled if a.column in source.columns]
+    if source.trust == "inferred":
+        faults = [(a.name, inferred_fault(a, schema.csv.decimal)) for a in present]
+    else:
+        faults = [(a.name, numeric_fault(a)) for a in present if is_numeric_type(source.types.get(a.column))]
+    return [Misfit("types", name, fault) for name, fault in faults if fault is not None]
 
 
-def _unfit(attribute: Attribute) -> str:
-    domain = attribute.domain
+def cell_misfits(schema: Schema, unfit: set[str], trust: Trust = "text") -> list[Misfit]:
+    return [Misfit("cells", a.name, _unfit(a, trust)) for a in schema.modelled if a.name in unfit]
+
+
+def _unfit(attribute: Attribute, trust: Trust) -> str:
+    domain, inferred = attribute.domain, trust == "inferred"
     if isinstance(domain, Intervals):
         wanted = "whole numbers" if domain.kind == "integer" else f"{domain.kind}s"
         wanted += f" written {domain.format}" if domain.format else ""
@@ -150,8 +166,9 @@ def _unfit(attribute: Attribute) -> str:
         wanted = "the values the schema declares"
     return (
         f"attribute {attribute.name!r}: some cells are not {wanted}. Complete the declaration, or say where such cells "
-        "go: `missing` lists the texts that mean no value (true: empty cells), `other` takes everything else. "
-        "`understudy check` prints the SQL that finds them"
+        "go: `missing` lists the texts that mean no value (true: empty cells), `other` takes everything else"
+        + (" but dates, booleans and numbers in other notations, which a frame's reader may have changed" * inferred)
+        + ". `understudy check` prints the SQL that finds them"
     )
 
 
@@ -164,6 +181,8 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
             'under neighbours = "replace-one" and must be right: correct `rows` in [table], or protect the count with '
             'neighbours = "add-remove"'
         ))]  # fmt: skip
+    if rows > MAX_ROWS:
+        return [Misfit("rows", None, f"the data has more than {MAX_ROWS:,} rows, the most that can be published")]
     if schema.rows_max is not None and rows > schema.rows_max:
         return [Misfit("rows", None, (
             f"the data has more rows than rows_max = {schema.rows_max}: raise `rows_max` in [table]"
@@ -176,7 +195,7 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
 
 def _code(source: Source, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
     """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
-    coders = {a.name: _Coder(a, schema.csv.decimal) for a in schema.modelled}
+    coders = {a.name: _coder(a, schema.csv.decimal, source.trust) for a in schema.modelled}
     readers: dict[str, list[str]] = {}
     for a in schema.modelled:
         readers.setdefault(a.column, []).append(a.name)
@@ -198,9 +217,14 @@ def _code(source: Source, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
     return rows, unfit
 
 
+def _coder(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
+    coder = _Coder(attribute, decimal)
+    return InferredCoder(attribute, decimal, coder._plain) if trust == "inferred" else coder
+
+
 @dataclass(frozen=True)
 class _Coder:
-    """The codes of one attribute's cells; remembers texts that are slow to parse."""
+    """The codes of one attribute's cells of text, or of a declared type; remembers texts that are slow to parse."""
 
     attribute: Attribute
     decimal: str
@@ -210,8 +234,12 @@ class _Coder:
         import pyarrow as pa
 
         domain = self.attribute.domain
+        if pa.types.is_dictionary(piece.type) and pa.types.is_boolean(piece.type.value_type):
+            piece = piece.dictionary_decode()
         if isinstance(domain, Booleans) and pa.types.is_boolean(piece.type):
             return self._pick(np.asarray([0, 1], dtype=np.int32), piece.cast(pa.int8()))
+        if isinstance(domain, Categories) and pa.types.is_boolean(piece.type):
+            return self._pick(self.boolean_codes, piece.cast(pa.int8()))
         if isinstance(domain, Intervals) and (whole := as_whole(piece, domain.kind)) is not None:
             return self._code_whole(*whole)
         if isinstance(domain, Intervals) and (numbers := as_numbers(piece, domain.kind)) is not None:
@@ -222,20 +250,11 @@ class _Coder:
         return self._pick(codes, indices)
 
     def _pick(self, codes: Codes, indices: Any) -> Codes:
-        """The code at each index; a null index is an empty cell."""
-        table = np.append(codes, np.int32(self.null_code))
-        if indices.null_count:
-            indices = indices.cast("int64").fill_null(len(codes))
-        picked: Codes = table[indices.to_numpy(zero_copy_only=False)]
-        return picked
+        return pick(codes, indices, self.null_code)
 
     def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
         """Each number from the least to the greatest is coded once."""
-        import pyarrow.compute as pc
-
-        values = np.arange(low, high + 1, dtype=np.float64)
-        codes = self.attribute.encode_numbers(values, np.zeros(len(values), dtype=bool))
-        return self._pick(codes, pc.subtract(piece.cast("int64"), low))
+        return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
 
     def _code_numbers(self, values: NDArray[np.float64], absent: NDArray[np.bool_]) -> Codes:
         codes = self.attribute.encode_numbers(values, absent)
@@ -266,21 +285,26 @@ class _Coder:
         return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
 
     def _plain(self, text: str) -> str:
-        """A declared text that our own CSV output has neutralised with a leading ' is that text."""
-        hidden = len(text) > 1 and text[0] == "'" and text[1] in _ACTIVE
-        return text[1:] if hidden and text not in self.declared and text[1:] in self.declared else text
+        """A declared text that our own CSV output has neutralised is that text."""
+        return self.neutralised.get(text, text)
+
+    @cached_property
+    def neutralised(self) -> dict[str, str]:
+        return neutralised(self.declared)
+
+    @cached_property
+    def readings(self) -> Readings:
+        return Readings(self.attribute, self.decimal)
 
     @cached_property
     def declared(self) -> frozenset[str]:
-        domain = self.attribute.domain
-        texts: tuple[str, ...] = ()
-        if isinstance(domain, Categories):
-            texts = domain.values
-        elif isinstance(domain, Booleans):
-            texts = domain.true + domain.false
-        return frozenset(texts + self.attribute.missing)
+        return frozenset(self.readings.declared)
 
-    @cached_property
+    @property
     def null_code(self) -> int:
-        """A null is the attribute's missing value where the schema declares one, and an empty cell otherwise."""
-        return self.attribute.missing_code if self.attribute.missing else int(self.attribute.encode([""])[0])
+        return self.readings.null_code
+
+    @property
+    def boolean_codes(self) -> Codes:
+        """Of false and of true: `True`, `true` and a boolean are one text."""
+        return np.asarray([self.readings.code(word) for word in ("false", "true")], dtype=np.int32)

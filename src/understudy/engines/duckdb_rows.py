@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from understudy.engines.addresses import Address
+from understudy.engines.addresses import Address, duckdb_pattern
 from understudy.engines.expressions import Column, Type
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
 from understudy.engines.syntax import DuckDBSyntax
+from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
@@ -30,9 +31,10 @@ class DuckDBRows:
 
     name = "duckdb"
 
-    def __init__(self, source: Address | Path) -> None:
+    def __init__(self, source: Address | Path, trust: Types = "declared") -> None:
         duckdb = _driver()
         self.syntax = DuckDBSyntax()
+        self.trust = trust
         self._source = source
         self._scratch = Scratch()
         self._connection: Any = None
@@ -41,11 +43,15 @@ class DuckDBRows:
                 file = source.place if isinstance(source, Address) else ":memory:"
                 if isinstance(source, Address) and not Path(file).is_file():
                     raise UsageError(f"there is no DuckDB file {file!r}")
+                if isinstance(source, Address):
+                    file = str(Path(file).absolute())  # md:x and :memory: are names of files here
                 self._connection = duckdb.connect(file, read_only=isinstance(source, Address))
                 for setting, value in (("temp_directory", str(self._scratch.path)), ("TimeZone", "UTC")):
                     self._connection.execute(f"SET {setting} = {self.syntax.text(value)}")
                 self._connection.execute("SET enable_progress_bar = false")
                 self._connection.execute("BEGIN TRANSACTION")
+                if isinstance(source, Path):
+                    self._check_name(source)
         except BaseException:
             self.close()
             raise
@@ -53,8 +59,20 @@ class DuckDBRows:
     @property
     def relation(self) -> str:
         if isinstance(self._source, Path):
-            return f"read_parquet({self.syntax.text(str(self._source))})"
+            return f"read_parquet({self.syntax.text(self._pattern(self._source))}, hive_partitioning = false)"
         return ".".join(map(self.syntax.quoted, self._source.table))
+
+    def _pattern(self, path: Path) -> str:
+        return duckdb_pattern(str(path.absolute()))
+
+    def _check_name(self, path: Path) -> None:
+        """The pattern means this file: DuckDB has no way to write a name with a backslash and a wildcard."""
+        found = self._connection.execute("SELECT file FROM glob(?)", [self._pattern(path)]).fetchall()
+        if [name for (name,) in found] != [str(path.absolute())]:
+            raise UsageError(
+                f"DuckDB cannot be told to read the file {path.name!r} and no other: rename it or its folder, or leave "
+                "--engine out"
+            )
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 from understudy.engines.delimited import Delimited
 from understudy.engines.engine import OpenEngine
 from understudy.engines.sources import ParquetFile, Source, open_source
+from understudy.engines.trust import Types
 from understudy.schema import Schema
 
 MAPPED_ROWS = 10_000_000
@@ -21,11 +22,13 @@ _CELL = 4  # bytes of a typical cell of text, delimiter included
 _GZIP = 6  # how much smaller gzip makes typical tables
 
 
-def open_embedded(data: Any, schema: Schema, engine: str | None = None) -> tuple[OpenEngine, tuple[str, ...]]:
+def open_embedded(
+    data: Any, schema: Schema, engine: str | None = None, types: Types | None = None
+) -> tuple[OpenEngine, tuple[str, ...]]:
     """The engine (None: by size) over rows that fit, and the order of the source's columns."""
     from understudy.engines.coding import encode_table
 
-    source = open_source(data, schema.csv, names=schema.columns)
+    source = open_source(data, schema.csv, types, names=schema.columns)
     rows = expected_rows(source, schema)
     if engine == "mapped" or (engine is None and not fits_in_memory(rows, schema)):
         from understudy.engines.mapped import open_mapped

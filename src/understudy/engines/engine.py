@@ -32,6 +32,10 @@ class CountingEngine(Protocol):
 class OpenEngine(CountingEngine, Protocol):
     """An engine as the place that opened it holds it; the kernel only counts."""
 
+    def fingerprint(self, key: bytes) -> str:
+        """Return what tells this table from any other to whoever has the key, whatever the order of its rows."""
+        ...
+
     def close(self) -> None:
         """Let go of files, connections and temporary folders. More than once does no harm."""
         ...

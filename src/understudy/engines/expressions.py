@@ -17,20 +17,20 @@ from typing import Literal
 import numpy as np
 
 from understudy.engines.coding import text_codes
+from understudy.engines.moment_sql import FAR, SPACE, civil, moment_rule
 from understudy.engines.numerals import as_texts
 from understudy.engines.syntax import Syntax, tree
+from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Intervals
+from understudy.schema.readings import BOOLEANS
 
 UNREADABLE = -2
 Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant"]
-_NUMBERS = ("integer", "real", "double", "decimal")
-_MOMENTS = ("date", "timestamp", "instant")
+NUMBERS = ("integer", "real", "double", "decimal")
+MOMENTS = ("date", "timestamp", "instant")
 _LISTED = 24  # texts that are compared one after the other; more are joined
-_LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
-_S = "[ \\t-\\r\\x1c-\\x1f]"
-_FAR = "[^\\x01-\\x7f]"  # beyond ASCII
-_LETTERS = "YmdHMS"
+LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
 _DAY = 86_400
 
 
@@ -60,11 +60,13 @@ class Expression:
 
 def expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
     """The code of a cell; the names of columns in between end in `at`."""
-    return _Writer(attribute, column, at, syntax, decimal).expression()
+    return Writer(attribute, column, at, syntax, decimal).expression()
 
 
 @dataclass(frozen=True)
-class _Writer:
+class Writer:
+    """What is written for one attribute and the column that it is read from."""
+
     attribute: Attribute
     column: Column
     at: int
@@ -82,8 +84,8 @@ class _Writer:
         if not isinstance(domain, Intervals):
             return self._texts() if type == "text" else self._typed_texts()
         if domain.kind in ("integer", "number"):
-            return self._typed_numbers() if type in _NUMBERS else self._text_numbers(domain)
-        return self._typed_moments(domain) if type in _MOMENTS else self._text_moments(domain)
+            return self._typed_numbers() if type in NUMBERS else self._text_numbers(domain)
+        return self._typed_moments(domain) if type in MOMENTS else self._text_moments(domain)
 
     # -- names and codes -------------------------------------------------------------------------------------
 
@@ -121,16 +123,23 @@ class _Writer:
         known, null = self._codes
         cell = self._name("x")
         read = {cell: self.syntax.as_text(self._source)}
+        cases, join = self._lookup(cell, known)
+        return Expression(
+            f"CASE WHEN {cell} IS NULL THEN {null} {' '.join(cases)} ELSE {self._unfit} END", read, join=join
+        )
+
+    def _lookup(self, cell: str, known: dict[str, int]) -> tuple[list[str], str]:
+        """Cases for texts and their codes, and a table to join with where there are many."""
         if len(known) <= _LISTED:
-            cases = " ".join(f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items())
-            return Expression(f"CASE WHEN {cell} IS NULL THEN {null} {cases} ELSE {self._unfit} END", read)
+            return [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items()], ""
         table = self._name("m")
-        code = f"CASE WHEN {cell} IS NULL THEN {null} ELSE coalesce({table}.c, {self._unfit}) END"
         join = f"LEFT JOIN {self.syntax.lookup(list(known.items()), table)} ON {table}.k = {cell}"
-        return Expression(code, read, join=join)
+        return [f"WHEN {table}.c IS NOT NULL THEN {table}.c"], join
 
     def _typed_texts(self) -> Expression:
         """A typed cell has the text that `coding` gives it; each declared text becomes the value it stands for."""
+        if self.column.type in NUMBERS and (fault := numeric_fault(self.attribute)) is not None:
+            raise DataError(fault, attribute=self.attribute.name)
         known, null = self._codes
         cell = self._name("x")
         cases = [
@@ -150,7 +159,7 @@ class _Writer:
         type = self.column.type
         try:
             if type == "boolean":
-                return text.upper() if text in ("true", "false") else None
+                return text.upper() if text.lower() in BOOLEANS else None  # `True` and true are one text
             if type == "integer":
                 return text if str(int(text)) == text and -(2**63) <= int(text) < 2**63 else None
             if type == "decimal":
@@ -228,13 +237,13 @@ class _Writer:
             body = f"(?:{digit}+(?:{point}{digit}*)?|{point}{digit}+)"
             return f"{space}*([+-]?{body}(?:[eE][+-]?{digit}{exponent})?){space}*"
 
-        plain = numeral("[0-9]", _S, "{1,2}")
-        loose = numeral(f"(?:[0-9]|{_FAR})", f"(?:{_S}|{_FAR})", "+")
+        plain = numeral("[0-9]", SPACE, "{1,2}")
+        loose = numeral(f"(?:[0-9]|{FAR})", f"(?:{SPACE}|{FAR})", "+")
         cell, value = self._name("x"), self._name("v")
         text = self.syntax.group(cell, plain, 1)
         if self.decimal != ".":
             text = f"replace({text}, {self.syntax.text(self.decimal)}, '.')"
-        fits = f"length({cell}) <= {_LONGEST} AND {self.syntax.matches(cell, plain)}"
+        fits = f"length({cell}) <= {LONGEST} AND {self.syntax.matches(cell, plain)}"
         number = f"CASE WHEN {fits} THEN {self.syntax.parsed_double(text)} END"
         read = {cell: self.syntax.as_text(self._source)}
         code = self._parsed_code(self.syntax.matches(cell, loose))
@@ -323,65 +332,6 @@ def even(domain: Intervals, bounds: Sequence[float], codes: Sequence[int]) -> in
         return None
     widths = {b - a for a, b in pairwise(bounds)}
     return int(widths.pop()) if len(widths) == 1 else None
-
-
-def moment_rule(domain: Intervals) -> tuple[str, str, str] | None:
-    """A pattern of plainly written moments, one of all that Python might read besides, the letters of the groups."""
-    if domain.format is None:
-        day = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
-        if domain.kind == "date":
-            return day, "[0-9]{8}|[0-9]{4}-?W[0-9]{2}(?:-?[0-9])?", "Ymd"
-        clock = "([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\\.(?:[0-9]{3}|[0-9]{6}))?)?)?"
-        return f"{day}(?:[T ]{clock})?", "[0-9]{4}(?:.|\\n){3,60}", "YmdHMS"
-    pieces = re.split("%(.)", domain.format)
-    letters = pieces[1::2]
-    if len(set(letters)) != len(letters) or not {"Y", "m", "d"} <= set(letters) <= set(_LETTERS):
-        return None
-    pattern = loose = "".join(map(_literal, pieces[0]))
-    loose = "".join(map(_loosely, pieces[0]))
-    for letter, after in zip(letters, pieces[2::2]):
-        apart = after[:1] != "" and not after[0].isdigit()
-        last = letter == letters[-1] and not after
-        width = "{4}" if letter == "Y" else "{1,2}" if apart or last else "{2}"
-        pattern += f"([0-9]{width})" + "".join(map(_literal, after))
-        loose += f"(?:[0-9 ]|{_FAR}){'{4}' if letter == 'Y' else '{1,2}'}" + "".join(map(_loosely, after))
-    return pattern, loose, "".join(letters)
-
-
-def _literal(character: str) -> str:
-    return f"\\{character}" if character in r"\.^$*+?()[]{}|-" else character
-
-
-def _loosely(character: str) -> str:
-    if character.isspace():
-        return f"(?:{_S}|{_FAR})*"
-    if character.isalpha():
-        return f"(?:[{character.lower()}{character.upper()}]|{_FAR})"
-    return _literal(character)
-
-
-def civil(names: dict[str, str], kind: str, syntax: Syntax) -> str:
-    """Days (or seconds) since 1970 of a year, month and day, in whole numbers; null where there is no such day."""
-    year, month, day = (names[letter] for letter in "Ymd")
-    march = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"  # years that begin in March end with the leap day
-    days = (
-        f"365 * {march} + {syntax.divide(march, 4)} - {syntax.divide(march, 100)} + {syntax.divide(march, 400)}"
-        f" + {syntax.divide(f'153 * (({month} + 9) % 12) + 2', 5)} + {day} - 719469"
-    )
-    leap = f"{year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0)"
-    longest = f"CASE WHEN {month} IN (4, 6, 9, 11) THEN 30 WHEN {month} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
-    if kind == "datetime":
-        days = f"({days}) * {_DAY}"
-        for letter, seconds in (("H", 3600), ("M", 60), ("S", 1)):
-            if letter in names:
-                days += f" + coalesce({names[letter]}, 0) * {seconds}"
-    inside = [f"{year} >= 1", f"{month} BETWEEN 1 AND 12", f"{day} BETWEEN 1 AND {longest}"]
-    inside += [
-        f"coalesce({names[letter]}, 0) <= {most}"
-        for letter, most in (("H", 23), ("M", 59), ("S", 59))
-        if letter in names
-    ]
-    return f"CASE WHEN {' AND '.join(inside)} THEN {syntax.as_double(days)} END"
 
 
 def _text(value: object) -> str | None:

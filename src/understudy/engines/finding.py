@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from understudy.engines.addresses import duckdb_pattern
 from understudy.errors import UsageError
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
 
@@ -102,5 +103,8 @@ def _table(table: str | tuple[str, ...], schema: Schema) -> str:
         encoding = "" if dialect.encoding.lower().startswith("utf") else f", encoding = {_text(dialect.encoding)}"
         names = "" if dialect.header else f", names = [{', '.join(map(_text, schema.columns))}]"
         header = f"header = {str(dialect.header).lower()}{names}"
-        return f"read_csv({_text(table)}, {header}, all_varchar = true, delim = {_text(delimiter)}{encoding})"
-    return _text(table) if name.endswith(".parquet") else _name(table)
+        file = _text(duckdb_pattern(table))
+        return f"read_csv({file}, {header}, all_varchar = true, delim = {_text(delimiter)}{encoding})"
+    if name.endswith(".pq"):
+        return f"read_parquet({_text(duckdb_pattern(table))})"
+    return _text(duckdb_pattern(table)) if name.endswith(".parquet") else _name(table)

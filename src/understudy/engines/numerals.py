@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.schema import Intervals
+from understudy.schema.readings import canonical_number
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +29,16 @@ _MOST_WHOLE = 1 << 16
 # -- text to numbers -----------------------------------------------------------------------------------------
 
 
-def parse_plain(texts: Any, domain: Intervals, decimal: str) -> Floats:
-    """The number of each plainly written text; NaN where only the schema's own parser can tell."""
+def parse_plain(texts: Any, domain: Intervals, decimal: str, *, loose: bool = False) -> Floats:
+    """The number of each plainly written text; NaN where only the schema's own parser can tell.
+
+    `loose` takes fractions and exponents for an integer domain too, as a column of floats would bring them.
+    """
     if domain.kind in ("date", "datetime"):
         return _parse_moments(texts, domain)
     point = re.escape(decimal)
-    tail = rf"({point}0+)?" if domain.kind == "integer" else rf"({point}[0-9]+)?([eE][+-]?[0-9]+)?"
+    whole = domain.kind == "integer" and not loose
+    tail = rf"({point}0+)?" if whole else rf"({point}[0-9]+)?([eE][+-]?[0-9]+)?"
     plain = _only(texts, rf"^-?[0-9]+{tail}$")
     if decimal != ".":
         import pyarrow.compute as pc
@@ -107,6 +112,8 @@ def as_numbers(piece: Any, kind: str) -> tuple[Floats, NDArray[np.bool_]] | None
     if kind in ("integer", "number"):
         if not (pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)):
             return None
+        if pa.types.is_decimal(type):
+            piece = piece.cast(pa.string())  # by way of text: Arrow's own cast makes 0.7000000000000001 of 0.7
         values = piece.cast("float64", safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
         return values, np.isnan(values)
     if not (pa.types.is_date(type) or pa.types.is_timestamp(type)):
@@ -122,7 +129,7 @@ def as_whole(piece: Any, kind: str) -> tuple[Any, int, int] | None:
 
     if kind == "date" and pa.types.is_date32(piece.type):
         piece = piece.cast("int32")
-    if kind not in ("integer", "number", "date") or not pa.types.is_integer(piece.type):
+    elif kind not in ("integer", "number") or not pa.types.is_integer(piece.type):
         return None
     found = pc.min_max(piece).as_py()
     low, high = found["min"], found["max"]
@@ -135,9 +142,11 @@ def _moments(piece: Any, kind: str) -> Floats:
     """Days (for dates) or whole seconds; a moment that is not midnight is no date, and NaN."""
     import pyarrow as pa
 
-    if pa.types.is_date(piece.type):
-        days = np.asarray(piece.cast("date32").cast("int32").fill_null(0), dtype=np.float64)
+    if pa.types.is_date32(piece.type):
+        days = np.asarray(piece.cast("int32").fill_null(0), dtype=np.float64)
         return days if kind == "date" else days * _DAY
+    if pa.types.is_date64(piece.type):
+        piece = piece.cast("int64").cast(pa.timestamp("ms"))
     per_second = _PER_SECOND[piece.type.unit]
     ticks = piece.cast("int64").fill_null(0).to_numpy(zero_copy_only=False)
     if kind == "datetime":
@@ -153,54 +162,74 @@ def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
     import pyarrow as pa
 
     try:
+        if pa.types.is_duration(piece.type):
+            raise pa.ArrowNotImplementedError("a duration has no text of its own")
         if pa.types.is_dictionary(piece.type) and len(piece.dictionary) > len(piece):
             piece = piece.dictionary_decode()  # most of the texts are other pieces'
         encoded = piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode()
         return _distinct_texts(encoded.dictionary), encoded.indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OverflowError):  # overflow: a time beyond the year 9999
         raise DataError(
-            f"column {name!r} has the type {piece.type}, which no kind of attribute reads: convert it to text, "
+            f"column {name!r} has the type {_outer(piece.type)}, which no kind of attribute reads: convert it to text, "
             'numbers, dates or booleans, or declare it kind = "drop"',
             attribute=name,
         ) from None
+
+
+def _outer(type: Any) -> str:
+    """The name of a type, without what is inside: the fields of a structure may be cells."""
+    return re.split(r"[<\[(:]", str(type))[0]
 
 
 def _distinct_texts(values: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_floating(values.type):
-        return _floats_as_texts(values)
-    if pa.types.is_decimal(values.type) or pa.types.is_timestamp(values.type):
-        return pa.array([_as_text(value) for value in _python(values)], pa.large_string())
+        numbers = values.cast(pa.large_string()).cast("float64").to_pylist()  # the shortest text, of a float32 too
+        return pa.array([None if n is None else canonical_number(n) for n in numbers], pa.large_string())
+    if pa.types.is_decimal(values.type):
+        return pa.array([_decimal_text(value) for value in values.to_pylist()], pa.large_string())
+    if pa.types.is_timestamp(values.type):
+        return pa.array([_moment_text(values[at]) for at in range(len(values))], pa.large_string())
     return values.cast(pa.large_string())
 
 
-def _floats_as_texts(values: Any) -> Any:
-    import pyarrow as pa
-
-    numbers = values.cast("float64").fill_null(np.nan).to_numpy(zero_copy_only=False)
-    texts = np.array(values.cast(pa.large_string()).to_pylist(), dtype=object)
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
-    texts[whole] = [str(int(number)) for number in numbers[whole]]
-    texts[np.isnan(numbers)] = None
-    return pa.array(texts, pa.large_string())
-
-
-def _python(values: Any) -> list[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
-        values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
-    found: list[Any] = values.to_pylist()
-    return found
-
-
-def _as_text(value: Any) -> str | None:
+def _decimal_text(value: Any) -> str | None:
     if value is None:
         return None
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
     return str(int(value)) if value == int(value) else format(value.normalize(), "f")
+
+
+def _moment_text(value: Any) -> str | None:
+    """As Python writes it; a moment outside Python's years as Arrow writes it, which no schema declares."""
+    import pyarrow as pa
+
+    if not value.is_valid:
+        return None
+    unit = "us" if value.type.unit == "ns" else value.type.unit
+    try:
+        found = value.cast(pa.timestamp(unit, value.type.tz), safe=False).as_py()
+        return str(found.isoformat())
+    except (OverflowError, ValueError):
+        return str(value.cast(pa.large_string()).as_py())
+
+
+def is_numeric_type(type: Any) -> bool:
+    """Whether the column holds numbers, be it by number; None is no type."""
+    import pyarrow as pa
+
+    if type is None:
+        return False
+    held = type.value_type if pa.types.is_dictionary(type) else type
+    return bool(pa.types.is_integer(held) or pa.types.is_floating(held) or pa.types.is_decimal(held))
+
+
+def is_moment_type(type: Any) -> bool:
+    """Whether the column holds dates, timestamps or times of day, be it by number."""
+    import pyarrow as pa
+
+    held = type.value_type if pa.types.is_dictionary(type) else type
+    return bool(pa.types.is_date(held) or pa.types.is_timestamp(held) or pa.types.is_time(held))
 
 
 def _textual(type: Any) -> bool:

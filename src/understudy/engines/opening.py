@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.engines.addresses import address_of, scheme_of
 from understudy.engines.coding import Misfit
 from understudy.engines.engine import OpenEngine
+from understudy.engines.trust import Types, types_of
 from understudy.errors import UsageError, did_you_mean
 from understudy.schema import Schema
 
@@ -30,30 +31,43 @@ class Opened:
     columns: tuple[str, ...]
 
 
-def open_engine(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> Opened:
+def open_engine(
+    data: Any,
+    schema: Schema,
+    engine: str | None = None,
+    master: str | None = None,
+    types: str | None = None,
+    key: bytes | None = None,
+) -> Opened:
     """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit.
 
-    An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column.
+    `types` says whether the columns' types were "inferred" from the rows or "declared" (None: by the kind of data).
+    An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column. Whoever will ask
+    for the fingerprint under a key says so here: a warehouse then finds it in the pass it makes anyway.
     """
     from understudy.engines.embedded import open_embedded
     from understudy.engines.sql import open_sql
 
-    warehouse = _warehouse(data, engine_for(data, engine, master), master)
+    trust = types_of(types)
+    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
     if warehouse is not None:
-        return Opened(*open_sql(warehouse, schema.counted))
-    return Opened(*open_embedded(data, schema.counted, engine))
+        return Opened(*open_sql(warehouse, schema.counted, key))
+    return Opened(*open_embedded(data, schema.counted, engine, trust))
 
 
-def find_misfits(data: Any, schema: Schema, engine: str | None = None, master: str | None = None) -> list[Misfit]:
+def find_misfits(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[Misfit]:
     """Every reason why `open_engine` would refuse the data."""
     from understudy.engines.coding import misfits
     from understudy.engines.sources import open_source
     from understudy.engines.sql import sql_misfits
 
-    warehouse = _warehouse(data, engine_for(data, engine, master), master)
+    trust = types_of(types)
+    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
     if warehouse is not None:
         return sql_misfits(warehouse, schema)
-    return misfits(open_source(data, schema.csv, names=schema.columns), schema)
+    return misfits(open_source(data, schema.csv, trust, names=schema.columns), schema)
 
 
 def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
@@ -73,7 +87,7 @@ def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
     return engine
 
 
-def _warehouse(data: Any, engine: str | None, master: str | None) -> Warehouse | None:
+def _warehouse(data: Any, engine: str | None, master: str | None, types: Types | None) -> Warehouse | None:
     """A connection for the engines that count by SQL; None for the embedded ones."""
     if engine == "postgresql":
         from understudy.engines.postgresql_rows import PostgreSQLRows
@@ -86,11 +100,11 @@ def _warehouse(data: Any, engine: str | None, master: str | None) -> Warehouse |
     if engine == "spark":
         from understudy.engines.spark_rows import SparkRows
 
-        return SparkRows(os.fspath(data), master)
+        return SparkRows(os.fspath(data), master, types)
     from understudy.engines.duckdb_rows import DuckDBRows
 
     if scheme_of(data) is not None:
-        return DuckDBRows(address_of(str(data)))
+        return DuckDBRows(address_of(str(data)), types or "declared")
     path = Path(data)
     if path.suffix.lower() not in (".parquet", ".pq"):
         raise UsageError(
@@ -98,4 +112,4 @@ def _warehouse(data: Any, engine: str | None, master: str | None) -> Warehouse |
         )
     if not path.is_file():
         raise UsageError(f"there is no file {str(path)!r}")
-    return DuckDBRows(path)
+    return DuckDBRows(path, types or "inferred")

@@ -16,6 +16,7 @@ from understudy.engines.addresses import Address
 from understudy.engines.expressions import Column, Type
 from understudy.engines.sql import Integers
 from understudy.engines.syntax import PostgreSQLSyntax
+from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 _TYPES: dict[int, Type] = {
@@ -36,6 +37,7 @@ class PostgreSQLRows:
     """The snapshot is taken by the first statement and lasts as long as the connection."""
 
     name = "postgresql"
+    trust: Types = "declared"
 
     def __init__(self, address: Address) -> None:
         psycopg = _driver()
@@ -118,7 +120,7 @@ class PostgreSQLRows:
             raise UnderstudyError(
                 f"the connection to PostgreSQL was lost{_state(error)}, and with it the snapshot. Nothing was released "
                 "and what was drawn is in the ledger's journal. Run the same command to go on: drawn outcomes are "
-                "replayed, and the rest is counted on the table as it is then"
+                "replayed, and the rest is counted, if the table has the same rows then"
             ) from None
         except psycopg.Error as error:
             if self._connection is None:

@@ -23,6 +23,7 @@ from understudy.lock import ProcessLock
 PREFIX = "understudy-scratch-"
 _NAME = re.compile(PREFIX + r"[0-9]+-[a-z0-9_]{8}")
 _LOCK = "process.lock"
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # Windows would change line feeds
 _YOUNG = 60.0  # seconds in which a folder without a lock may still be on its way
 
 
@@ -40,7 +41,7 @@ class Scratch:
     def create(self, name: str) -> BinaryIO:
         """A new file to write and read."""
         with self.told():
-            handle = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(self.path / name, _NEW_FILE, 0o600)
             self._files.append(os.fdopen(handle, "w+b", buffering=0))
             return self._files[-1]
 

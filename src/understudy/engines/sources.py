@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
+from understudy.engines.inferred import cell_texts
 from understudy.engines.steady import unchanged
+from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
 from understudy.schema import Dialect
 
@@ -32,6 +34,11 @@ class Source(Protocol):
         """The declared Arrow type of each column that has one."""
         ...
 
+    @property
+    def trust(self) -> Trust:
+        """Whether the types were chosen before any row was seen."""
+        ...
+
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """The cells of these columns and no others; the pieces of a column come in row order."""
         ...
@@ -45,20 +52,24 @@ class Header:
     types: dict[str, Any]
 
 
-def open_source(data: Any, dialect: Dialect | None = None, *, names: Sequence[str] = ()) -> Source:
+def open_source(
+    data: Any, dialect: Dialect | None = None, types: Types | None = None, *, names: Sequence[str] = ()
+) -> Source:
     """Open a path or a frame; names are checked, no row is read.
 
-    `names` are the columns of a delimited file whose dialect says that it has no header.
+    The types of a frame or a Parquet file count as inferred from its rows unless the caller declares them. `names` are
+    the columns of a delimited file whose dialect says that it has no header.
     """
     if (scheme := scheme_of(data)) is not None:
         raise UsageError(
             f"a {scheme}:// address is read by `publish`, `check`, `party`, and by `evaluate` as the original; "
             "here, name a file"
         )
+    trust = types or "inferred"
     if isinstance(data, str | os.PathLike):
-        source = _open_path(Path(data), dialect or Dialect(), names)
+        source = _open_path(Path(data), dialect or Dialect(), trust, names)
     else:
-        source = _open_frame(data)
+        source = _open_frame(data, trust)
     _check_names(source.columns)
     return source
 
@@ -85,7 +96,7 @@ def _check_names(columns: tuple[str, ...]) -> None:
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def _open_path(path: Path, dialect: Dialect, names: Sequence[str]) -> Source:
+def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str]) -> Source:
     if path.is_dir():
         raise UsageError(f"{path.name!r} is a folder: name one CSV, TSV or Parquet file")
     if not path.exists():
@@ -94,7 +105,7 @@ def _open_path(path: Path, dialect: Dialect, names: Sequence[str]) -> Source:
         raise UsageError(f"the file {path.name!r} may not be read: check its permissions")
     name = path.name.lower()
     if name.endswith((".parquet", ".pq")):
-        return ParquetFile(path)
+        return ParquetFile(path, trust)
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         declared = None if dialect.header else tuple(names)
         return Delimited(path, delimiter_of(path, dialect), dialect.encoding, declared)
@@ -112,6 +123,7 @@ class ParquetFile:
     """A Parquet file."""
 
     path: Path
+    trust: Types = "inferred"
 
     @cached_property
     def _schema(self) -> Any:
@@ -176,6 +188,7 @@ class Frame:
     """A pandas, polars or pyarrow frame (anything narwhals holds in memory)."""
 
     frame: Any  # narwhals.DataFrame
+    trust: Types = "inferred"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -198,23 +211,39 @@ class Frame:
     def _column(self, name: str) -> Any:
         import pyarrow as pa
 
+        column = self.frame.get_column(name)
+        objects = _holds_objects(column.to_native())
+        if objects and self.trust == "inferred":
+            return cell_texts(column.to_list(), name)
         try:
-            return self.frame.get_column(name).to_arrow()
-        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return column.to_arrow()
+        except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError):
             # the library's message holds the cell: it is never passed on
+            if self.trust == "inferred":
+                return cell_texts(column.to_list(), name)
             raise DataError(
                 f"column {name!r} mixes cells of different types: convert it to one type, for example text",
                 attribute=name,
             ) from None
 
 
-def _open_frame(data: Any) -> Source:
+def _holds_objects(column: Any) -> bool:
+    """Whether a pandas column holds Python's objects, other than texts alone: Arrow would take the first for all."""
+    if not type(column).__module__.startswith("pandas"):
+        return False
+    from pandas.api.types import infer_dtype
+
+    held = getattr(column.dtype, "categories", column)  # a categorical's distinct cells
+    return str(held.dtype) == "object" and infer_dtype(held, skipna=True) not in ("string", "empty")
+
+
+def _open_frame(data: Any, trust: Types) -> Source:
     import narwhals as nw
 
     if type(data).__module__.startswith("pandas") and not all(isinstance(n, str) for n in getattr(data, "columns", ())):
         raise DataError("a column's name is not text: rename the frame's columns to texts")
     try:
-        return Frame(nw.from_native(_arrow_table(data), eager_only=True))
+        return Frame(nw.from_native(_arrow_table(data), eager_only=True), trust)
     except nw.exceptions.DuplicateError:
         raise DataError("two columns have the same name: rename one of them") from None
     except TypeError:

@@ -23,6 +23,7 @@ from understudy.engines.expressions import Column, Type
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
 from understudy.engines.syntax import SparkSyntax
+from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 FOLDER = "spark.understudy.folder"
@@ -42,8 +43,9 @@ class SparkRows:
 
     name = "spark"
 
-    def __init__(self, data: str, master: str | None) -> None:
+    def __init__(self, data: str, master: str | None, types: Types | None = None) -> None:
         self.syntax = SparkSyntax()
+        self.trust: Types = types or ("inferred" if _is_path(data) else "declared")
         self._data = data
         self._copy: tuple[Any, Any] | None = None
         self._scratch: Scratch | None = None

@@ -6,7 +6,7 @@ A warehouse is a connection with one consistent snapshot; this file writes what 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
@@ -17,8 +17,11 @@ from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structu
 from understudy.engines.covering import cover
 from understudy.engines.engine import Counts
 from understudy.engines.expressions import UNREADABLE, Column, Expression, expression
+from understudy.engines.fingerprint import RowFingerprint
+from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import Header
 from understudy.engines.syntax import Syntax
+from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
@@ -45,6 +48,11 @@ class Warehouse(Protocol):
     def columns(self) -> tuple[Column, ...]: ...
 
     @property
+    def trust(self) -> Types:
+        """Whether the types were chosen before any row was seen."""
+        ...
+
+    @property
     def relation(self) -> str:
         """The table, as SQL."""
         ...
@@ -69,19 +77,34 @@ class SqlEngine:
 
     tables_at_once = 1_000_000  # a round of a method is one statement, so all its tables are wanted together
 
-    def __init__(self, warehouse: Warehouse, schema: Schema, coded: str, rows: int, scans: int) -> None:
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        schema: Schema,
+        coded: str,
+        rows: int,
+        scans: int,
+        fingerprints: Mapping[bytes, str] | None = None,
+    ) -> None:
         self.name = warehouse.name
         self.scans = scans
         self._warehouse = warehouse
         self._schema = schema
         self._rows = rows
         self._coded = coded
+        self._fingerprints = dict(fingerprints or {})
         self._place = {name: f"q{i}" for i, name in enumerate(schema.names)}
         self._blocks: dict[Axes, Counts] = {}
         self._blocks_with: dict[str, set[Axes]] = {}
 
     def rows(self) -> int:
         return self._rows
+
+    def fingerprint(self, key: bytes) -> str:
+        if key not in self._fingerprints:
+            self.scans += 1
+            self._fingerprints[key] = _fit(self._warehouse, self._schema, self._coded, key)[2]
+        return self._fingerprints[key]
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
         """One pass over the rows for all asks that earlier passes do not answer."""
@@ -218,17 +241,21 @@ def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
 # -- opening -----------------------------------------------------------------------------------------------------
 
 
-def open_sql(warehouse: Warehouse, schema: Schema) -> tuple[SqlEngine, tuple[str, ...]]:
-    """An engine over a table that fits, and the order of its columns; or the first misfit, and nothing left open."""
+def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> tuple[SqlEngine, tuple[str, ...]]:
+    """An engine over a table that fits, and the order of its columns; or the first misfit, and nothing left open.
+
+    With a key, the pass that finds misfits finds the table's fingerprint too.
+    """
     try:
         names = tuple(column.name for column in warehouse.columns)
         for misfit in structure_misfits(Header(names, {}), schema):
             raise misfit.error()
         coded = warehouse.keep(coded_rows(warehouse, schema))
-        rows, found = _fit(warehouse, schema, coded)
+        rows, found, fingerprint = _fit(warehouse, schema, coded, key)
         for misfit in found:
             raise misfit.error()
-        return SqlEngine(warehouse, schema, coded, rows, scans=1), names
+        known = {} if key is None else {key: fingerprint}
+        return SqlEngine(warehouse, schema, coded, rows, scans=1, fingerprints=known), names
     except BaseException:
         warehouse.close()
         raise
@@ -255,6 +282,9 @@ def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
 def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     found = []
     for attribute in schema.modelled:
+        if warehouse.trust == "inferred" and (fault := inferred_fault(attribute, schema.csv.decimal)) is not None:
+            found.append(Misfit("types", attribute.name, fault))
+            continue
         try:
             coded_rows(warehouse, schema.project([attribute.name]))
         except DataError as error:
@@ -262,17 +292,23 @@ def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     return found
 
 
-def _fit(warehouse: Warehouse, schema: Schema, coded: str) -> tuple[int, list[Misfit]]:
-    """How many rows there are, and what does not fit, in one pass."""
+def _fit(warehouse: Warehouse, schema: Schema, coded: str, key: bytes | None = None) -> tuple[int, list[Misfit], str]:
+    """Return how many rows there are, what does not fit, and the fingerprint under a key, in one pass."""
     names = [f"q{i}" for i in range(len(schema.names))]
     flags = [f"max(CASE WHEN {n} = {wrong} THEN 1 ELSE 0 END)" for wrong in (UNFIT, UNREADABLE) for n in names]
+    keyed = None if key is None else RowFingerprint(key, schema)
+    if keyed is not None:
+        syntax = warehouse.syntax
+        coded = f"(SELECT {', '.join(names)}, {keyed.row_sql(names, syntax)} AS u FROM {coded}{syntax.fence}) AS keyed"
+        flags.append(keyed.sum_sql("u", syntax))
     rows, *bad = warehouse.row(f"SELECT count(*), {', '.join(flags)} FROM {coded}")
     assert rows is not None
+    fingerprint = "" if keyed is None else keyed.text(rows, int(bad[-1] or 0))
     unfit = {name for name, flag in zip(schema.names, bad) if flag}
-    unreadable = [name for name, flag in zip(schema.names, bad[len(names) :]) if flag]
-    found = cell_misfits(schema, unfit | set(unreadable))
+    unreadable = [name for name, flag in zip(schema.names, bad[len(names) : 2 * len(names)]) if flag]
+    found = cell_misfits(schema, unfit | set(unreadable), warehouse.trust)
     found = [Misfit("cells", m.attribute, _unreadable(m)) if m.attribute in unreadable else m for m in found]
-    return rows, found + row_misfits(schema, rows)
+    return rows, found + row_misfits(schema, rows), fingerprint
 
 
 def _unreadable(misfit: Misfit) -> str:
@@ -287,7 +323,8 @@ def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
     """The codes q0, q1, … of every row, as a subquery."""
     by_name = {column.name: column for column in warehouse.columns}
     syntax = warehouse.syntax
-    parts = [expression(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
+    write = inferred_expression if warehouse.trust == "inferred" else expression
+    parts = [write(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
     inner = warehouse.relation
     names: list[str] = []
     for stage in range(3):

@@ -51,6 +51,10 @@ class Syntax(ABC):
         """Whether a double is no whole number."""
         return f"{value} <> floor({value})"
 
+    def wide_sum(self, sql: str) -> str:
+        """Return a sum of BIGINTs that cannot overflow."""
+        return f"sum({sql})"
+
     @abstractmethod
     def as_text(self, sql: str) -> str:
         """Text that is compared byte by byte, whatever the column's collation says."""
@@ -180,6 +184,9 @@ class SparkSyntax(Syntax):
     name = "spark"
     timestamp = "TIMESTAMP_NTZ"
     instant = "TIMESTAMP"
+
+    def wide_sum(self, sql: str) -> str:
+        return f"sum(CAST({sql} AS DECIMAL(20, 0)))"
 
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"

@@ -25,6 +25,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.statistics import (
     Appraisal,
@@ -37,7 +38,7 @@ from understudy.privacy.statistics import (
     refusal,
 )
 from understudy.privacy.table import PrivateTable
-from understudy.publishing import as_schema, check_confirmed, default_ledger, refuse_early
+from understudy.publishing import as_schema, check_confirmed, ledger_for
 from understudy.schema import Axes, Schema
 
 FOR_SALE = ("tvd", "k-marginal", "classify")
@@ -158,6 +159,7 @@ def buy(
     save: Callable[[BoughtFigures], None] | None = None,
     measures: Iterable[str] | None = None,
     models: Iterable[str] | None = None,
+    types: str | None = None,
     **question: Any,
 ) -> BoughtFigures:
     """The purchasable figures under one budget, shared evenly. Options as for `evaluate`."""
@@ -165,14 +167,14 @@ def buy(
     source = source or SystemSource()
     check_confirmed(public)
     asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger or default_ledger(public))
-    refuse_early(book, public, budget)
-    real, stand_in = open_both(original, synthetic, public)
-    try:
-        return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
-    finally:
-        if real is not original:
-            real.close()
+    with ledger_for(ledger, public) as book:
+        refuse_early(book, public, budget)
+        real, stand_in = open_both(original, synthetic, public, types)
+        try:
+            return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
+        finally:
+            if real is not original:
+                real.close()
 
 
 def _bought(
@@ -192,7 +194,13 @@ def _bought(
             raise UsageError(f"{offer.name}: {reason}")
     request = {"method": "evaluate", "figures": [[offer.name, offer.statistic.key] for offer in offers]}
     reservation = book.reserve(
-        public, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private
+        public,
+        budget,
+        request,
+        cap=None if cap == "none" else cap,
+        unlimited=cap == "none",
+        private=source.private,
+        fingerprint=real.fingerprint(book.source_key()),
     )
     try:
         bought = _purchase(OwnedTable(public, real, reservation, source), offers, asked, reservation, source.private)

@@ -96,17 +96,19 @@ class Evaluation(CustodianFigures):
         return self.text()
 
 
-def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **question: Any) -> Evaluation:
+def evaluate(
+    original: Any, synthetic: Any, schema: Schema | str | Path, *, types: str | None = None, **question: Any
+) -> Evaluation:
     """How good `synthetic` is, measured on `original`: paths or frames that fit the schema.
 
     The original may be the address of a table in PostgreSQL or DuckDB; it is counted there, and measures that are
-    computed row by row are left out.
+    computed row by row are left out. `types` is said of its columns, as for `publish`.
     Options (see `Question.of`): alpha, classify, ignore, measures, models, network, tables, queries, seed.
     The figures are exact, so they are for the custodian only; `understudy.evaluate.buying.buy` makes public ones.
     """
     public = as_schema(schema)
     asked = Question.of(public, counted=stays_in_place(original), **question)
-    real, stand_in = open_both(original, synthetic, public)
+    real, stand_in = open_both(original, synthetic, public, types)
     try:
         return answer(real, stand_in, asked)
     finally:
@@ -114,10 +116,10 @@ def evaluate(original: Any, synthetic: Any, schema: Schema | str | Path, **quest
             real.close()
 
 
-def open_both(original: Any, synthetic: Any, schema: Schema) -> tuple[ExactTable, ExactTable]:
+def open_both(original: Any, synthetic: Any, schema: Schema, types: str | None = None) -> tuple[ExactTable, ExactTable]:
     """Both tables in codes; a table that is open already is taken as it is."""
     other = synthetic if isinstance(synthetic, ExactTable) else _stand_in(synthetic, schema)
-    return original if isinstance(original, ExactTable) else ExactTable.original(original, schema), other
+    return original if isinstance(original, ExactTable) else ExactTable.original(original, schema, types), other
 
 
 def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:

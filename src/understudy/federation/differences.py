@@ -36,5 +36,6 @@ def _parties(ours: list[dict[str, Any]], theirs: list[Any], what: str) -> list[s
 
 
 def _short(value: Any) -> str:
-    text = shown(value)
+    texts = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    text = shown(" ".join(f"{key}={value[key]}" for key in value) or "none" if texts else value)
     return text if len(text) <= 24 else text[:16] + "…"

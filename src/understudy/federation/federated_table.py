@@ -8,7 +8,7 @@ good as one on all rows would be at `cost` (PROOF.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha512
 
@@ -18,11 +18,12 @@ from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.messages import Place
 from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
-from understudy.federation.secure_sum import CuratorRound
+from understudy.federation.secure_sum import CuratorRound, centred
 from understudy.federation.statements import Statements, terms_of
 from understudy.privacy.accountant import accounting_of, purse
-from understudy.privacy.choices import Choice, Options
+from understudy.privacy.choices import Options
 from understudy.privacy.owned_table import split
+from understudy.privacy.scores import score_named
 from understudy.privacy.shares import summed_scale
 from understudy.privacy.table import Noisy, PrivateTable, Progress
 from understudy.privacy.vectors import Vector
@@ -135,12 +136,14 @@ class FederatedTable(PrivateTable):
         return sorted(able, key=lambda name: (name in self._session.missing, group.asked.get(name, 0)))
 
     def _part(self, name: str, question: Options) -> Fraction:
-        """For public penalties and tables: under replace-one score R is on the scale of n², all else on that of n."""
+        """Return what public penalties and tables are multiplied by for one owner: its part of the rows, in the units
+        that a row of its own table is worth."""
         rows = self._roster[name].rows
         if rows is None or self.schema.rows is None:
             return Fraction(1, len(self._roster.owners))
-        part = Fraction(rows, self.schema.rows)
-        return part if isinstance(question, Choice) and question.score != "R" else part**2
+        unit = score_named(question.score).unit
+        own = unit(replace(self.schema, rows=rows))
+        return Fraction(rows, self.schema.rows) * Fraction(own, unit(self.schema))
 
     def _asked_of(self, name: str, question: Options, price: Fraction, purpose: str) -> int | None:
         place, replies = self._ask_one(name, "decide", question, price, purpose, _INDEX_LIMIT)
@@ -216,9 +219,10 @@ class Alone(PrivateTable):
         place, replies = self._all._ask_one(self._name, "alone", question, cost, purpose, _INDEX_LIMIT + 8 * cells)
         try:
             _, payload = place.unpack("alone", replies[self._name], 8 * cells)
+            values = centred(np.frombuffer(payload, dtype="<u8").astype(np.uint64))
         except (KeyError, FederationError):
             raise self._silent() from None
-        return Noisy(split(np.frombuffer(payload, dtype="<i8").astype(np.int64), parts), [p.scale for p in parts])
+        return Noisy(split(values, parts), [p.scale for p in parts])
 
     def _pay(self, cost: Fraction, purpose: str) -> None:
         state = self._all._session

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from understudy.errors import FederationError
 from understudy.federation.owner import Request
 from understudy.lock import ProcessLock, on_network_file_system
 from understudy.privacy.random_source import SystemSource
 
+_SESSION = re.compile("[0-9a-f]{32}")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS stages (round INTEGER NOT NULL, stage TEXT NOT NULL, PRIMARY KEY (round, stage));
@@ -54,24 +57,30 @@ class CuratorJournal:
             self._lock.release()
             raise
         self._guard = threading.Lock()
-        known = self.noted("session")
-        self.resumed = known is not None
-        if known is not None and self.noted("request") != request:
+        try:
+            known = self.noted("session")
+            self.resumed = known is not None
+            self.session = known or SystemSource().words(2).tobytes().hex()
+            self._check_request(request)
+        except BaseException:
             self.close_file()
-            raise FederationError(
-                f"the journal {path.name!r} is of another session (another roster, schema, method or version of "
-                "understudy). Run the command it was made with to finish that one, or move the file away"
-            )
-        self.session = known or SystemSource().words(2).tobytes().hex()
-        if known is None:
+            raise
+
+    def _check_request(self, request: str) -> None:
+        if not self.resumed:
             with self._transaction():
                 self._connection.execute("INSERT INTO facts VALUES ('session', ?)", (self.session,))
                 self._connection.execute("INSERT INTO facts VALUES ('request', ?)", (request,))
+        elif self.noted("request") != request or not _SESSION.fullmatch(self.session):
+            raise FederationError(
+                f"the journal {self.path.name!r} is of another session (another roster, schema, method or version of "
+                "understudy). Run the command it was made with to finish that one, or move the file away"
+            )
 
     def noted(self, name: str) -> str | None:
         """A fact written down before."""
-        row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+        rows = _rows(self._connection, self.path, "SELECT value FROM facts WHERE name = ?", (name,), (str,))
+        return str(rows[0][0]) if rows else None
 
     def note(self, name: str, value: str) -> None:
         with self._guard, self._transaction():
@@ -79,12 +88,13 @@ class CuratorJournal:
 
     def closed(self, round: int, stage: str, bodies: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """The replies of a stage that is over, None if it is not; it must have asked the same."""
-        row = self._connection.execute("SELECT 1 FROM stages WHERE round = ? AND stage = ?", (round, stage)).fetchone()
-        if row is None:
+        key, connection, path = (round, stage), self._connection, self.path
+        if not _rows(connection, path, "SELECT 1 FROM stages WHERE round = ? AND stage = ?", key, (int,)):
             return None
-        letters = self._connection.execute(
-            "SELECT owner, asked, reply FROM letters WHERE round = ? AND stage = ?", (round, stage)
-        ).fetchall()
+        letters = _rows(
+            connection, path, "SELECT owner, asked, reply FROM letters WHERE round = ? AND stage = ?", key,
+            (str, str, bytes | None),
+        )  # fmt: skip
         if {owner: asked for owner, asked, _ in letters} != {owner: _digest(body) for owner, body in bodies.items()}:
             raise FederationError(
                 f"the interrupted session cannot be continued: it asked something else in round {round} (another "
@@ -129,14 +139,15 @@ class OwnerJournal:
             raise
 
     def requests(self) -> list[Request]:
-        rows = self._connection.execute("SELECT round, stage, body, reply FROM requests ORDER BY number").fetchall()
-        return [Request(*row) for row in rows]
+        return self._requests("ORDER BY number", ())
 
     def find(self, round: int, stage: str) -> Request | None:
-        row = self._connection.execute(
-            "SELECT round, stage, body, reply FROM requests WHERE round = ? AND stage = ?", (round, stage)
-        ).fetchone()
-        return None if row is None else Request(*row)
+        found = self._requests("WHERE round = ? AND stage = ?", (round, stage))
+        return found[0] if found else None
+
+    def _requests(self, which: str, values: tuple[object, ...]) -> list[Request]:
+        statement = f"SELECT round, stage, body, reply FROM requests {which}"
+        return [Request(*row) for row in self._rows(statement, values, (int, str, bytes, bytes | None))]
 
     def accept(self, round: int, stage: str, body: bytes) -> None:
         self._write("INSERT INTO requests (round, stage, body) VALUES (?, ?, ?)", (round, stage, body))
@@ -146,7 +157,7 @@ class OwnerJournal:
 
     def seed(self, round: int, fresh: bytes) -> bytes:
         self._write("INSERT OR IGNORE INTO seeds VALUES (?, ?)", (round, fresh))
-        return bytes(self._connection.execute("SELECT seed FROM seeds WHERE round = ?", (round,)).fetchone()[0])
+        return bytes(self._rows("SELECT seed FROM seeds WHERE round = ?", (round,), (bytes,))[0][0])
 
     def close_file(self) -> None:
         self._connection.close()
@@ -156,9 +167,28 @@ class OwnerJournal:
         self.close_file()
         _unlink(self.path)
 
+    def _rows(self, statement: str, values: tuple[object, ...], types: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return _rows(self._connection, self.path, statement, values, types)
+
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         with transaction(self._connection, self.path):
             self._connection.execute(statement, values)
+
+
+def _rows(
+    connection: sqlite3.Connection, path: Path, statement: str, values: tuple[object, ...], types: tuple[Any, ...]
+) -> list[tuple[Any, ...]]:
+    """What a statement selects, in columns of these types; a file that was damaged is refused."""
+    try:
+        rows = connection.execute(statement, values).fetchall()
+    except (sqlite3.Error, OverflowError):
+        rows = [()]
+    if any(len(row) != len(types) or not all(map(isinstance, row, types)) for row in rows):
+        raise FederationError(
+            f"the journal {path.name!r} is damaged: its session cannot be continued. What was charged stays charged; "
+            "move the file away to begin another session"
+        )
+    return rows
 
 
 def _unlink(path: Path) -> None:
@@ -170,6 +200,7 @@ def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:
     """A SQLite file for its owner's eyes, synced at every commit, on a disk whose locks can be trusted."""
     if on_network_file_system(path.parent):
         raise FederationError(f"the {what} would lie on a network file system, where its locks cannot be trusted")
+    connection = None
     try:
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -177,7 +208,11 @@ def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(tables)
-    except (OSError, sqlite3.Error) as error:
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if not isinstance(error, OSError | sqlite3.Error):
+            raise
         raise FederationError(f"{path.name!r} cannot be opened as a {what}: {error}") from None
     return connection
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from understudy.errors import FederationError
+from understudy.errors import MessageRefused
+from understudy.federation.strict_json import read_json
 
 SUM_STAGES: Final = ("keys", "shares", "masked", "survivors", "unmask")
 LARGEST_QUESTION: Final = 64 << 20  # bytes; a choice among very many options is long
@@ -48,18 +49,18 @@ class Place:
         """The fields, each of its type and no others, and a payload of exactly so many bytes."""
         length = int.from_bytes(body[:4], "big")
         if len(body) != 4 + length + payload:
-            raise FederationError(f"a message of stage {stage!r} has the wrong length")
+            raise _unreadable(f"a message of stage {stage!r} has the wrong length")
         try:
-            head = json.loads(body[4 : 4 + length])
-        except (ValueError, RecursionError):
-            raise FederationError(f"a message of stage {stage!r} cannot be read") from None
+            head = read_json(body[4 : 4 + length])
+        except ValueError:
+            raise _unreadable(f"a message of stage {stage!r} cannot be read") from None
         expected = {"session": str, "roster": str, "round": int, "stage": str, **fields}
         if type(head) is not dict or {key: type(value) for key, value in head.items()} != expected:
-            raise FederationError(f"a message of stage {stage!r} does not have the fields it should")
+            raise _unreadable(f"a message of stage {stage!r} does not have the fields it should")
         if (head["session"], head["roster"], head["round"], head["stage"]) != (
             self.session, self.roster, self.round, stage,
         ):  # fmt: skip
-            raise FederationError(f"a message of stage {stage!r} belongs to another session, roster, round or stage")
+            raise _unreadable(f"a message of stage {stage!r} belongs to another session, roster, round or stage")
         return head, body[4 + length :]
 
 
@@ -71,14 +72,18 @@ def by_name(texts: Any, names: Iterable[str], bytes_each: int) -> dict[str, byte
     """An object of hexadecimal texts, one for each of some of these names, none longer than stated."""
     known = set(names)
     if not isinstance(texts, Mapping) or not known.issuperset(texts):
-        raise FederationError("a message speaks of an owner that it should not")
+        raise _unreadable("a message speaks of an owner that it should not")
     return {name: from_hex(text, bytes_each) for name, text in texts.items()}
 
 
 def from_hex(text: Any, most: int) -> bytes:
     if type(text) is not str or len(text) > 2 * most:
-        raise FederationError("a message holds something too long, or no text, where bytes should be")
+        raise _unreadable("a message holds something too long, or no text, where bytes should be")
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise FederationError("a message holds a text that is not hexadecimal") from None
+        raise _unreadable("a message holds a text that is not hexadecimal") from None
+
+
+def _unreadable(message: str) -> MessageRefused:
+    return MessageRefused(message, "message")

@@ -1,31 +1,37 @@
 """An owner's answers: its side of the protocol over its own table, key and ledger, with a memory that outlives a crash.
 
-A request is written down before it is acted upon, one body for each stage of a round and never another; its reply is
-written down before it is sent. After a restart the same requests are gone through again in the same order: the round's
-secrets come from its stored seed, paid outcomes from the ledger's journal, so nothing is drawn or paid twice.
+A message is read and checked first, by public facts and without effect. What cannot be answered is refused with a code
+(`MessageRefused`), and is as if it had never come. What can be is written down, one body for each stage of a round and
+never another, and then acted upon; its reply is written down before it is sent. After a restart the same messages are
+gone through again in the same order: the round's secrets come from its stored seed, paid outcomes from the ledger's
+journal, so nothing is drawn or paid twice. What an earlier version wrote down and cannot be answered is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from understudy.errors import FederationError, UnderstudyError
+from understudy.errors import FederationError, MessageRefused, UnderstudyError
 from understudy.federation.messages import LARGEST_QUESTION, SUM_STAGES, Place, size_limit
 from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Statements, terms_of
+from understudy.privacy.choices import Options
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
 from understudy.privacy.vectors import Vector
 
+FIRST_STAGES: Final = ("decide", "alone", "keys")
 _LONGEST_PURPOSE: Final = 200
 _MOST_ROUNDS: Final = 1_000_000
+_LONGEST_LEFT: Final = 1 << 16  # bits of what is left of the budget: sums of longer fractions take long
 
 
 @dataclass(frozen=True)
@@ -79,13 +85,29 @@ class MemoryStore:
         return self._seeds.setdefault(round, fresh)
 
 
+@dataclass(frozen=True)
+class _Question:
+    """What a round begins with: checked, not yet paid for."""
+
+    asked: Any  # Options of a decision, else a Vector
+    cost: Fraction
+    purpose: str
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A message that was read: a question, or what the secure sum that is going on goes on with."""
+
+    place: Place
+    stage: str
+    read: Any
+
+
 @dataclass
 class _Sum:
     """The secure sum that is going on."""
 
-    question: Vector
-    cost: Fraction
-    purpose: str
+    question: _Question
     stages: OwnerRound
     done: int = 1  # stages
 
@@ -120,90 +142,134 @@ class OwnerAnswers:
 
     def answer(self, round: int, stage: str, body: bytes) -> bytes:
         with self._lock:
+            self._check_size(round, stage, body)
             known = self._store.find(round, stage)
-            if known is None:
-                self._check_place(round, stage, body)
-                self._store.accept(round, stage, body)
-                reply = self._act(round, stage, body)
-                self._store.reply(round, stage, reply)
-                return reply
-        if known.body != body:
-            raise FederationError(
-                f"stage {stage!r} of round {round} was asked before and differently: it stays as it was"
-            )
-        if known.reply is None:
-            raise FederationError(f"stage {stage!r} of round {round} was asked before and could not be answered")
-        return known.reply
+            if known is not None:
+                return _known_reply(known, body)
+            step = self._checked(round, stage, body)
+            self._store.accept(round, stage, body)
+            with _refused_as("failed"):
+                reply = self._take(step)
+            self._store.reply(round, stage, reply)
+            return reply
 
     def _again(self, request: Request) -> None:
-        """After a restart: the same steps, for their effects on this object and on the reservation's count."""
+        """After a restart: the same steps, for their effects on this object and on the reservation's count.
+
+        Whether a question can be afforded was checked before it was written down. (An earlier version wrote it down
+        first: its charge is refused once more, and is a step of the reservation once more.)
+        """
         try:
-            reply = self._act(request.round, request.stage, request.body)
+            self._check_size(request.round, request.stage, request.body)
+            reply = self._take(self._read(request.round, request.stage, request.body))
         except UnderstudyError:
-            return  # as it was the first time, or the outcome is lost: the round goes on without this owner
+            return  # its outcome is lost, or an earlier version wrote it down: the round goes on without this owner
         if request.reply is None:
             self._store.reply(request.round, request.stage, reply)
 
-    def _check_place(self, round: int, stage: str, body: bytes) -> None:
-        first = stage in ("decide", "alone", "keys")
-        if len(body) > (LARGEST_QUESTION if first else size_limit(len(self._roster.owners))):
-            raise FederationError(f"a message of stage {stage!r} is too long")
-        if first and not self._round < round <= _MOST_ROUNDS:
-            raise FederationError(f"round {round} cannot begin: round {self._round} has begun")
-        if not first and (self._sum is None or round != self._round or stage != SUM_STAGES[self._sum.done]):
-            raise FederationError(f"stage {stage!r} of round {round} is not what comes next")
+    # -- what can be refused ---------------------------------------------------------------------------------------
 
-    def _act(self, round: int, stage: str, body: bytes) -> bytes:
-        self._round = round
+    def _check_size(self, round: int, stage: str, body: bytes) -> None:
+        if stage not in (*FIRST_STAGES, *SUM_STAGES) or not 0 < round <= _MOST_ROUNDS:
+            raise MessageRefused(f"this stage of round {round} is not what comes next: no session has it", "order")
+        if len(body) > (LARGEST_QUESTION if stage in FIRST_STAGES else size_limit(len(self._roster.owners))):
+            raise MessageRefused(f"a message of stage {stage!r} is too long", "message")
+
+    def _checked(self, round: int, stage: str, body: bytes) -> _Step:
+        """Read a message that can be answered now; it changes nothing."""
+        step = self._read(round, stage, body)
+        if isinstance(step.read, _Question):
+            left = self._table.left
+            if step.read.cost > left:
+                raise MessageRefused("the curator asks for more than is left of this owner's budget", "budget")
+            if (left - step.read.cost).denominator.bit_length() > _LONGEST_LEFT:
+                raise MessageRefused("the curator's costs do not add up to a number of moderate length", "budget")
+        return step
+
+    def _read(self, round: int, stage: str, body: bytes) -> _Step:
         place = Place(self._session, self._roster.hash, round)
+        if stage in FIRST_STAGES:
+            if round <= self._round:
+                raise MessageRefused(f"round {round} cannot begin: round {self._round} has begun", "order")
+            with _refused_as("question"):
+                return _Step(place, stage, self._question(place, stage, body))
+        if self._sum is None or round != self._round or stage != SUM_STAGES[self._sum.done]:
+            raise MessageRefused(f"stage {stage!r} of round {round} is not what comes next", "order")
+        with _refused_as("round"):
+            return _Step(place, stage, self._sum.stages.read(stage, body))
+
+    def _question(self, place: Place, stage: str, body: bytes) -> _Question:
+        head, _ = place.unpack(stage, body, question=list, cost=str, purpose=str)
+        table, cost, purpose = self._table, fraction_from_json(head["cost"]), _purpose(head["purpose"])
         if stage == "decide":
-            self._sum = None
-            return self._decide(place, body)
-        if stage == "alone":
-            self._sum = None
-            return self._alone(place, body)
-        if stage == "keys":
-            self._sum = self._begin(place, body)
-            return self._sum.stages.keys()
-        if self._sum is None:
-            raise FederationError(f"round {round} has ended for this owner")
-        going, self._sum = self._sum, None  # a stage that fails ends the round
-        if stage == "masked":
-            reply = going.stages.masked(body, lambda mask: self._contribute(going, place, mask))
+            choice: Options = options_from_json(head["question"], table.schema)
+            table.check_decision(choice, cost)
+            return _Question(choice, cost, purpose)
+        vector: Vector = vector_from_json(head["question"], table.schema)
+        table.check_vector(vector, cost, self._roster.honest if stage == "keys" else None)
+        return _Question(vector, cost, purpose)
+
+    # -- what is done ----------------------------------------------------------------------------------------------
+
+    def _take(self, step: _Step) -> bytes:
+        if step.stage in FIRST_STAGES:
+            return self._begin(step.place, step.stage, step.read)
+        assert self._sum is not None
+        going, self._sum = self._sum, None  # a stage that fails now ends the round
+        stages = going.stages
+        if step.stage == "masked":
+            reply = stages.masked(step.read, lambda mask: self._contribute(going.question, step.place, mask))
         else:
-            stages = going.stages
-            reply = {"shares": stages.shares, "survivors": stages.survivors, "unmask": stages.unmask}[stage](body)
+            replies: dict[str, Callable[[Any], bytes]] = {
+                "shares": stages.shares,
+                "survivors": stages.survivors,
+                "unmask": stages.unmask,
+            }
+            reply = replies[step.stage](step.read)
         going.done += 1
         if going.done < len(SUM_STAGES):
             self._sum = going
         return reply
 
-    def _decide(self, place: Place, body: bytes) -> bytes:
-        head, _ = place.unpack("decide", body, question=list, cost=str, purpose=str)
-        question = options_from_json(head["question"], self._table.schema)
-        index = self._table.decide(question, fraction_from_json(head["cost"]), _purpose(head["purpose"]))
-        return place.pack("decide", index=index)
-
-    def _alone(self, place: Place, body: bytes) -> bytes:
-        """A vector of this owner's rows only, with the whole noise on it."""
-        head, _ = place.unpack("alone", body, question=list, cost=str, purpose=str)
-        question = vector_from_json(head["question"], self._table.schema)
-        noisy = self._table.release(question, fraction_from_json(head["cost"]), _purpose(head["purpose"]))
-        return place.pack("alone", b"".join(values.astype("<i8").tobytes() for values in noisy.parts))
-
-    def _begin(self, place: Place, body: bytes) -> _Sum:
-        head, _ = place.unpack("keys", body, question=list, cost=str, purpose=str)
-        table, cost, purpose = self._table, fraction_from_json(head["cost"]), _purpose(head["purpose"])
-        question = vector_from_json(head["question"], table.schema)
-        if not 0 < cost <= table.left:
-            raise FederationError("the curator asks for more than is left of this owner's budget, or for nothing")
-        statements = Statements(self._roster, place, terms_of(question, cost, purpose, table.schema, table.accounting))
+    def _begin(self, place: Place, stage: str, question: _Question) -> bytes:
+        """A round, which ends the one before."""
+        self._round, self._sum = place.round, None
+        table, asked, cost, purpose = self._table, question.asked, question.cost, question.purpose
+        if stage == "decide":
+            return place.pack("decide", index=table.decide(asked, cost, purpose))
+        if stage == "alone":  # this owner's rows only, with the whole noise on them
+            noisy = table.release(asked, cost, purpose)
+            return place.pack("alone", b"".join(values.astype("<i8").tobytes() for values in noisy.parts))
+        statements = Statements(self._roster, place, terms_of(asked, cost, purpose, table.schema, table.accounting))
         seed = self._store.seed(place.round, self._source.words(4).tobytes())
-        return _Sum(question, cost, purpose, OwnerRound(self._name, statements, seed, self._signer))
+        self._sum = _Sum(question, OwnerRound(self._name, statements, seed, self._signer))
+        return self._sum.stages.keys()
 
-    def _contribute(self, going: _Sum, place: Place, mask: Callable[[int], Words]) -> Words:
+    def _contribute(self, question: _Question, place: Place, mask: Callable[[int], Words]) -> Words:
         round_key = place.statement("masked").hex()
-        return self._table.contribute(going.question, going.cost, going.purpose, round_key, self._roster.honest, mask)
+        return self._table.contribute(
+            question.asked, question.cost, question.purpose, round_key, self._roster.honest, mask
+        )
+
+
+@contextmanager
+def _refused_as(code: str) -> Iterator[None]:
+    """Give an error of the tree the code under which it travels, unless it has one."""
+    try:
+        yield
+    except MessageRefused:
+        raise
+    except UnderstudyError as error:
+        raise MessageRefused(error.message, code) from error
+
+
+def _known_reply(known: Request, body: bytes) -> bytes:
+    where = f"stage {known.stage!r} of round {known.round}"
+    if known.body != body:
+        raise MessageRefused(f"{where} was asked before and differently: it stays as it was", "order")
+    if known.reply is None:
+        raise MessageRefused(f"{where} was asked before and could not be answered", "lost")
+    return known.reply
 
 
 def _purpose(text: str) -> str:

@@ -8,12 +8,16 @@ What the owner insists on before it goes on (K owners, u of whom may drop; `thre
     unmask      signatures of `threshold` survivors under that very list
 
 It signs one list, and per peer reveals its share of the self-mask (a survivor's) or of the masking key (another's).
+
+Each stage has two halves. `read` checks a message and changes nothing: what it refuses is as if it had never come. The
+methods named after the stages take what was read, and cannot fail by anything that the curator wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +32,7 @@ Contribute = Callable[[Callable[[int], Words]], Words]
 
 
 class OwnerRound:
-    """Its methods are the stages, called in order, each once."""
+    """The stages are called in order, each once."""
 
     def __init__(self, name: str, statements: Statements, seed: bytes, signer: Signer) -> None:
         self._name = name
@@ -55,7 +59,17 @@ class OwnerRound:
         signature = self._signer.sign(self._says.keys(self._name, keys))
         return PublicKeys(keys.sealing, keys.masking, keys.commitment, signature)
 
-    def shares(self, body: bytes) -> bytes:
+    def read(self, stage: str, body: bytes) -> Any:
+        """Return what a message of this stage says, checked: the argument of the stage's own method."""
+        readers: dict[str, Callable[[bytes], Any]] = {
+            "shares": self._read_keys,
+            "masked": self._read_sealed,
+            "survivors": self._read_survivors,
+            "unmask": self._check_signed,
+        }
+        return readers[stage](body)
+
+    def _read_keys(self, body: bytes) -> dict[str, PublicKeys]:
         head, _ = self._place.unpack("shares", body, keys=dict)
         self._check_names(head["keys"])
         keys = {name: PublicKeys.from_json(data) for name, data in head["keys"].items()}
@@ -67,7 +81,10 @@ class OwnerRound:
                 )
         if keys[self._name].as_json()[:3] != self._public.as_json()[:3]:
             raise FederationError("the curator passes on keys for this owner that are not its own")
-        self._keys = keys
+        return keys
+
+    def shares(self, keys: Mapping[str, PublicKeys]) -> bytes:
+        self._keys = dict(keys)
         shares = self._own_shares()
         self._held[self._name] = shares[self._name]
         sealed = {name: self._seal(name, share) for name, share in shares.items() if name != self._name}
@@ -83,11 +100,12 @@ class OwnerRound:
         statement = self._says.sealed(self._name, peer)
         return masks.seal(masks.agree(self._secrets.sealing, self._keys[peer].sealing, statement), share, statement)
 
-    def masked(self, body: bytes, contribute: Contribute) -> bytes:
-        """`contribute` gives counts and noise under the mask that it is handed; it is called when all is checked."""
+    def _read_sealed(self, body: bytes) -> dict[str, bytes]:
+        """The shares that other owners sealed for this one, opened."""
         head, _ = self._place.unpack("masked", body, sealed=dict)
         sealed = by_name(head["sealed"], self._keys, 2 * shamir.SHARE + masks.SEAL)
         self._check_names([*sealed, self._name])
+        opened = {}
         for name, text in sealed.items():
             statement = self._says.sealed(name, self._name)
             key = masks.agree(self._secrets.sealing, self._keys[name].sealing, statement)
@@ -96,8 +114,13 @@ class OwnerRound:
                 raise FederationError(
                     f"the shares that {name!r} sealed cannot be opened: it, or the curator, changed them"
                 )
-            self._held[name] = share
-        self._members = {name: self._keys[name] for name in (*sealed, self._name)}
+            opened[name] = share
+        return opened
+
+    def masked(self, held: Mapping[str, bytes], contribute: Contribute) -> bytes:
+        """`contribute` gives counts and noise under the mask that it is handed."""
+        self._held.update(held)
+        self._members = {name: self._keys[name] for name in (*held, self._name)}
         vector = contribute(self._mask)
         signature = self._signer.sign(self._says.masked(self._name, self._members))
         return self._place.pack("masked", vector.astype("<u8").tobytes(), signature=signature.hex())
@@ -110,7 +133,7 @@ class OwnerRound:
                 total += pair_mask(self._says, self._secrets.masking, self._name, name, keys.masking, count)
         return total
 
-    def survivors(self, body: bytes) -> bytes:
+    def _read_survivors(self, body: bytes) -> frozenset[str]:
         head, _ = self._place.unpack("survivors", body, survivors=dict)
         signatures = by_name(head["survivors"], self._members, SIGNATURE)
         self._check_names(signatures)
@@ -119,10 +142,13 @@ class OwnerRound:
                 raise FederationError(
                     f"{name!r} did not mask its vector towards the same owners: the sum would open it"
                 )
-        self._survivors = frozenset(signatures)
+        return frozenset(signatures)
+
+    def survivors(self, names: frozenset[str]) -> bytes:
+        self._survivors = names
         return self._place.pack("survivors", signature=self._signer.sign(self._list_of(self._name)).hex())
 
-    def unmask(self, body: bytes) -> bytes:
+    def _check_signed(self, body: bytes) -> None:
         head, _ = self._place.unpack("unmask", body, signatures=dict)
         signatures = by_name(head["signatures"], self._survivors, SIGNATURE)
         if len(signatures) < self._roster.threshold:
@@ -132,6 +158,8 @@ class OwnerRound:
         for name, signature in signatures.items():
             if not self._says.signed_by(name, self._list_of(name), signature):
                 raise FederationError(f"{name!r} signed another list of survivors: the curator told two stories")
+
+    def unmask(self, _: None = None) -> bytes:
         own = {name: self._held[name][shamir.SHARE :].hex() for name in sorted(self._survivors)}
         masking = {name: self._held[name][: shamir.SHARE].hex() for name in sorted({*self._members} - self._survivors)}
         return self._place.pack("unmask", own=own, masking=masking)

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from understudy.engines.opening import Opened, open_engine
-from understudy.errors import BudgetError, FederationError, LedgerError, UnderstudyError, UsageError
+from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
 from understudy.federation.certificates import Identity
 from understudy.federation.client import CuratorClient
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.owner import OwnerAnswers
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import KeySigner
+from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
-from understudy.privacy.ledger import Ledger, refuse_early
+from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
 from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed
@@ -96,11 +98,13 @@ class Party:
     approve: Callable[[Terms], bool] = lambda terms: False
     told: Callable[[str], None] = lambda text: None
     source: RandomSource | None = None
+    resume: bool = False  # go on with an interrupted session of an earlier version, which does not say what it read
+    types: str | None = None
 
     def take_part(self) -> Participation:
         """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
         name = owner_of(self.roster, self.identity)
-        key = self.identity.private_key()
+        signer = KeySigner(self.identity.private_key())
         own = self.roster.own_schema(self.schema, name)
         check_confirmed(own)
         client = CuratorClient(
@@ -116,9 +120,9 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, own, self.engine, self.master)
+            opened = open_engine(self.data, own, self.engine, self.master, self.types, book.source_key())
             try:
-                return self._with_consent(name, own, opened, book, client, KeySigner(key))
+                return self._with_consent(name, own, opened, book, client, signer)
             finally:
                 opened.engine.close()
         finally:
@@ -128,6 +132,9 @@ class Party:
     def _with_consent(
         self, name: str, own: Schema, opened: Opened, book: Ledger, client: CuratorClient, signer: KeySigner
     ) -> Participation:
+        book.refuse_other_source(
+            own.account, {"roster": self.roster.hash}, opened.engine.fingerprint(book.source_key()), self.resume
+        )
         account = book.account(own.account)
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
         agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap))
@@ -137,7 +144,9 @@ class Party:
             raise FederationError(_refusal(welcome, "the curator has another roster"))
         if not agreed:
             raise FederationError("not approved: the curator was told. Nothing was charged, no row was counted")
-        journal = OwnerJournal(self.ledger.with_name(f"{self.ledger.name}.{welcome.session}.session"))
+        for sentence in close_unfinished(book, own.account, self.roster, welcome.session):
+            self.told(sentence)
+        journal = OwnerJournal(session_file(self.ledger, welcome.session))
         sitting = _Sitting(self, name, own, opened, book, client, signer, journal, welcome.session)
         try:
             return sitting.run()
@@ -192,6 +201,8 @@ class _Sitting:
         self._party.told("waiting for the other owners")
         while True:
             message = self._client.send(Message("next", self._session))
+            if message.kind != "refused" and message.session != self._session:
+                raise FederationError("the curator speaks of another session than the one it began with this owner")
             if message.kind == "task":
                 self._client.send(self._reply_to(message))
             elif message.kind == "end":
@@ -204,15 +215,16 @@ class _Sitting:
         try:
             answers = self._sit_down()
         except (BudgetError, LedgerError):
-            self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
+            with suppress(FederationError):  # the reason is the ledger's, whether or not the curator hears it
+                self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
             raise
-        self._rounds.add(task.round)
         try:
             body = answers.answer(task.round, task.stage, task.body)
-        except UnderstudyError as error:
+        except MessageRefused as error:
             self._declined = error.message
             self._party.told(f"round {task.round}, {task.stage}: declined. {error.message}")
-            return Message("decline", self._session, task.round, task.stage)
+            return Message.decline(self._session, task.round, task.stage, error.code)
+        self._rounds.add(task.round)
         assert self._reservation is not None
         spent = self._reservation.purse - self._reservation.left
         self._party.told(f"round {task.round}, {task.stage}: answered, spent {float(spent):.4g}")
@@ -237,7 +249,8 @@ class _Sitting:
         }  # fmt: skip
         return self._book.reserve(
             self._own, roster.budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
-            private=self._source.private,
+            private=self._source.private, fingerprint=self._opened.engine.fingerprint(self._book.source_key()),
+            resume=self._party.resume,
         )  # fmt: skip
 
     def _end(self, message: Message) -> Participation:
@@ -276,9 +289,11 @@ class _Sitting:
         """The process ends before the session does: what is needed to go on stays."""
         if self._over:
             return
-        if self._reservation is not None:
-            self._reservation.abandon("stopped")
-        self._journal.close_file()
+        try:
+            if self._reservation is not None:
+                self._reservation.abandon("stopped")
+        finally:
+            self._journal.close_file()
 
 
 def owner_of(roster: Roster, identity: Identity) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.privacy.budget import Budget, exact
-from understudy.schema import Schema
+from understudy.schema import MAX_ROWS, Schema
 from understudy.schema.toml_text import key as toml_key
 from understudy.schema.toml_text import string
 
@@ -23,6 +23,8 @@ FORMAT = 1
 MOST_OWNERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
+_LONGEST_OPTION = 200
+_LONGEST_KEY = 1 << 12  # bytes of a public key
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,12 @@ class Roster:
 
     def __post_init__(self) -> None:
         names = [owner.name for owner in self.owners]
-        for name in [self.name, self.curator.name, *names]:
+        for name in [self.name, self.curator.name, self.method, *names]:
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name[:80]!r} cannot be a name: letters, digits, `.`, `_` and `-`, up to 64 of them")
+        for word in (word for option in self.options for word in option):
+            if not word.isprintable() or len(word) > _LONGEST_OPTION:  # an owner's operator reads them, and agrees
+                raise UsageError(f"an option is at most {_LONGEST_OPTION} printable characters")
         if len({*names, self.curator.name}) != len(names) + 1:
             raise UsageError("two of the owners and the curator have the same name: each needs its own")
         held = [c for c in (self.curator.fingerprint, *(o.fingerprint for o in self.owners)) if c]
@@ -71,6 +76,8 @@ class Roster:
             raise UsageError("two of the owners and the curator have the same certificate: each needs its own")
         if not 2 <= len(names) <= MOST_OWNERS:
             raise UsageError(f"a federation has 2 to {MOST_OWNERS} owners, this one has {len(names)}")
+        if max(self.colluding, self.dropping) > MOST_OWNERS:
+            raise UsageError(f"t (colluding) and u (dropping) are at most {MOST_OWNERS}, as many as there are owners")
         if self.colluding < 1:
             raise UsageError("t (colluding) is at least 1: an owner knows its own noise share and can take it off")
         if self.dropping < 0:
@@ -90,8 +97,8 @@ class Roster:
         if any(with_rows) and not all(with_rows):
             raise UsageError("either every owner has `rows` (replace-one) or none has (add-remove)")
         for owner in self.owners:
-            if owner.rows is not None and not 1 <= owner.rows < 2**31:
-                raise UsageError(f"`rows` of owner {owner.name!r} must be a whole number from 1 to {2**31 - 1:,}")
+            if owner.rows is not None and not 1 <= owner.rows <= MAX_ROWS:
+                raise UsageError(f"`rows` of owner {owner.name!r} must be a whole number from 1 to {MAX_ROWS:,}")
 
     # -- what follows from it --------------------------------------------------------------------------------
 
@@ -186,7 +193,9 @@ class Roster:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"cannot read the roster {path.name!r}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError:
+            raise UsageError(f"the roster {path.name!r} is nested too deeply: that is no roster") from None
+        except ValueError as error:
             raise UsageError(f"the roster {path.name!r} is not valid TOML: {error}") from None
         return replace(roster_from_dict(document), path=path)
 
@@ -234,11 +243,11 @@ def roster_from_dict(document: dict[str, Any]) -> Roster:
     }  # fmt: skip
     _keys(head, "[federation]", needed, optional)
     if head["format"] != FORMAT:
-        raise UsageError(f"the roster has format {head['format']}, this version of understudy reads {FORMAT}")
+        raise UsageError(f"the roster has another format: this version of understudy reads format {FORMAT}")
     _keys(document["curator"], "[curator]", _PARTY)
     for body in document["owners"]:
         _keys(body, "[[owners]]", _PARTY, {"rows": int})
-    options = tuple(sorted((str(k), str(v)) for k, v in head.get("options", {}).items()))
+    options = tuple(sorted((key, _option(value)) for key, value in head.get("options", {}).items()))
     return Roster(
         owners=tuple(Owner(rows=body.get("rows"), **_party(body)) for body in document["owners"]),
         schema_hash=_hex(head["schema"], "`schema` in [federation]"),
@@ -252,16 +261,25 @@ def roster_from_dict(document: dict[str, Any]) -> Roster:
     )
 
 
+_LARGEST_OPTION = 2**63
 _PARTY: dict[str, Any] = {"name": str, "fingerprint": str, "public_key": str}
 
 
 def _party(body: dict[str, Any]) -> dict[str, Any]:
     try:
+        if len(body["public_key"]) > 2 * _LONGEST_KEY:
+            raise ValueError
         public_key = bytes.fromhex(body["public_key"])
     except ValueError:
-        raise UsageError(f"`public_key` of {body['name'][:80]!r} must be hexadecimal") from None
+        raise UsageError(f"`public_key` of {body['name'][:80]!r} must be hexadecimal, and of moderate length") from None
     fingerprint = _hex(body["fingerprint"], f"`fingerprint` of {body['name'][:80]!r}")
     return {"name": body["name"], "fingerprint": fingerprint, "public_key": public_key}
+
+
+def _option(value: Any) -> str:
+    if not isinstance(value, str | int | float) or (isinstance(value, int) and abs(value) > _LARGEST_OPTION):
+        raise UsageError("an option in [federation.options] must be a text, a number or a boolean")
+    return str(value)
 
 
 def _hex(text: str, what: str) -> str:
@@ -276,7 +294,7 @@ def _keys(body: Any, where: str, needed: dict[str, Any], optional: dict[str, Any
     known = needed | (optional or {})
     for key, value in body.items():
         if key not in known:
-            raise UsageError(f"{where} has no key {str(key)[:80]!r}. {did_you_mean(str(key), list(known))}")
+            raise UsageError(f"{where} has no key {str(key)[:80]!r}. {did_you_mean(str(key)[:80], list(known))}")
         if not isinstance(value, known[key]) or isinstance(value, bool):
             raise UsageError(f"`{key}` in {where} is of the wrong type")
     for key in needed:

@@ -63,7 +63,7 @@ class CuratorRound:
         opened = self._place.pack("unmask", signatures={name: text.hex() for name, text in signed.items()})
         shares = self._ask("unmask", dict.fromkeys(signed, opened), self._read_shares(members, survivors))
         total = self._unmasked({name: masked[name][0] for name in survivors}, members, shares)
-        return Sum(_centred(total), survivors)
+        return Sum(centred(total), survivors)
 
     def _ask(
         self, stage: str, bodies: Mapping[str, bytes], read: Callable[[str, bytes], T], limit: int = 0
@@ -179,7 +179,7 @@ def _is_key(secret: bytes, public: bytes) -> bool:
     return len(secret) == masks.KEY and masks.public_key(secret) == public
 
 
-def _centred(total: Words) -> NDArray[np.int64]:
+def centred(total: Words) -> NDArray[np.int64]:
     """From modulo 2^64 to numbers around 0."""
     values = total.view(np.int64)
     if len(values) and (values.min() < -LARGEST_SUM or values.max() > LARGEST_SUM):

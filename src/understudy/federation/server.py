@@ -17,7 +17,7 @@ from understudy.federation.differences import differences
 from understudy.federation.https import PER_PEER, HttpsServer
 from understudy.federation.journal import CuratorJournal
 from understudy.federation.roster import Roster
-from understudy.federation.wire import HEAD, LARGEST, LARGEST_NOTE, Message, shown
+from understudy.federation.wire import HEAD, LARGEST, LARGEST_NOTE, REFUSALS, Message, shown
 from understudy.version import VERSION
 
 POLL_S = 20.0  # how long a question for the next task is kept open
@@ -33,6 +33,7 @@ class Mailbox:
     task: Message | None = None
     reply: bytes | None = None
     failed: bool = False  # its reply to this task cannot be used
+    refusal: str = ""  # why it declined, in the curator's own words
     missed: bool = False  # it let a task go by, and was not heard of since
     told: bool = False  # that the session is over
     received: int = 0
@@ -108,7 +109,7 @@ class MailServer:
             for name, body in bodies.items():
                 box = self._boxes[name]
                 box.task = Message("task", self._journal.session, round, stage, body, limit)
-                box.reply, box.failed = None, False
+                box.reply, box.failed, box.refusal = None, False, ""
             self._moved.notify_all()
             asked = [self._boxes[name] for name in bodies]
             while any(_waited_for(box) for box in asked) and (left := deadline - time.monotonic()) > 0:
@@ -137,7 +138,9 @@ class MailServer:
         with self._moved:
             gone = {n: b.left or "did not answer in time" for n, b in self._boxes.items() if b.left or b.missed}
             return gone | {
-                n: "declined, or sent too much" for n, b in self._boxes.items() if b.failed and n not in gone
+                n: f"declined: {b.refusal}" if b.refusal else "declined, or sent too much"
+                for n, b in self._boxes.items()
+                if b.failed and n not in gone
             }
 
     @property
@@ -190,7 +193,7 @@ class MailServer:
             found.append(f"the version of understudy ({VERSION} at the curator, {shown(theirs.get('understudy'))})")
         if found:
             return _refused("roster", f"{name} and the curator differ in {'; '.join(found)}")
-        declined = theirs.get("declined")
+        declined = theirs.get("declined", "")
         with self._moved:
             box.joined, box.left, box.missed = True, shown(declined) if declined else None, False
             self._moved.notify_all()
@@ -211,6 +214,7 @@ class MailServer:
                 self._moved.wait(left)
 
     def _take(self, box: Mailbox, message: Message) -> Message:
+        refusal = _refusal(message) if message.kind == "decline" else ""
         with self._moved:
             task = box.task
             if task is None or (task.round, task.stage) != (message.round, message.stage):
@@ -218,7 +222,7 @@ class MailServer:
             if box.reply is not None and box.reply != message.body:
                 return _refused("twice", f"round {message.round} ({message.stage}) has another answer from this owner")
             if message.kind == "decline" or len(message.body) > task.limit:
-                box.failed = True
+                box.failed, box.refusal = True, refusal
             else:
                 box.reply = message.body
             self._moved.notify_all()
@@ -227,6 +231,12 @@ class MailServer:
 
 def _waited_for(box: Mailbox) -> bool:
     return box.reply is None and not box.failed and box.left is None and not box.missed
+
+
+def _refusal(message: Message) -> str:
+    """Why an owner declines, in this side's words; one of an earlier version does not say."""
+    code = message.facts.get("code") if message.body else None
+    return REFUSALS.get(code, "") if isinstance(code, str) else ""
 
 
 def _refused(code: str, text: str) -> Message:

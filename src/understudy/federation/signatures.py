@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from understudy.errors import UsageError
+
 
 class Signer(Protocol):
     """An owner's own key, wherever it is kept."""
@@ -12,9 +14,13 @@ class Signer(Protocol):
 
 
 class KeySigner:
-    """Signs with a private key of `cryptography`."""
+    """Signs with a private key of `cryptography`; one of a kind that owners cannot check is refused."""
 
     def __init__(self, key: Any) -> None:
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+        if not isinstance(key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
+            raise UsageError("an owner's key is an elliptic-curve or an Ed25519 key: get a certificate for such a key")
         self._key = key
 
     def sign(self, statement: bytes) -> bytes:

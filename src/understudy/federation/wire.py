@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from understudy.errors import FederationError
+from understudy.federation.strict_json import read_json
 
 VERSION: Final = 1
 PATH: Final = "/understudy/federation"
@@ -29,6 +30,15 @@ _MAGIC: Final = b"UsF" + bytes([VERSION])
 HEAD: Final = _HEAD.size
 _STAGE: Final = re.compile(r"[a-z-]{0,16}")
 NO_SESSION: Final = "0" * 32
+REFUSALS: Final = {  # why an owner declines a task: the words are the curator's, the code is all that travels
+    "message": "it could not read the message",
+    "order": "the message was not what came next",
+    "question": "the question cannot be asked, or not at this cost",
+    "budget": "the question costs more than is left of its budget",
+    "round": "keys, shares or signatures in the message do not hold",
+    "lost": "it was asked before, and its answer is lost",
+    "failed": "it could not work out the answer",
+}
 
 
 @dataclass(frozen=True)
@@ -69,20 +79,26 @@ class Message:
         """A message whose body is a small JSON object."""
         return Message(kind, session, body=json.dumps(facts, ensure_ascii=True).encode())
 
+    @staticmethod
+    def decline(session: str, round: int, stage: str, code: str) -> Message:
+        """This owner does not answer this task; earlier versions leave the body out, and look into none."""
+        return Message("decline", session, round, stage, json.dumps({"code": code}).encode())
+
     @property
     def facts(self) -> dict[str, Any]:
         """The JSON object of a note."""
         try:
             if len(self.body) > LARGEST_NOTE:
                 raise ValueError
-            document = json.loads(self.body)
-        except (ValueError, RecursionError):
+            document = read_json(self.body)
+        except ValueError:
             raise FederationError(f"the body of a {self.kind!r} message is not a small JSON object") from None
         if not isinstance(document, dict):
             raise FederationError(f"the body of a {self.kind!r} message is not a JSON object")
         return document
 
 
-def shown(text: Any, most: int = 500) -> str:
-    """Words from the other side, made fit for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in str(text)[:most])
+def shown(value: Any, most: int = 500) -> str:
+    """Words or a number from the other side, made fit for a terminal."""
+    text = str(value) if isinstance(value, str | int | float | None) else "something that is no text"
+    return "".join(c if c.isprintable() else " " for c in text[:most])

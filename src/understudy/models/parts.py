@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +15,43 @@ from understudy.models.bayesian_network import BayesianNetwork, Conditional, bas
 from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
 from understudy.privacy.details import Details, finest_grid
+from understudy.privacy.measurement import Noise
 from understudy.schema import Axis, Schema
 
-Arrays = dict[str, NDArray[Any]]
+if TYPE_CHECKING:
+    from understudy.models.junction_tree import JunctionTree
+
+MAX_TOTAL = 2**53  # rows; more could not be counted in floating point
+MAX_SCALE = 1e100  # of noise; its square is still a number
+_SLACK = 1e-6  # within which probabilities add up
+
+
+class ArraySource(Protocol):
+    """Where the arrays of a model come from; a file unpacks one only if its size fits the shape asked for."""
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        """Return the array with this name, which has this shape and type, or refuse it."""
+        ...
+
+
+class Arrays(dict[str, NDArray[Any]]):
+    """Arrays in memory, by name."""
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        if (array := self[name]).shape != shape or array.dtype != dtype:
+            raise ValueError(f"the array {name} has another shape or type")
+        return array
+
+
+@dataclass(frozen=True)
+class _Prefixed:
+    """The arrays of one part of a mixture."""
+
+    arrays: ArraySource
+    prefix: str
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        return self.arrays.take(self.prefix + name, shape, dtype)
 
 
 def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
@@ -28,17 +64,17 @@ def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
     if isinstance(model, WaveletModel):
         return _wavelet_parts(model)
     if isinstance(model, BayesianNetwork):
-        arrays = {f"conditional-{i}": c.table for i, c in enumerate(model.conditionals)}
+        arrays = Arrays({f"conditional-{i}": c.table for i, c in enumerate(model.conditionals)})
         pairs = [{"child": c.child.as_json(), "parents": [p.as_json() for p in c.parents]} for c in model.conditionals]
         return {"kind": "bayesian-network", "pairs": pairs}, arrays
     if isinstance(model, JunctionTree):
         factors = [model.belief(i) for i in range(len(model.cliques))]
-        arrays = {f"clique-{i}": np.array(f.table) for i, f in enumerate(factors)}
+        arrays = Arrays({f"clique-{i}": np.array(f.table) for i, f in enumerate(factors)})
         return {"kind": "junction-tree", "cliques": [[a.as_json() for a in f.axes] for f in factors]}, arrays
     raise TypeError(f"a {type(model).__name__} cannot be saved")
 
 
-def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -> Model:
+def model_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     """Everything is checked against the schema, so that a crafted file cannot make a wrong or endless model."""
     try:
         if document["kind"] == "bayesian-network":
@@ -54,85 +90,124 @@ def model_from_parts(document: dict[str, Any], arrays: Arrays, schema: Schema) -
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
 
 
-def _network(pairs: list[Any], arrays: Arrays, schema: Schema) -> BayesianNetwork:
+def _network(pairs: list[Any], arrays: ArraySource, schema: Schema) -> BayesianNetwork:
     conditionals: list[Conditional] = []
     placed: set[Axis] = set()
     for i, pair in enumerate(pairs):
-        child = _axis(pair["child"], schema)
-        parents = tuple(_axis(p, schema) for p in pair["parents"])
-        if child in placed or child.level or not {base_of(p) for p in parents} <= placed:
+        child = axis_of(pair["child"], schema)
+        parents = tuple(axis_of(p, schema) for p in pair["parents"])
+        bases = {base_of(p) for p in parents}
+        if child in placed or child.level or not bases <= placed or len(bases) < len(parents):
             raise ValueError
-        conditionals.append(Conditional(child, parents, _table(arrays[f"conditional-{i}"], (*parents, child), schema)))
+        table = _table(f"conditional-{i}", (*parents, child), arrays, schema)
+        if not np.allclose(table.sum(axis=-1), 1, atol=_SLACK):
+            raise ValueError
+        conditionals.append(Conditional(child, parents, table))
         placed.add(child)
-    if {axis.attribute for axis in placed} != set(schema.names):
-        raise ValueError
-    for c in conditionals:
-        if not np.allclose(c.table.sum(axis=-1), 1, atol=1e-6):
-            raise ValueError
+    _check_variables(placed, schema)
     return BayesianNetwork(schema, tuple(conditionals))
 
 
-def _tree(cliques: list[Any], arrays: Arrays, schema: Schema) -> Model:
+def _check_variables(placed: set[Axis], schema: Schema) -> None:
+    """Every attribute stands for itself, or is there with all its bits in one spelling."""
+    wanted: set[Axis] = set()
+    spelled = {axis.attribute: axis.gray for axis in placed if axis.bit >= 0}
+    for name in schema.names:
+        bits = range(schema[name].bits) if name in spelled else (-1,)
+        wanted |= {Axis(name, 0, bit, spelled.get(name, False)) for bit in bits}
+    if placed != wanted:
+        raise ValueError
+
+
+def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.junction_tree import JunctionTree
 
-    axes = [tuple(_axis(a, schema) for a in clique) for clique in cliques]
+    axes = [tuple(axis_of(a, schema) for a in clique) for clique in cliques]
     if {axis.attribute for clique in axes for axis in clique} != set(schema.names):
         raise ValueError
-    tables = [Factor(clique, _table(arrays[f"clique-{i}"], clique, schema)) for i, clique in enumerate(axes)]
-    return JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
+    if sum(schema.cells(clique) for clique in axes) > MOST_CELLS:
+        raise ValueError
+    tables = [Factor(clique, _table(f"clique-{i}", clique, arrays, schema)) for i, clique in enumerate(axes)]
+    tree = JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
+    _check_calibrated(tree)
+    return tree
+
+
+def _check_calibrated(tree: JunctionTree) -> None:
+    """Every clique is a distribution, and neighbours agree on what they share."""
+    for i, parent in enumerate(tree.layout.parent.tolist()):
+        own = tree.belief(i)
+        if abs(own.total - 1) > _SLACK:
+            raise ValueError
+        shared = tree.layout.separators[i]
+        if parent >= 0 and shared:
+            theirs = tree.belief(parent).project(shared)
+            if not np.allclose(own.project(shared).table, theirs.table, atol=_SLACK):
+                raise ValueError
 
 
 def _mixture_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
-    documents, arrays = [], {"weights": model.weights}
+    documents, arrays = [], Arrays({"weights": model.weights})
     for i, part in enumerate(model.parts):
         document, own = model_parts(part)
         documents.append(document)
-        arrays |= {f"part-{i}-{name}": array for name, array in own.items()}
+        arrays.update({f"part-{i}-{name}": array for name, array in own.items()})
     return {"kind": "mixture", "parts": documents}, arrays
 
 
-def _mixture(documents: list[Any], arrays: Arrays, schema: Schema) -> Model:
+def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.mixture import Mixture
 
     if any(document["kind"] == "mixture" for document in documents):
         raise ValueError
-    parts = []
-    for i, document in enumerate(documents):
-        own = {name.removeprefix(f"part-{i}-"): a for name, a in arrays.items() if name.startswith(f"part-{i}-")}
-        parts.append(model_from_parts(document, own, schema))
-    return Mixture.of(schema, parts, [float(weight) for weight in arrays["weights"]])
+    weights = arrays.take("weights", (len(documents),), np.float64)
+    parts = [model_from_parts(doc, _Prefixed(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
+    return Mixture.of(schema, parts, weights.tolist())
 
 
 def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     own = model.wavelets
     document = {"kind": "wavelet", "axes": [a.as_json() for a in own.axes], "kinds": list(own.kinds), "form": own.form}
-    return document | {"noise": own.noise, "scale": own.scale, "total": model.total}, {"coefficients": own.values}
+    arrays = Arrays({"coefficients": own.values})
+    return document | {"noise": own.noise, "scale": own.scale, "total": model.total}, arrays
 
 
-def _wavelet(document: dict[str, Any], arrays: Arrays, schema: Schema) -> Model:
+def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.wavelet import WaveletModel
     from understudy.privacy.wavelets import Wavelets, wavelet_dimensions
 
-    axes = tuple(_axis(a, schema) for a in document["axes"])
-    values, total, scale = arrays["coefficients"], document["total"], float(document["scale"])
-    wavelet_dimensions(schema, axes, document["kinds"], MOST_CELLS)  # refuses what is too large or does not fit
-    if values.dtype != np.int64 or not 0 <= scale < float("inf") or document["noise"] not in ("laplace", "gaussian"):
+    axes, kinds, total = (
+        tuple(axis_of(a, schema) for a in document["axes"]),
+        tuple(document["kinds"]),
+        document["total"],
+    )
+    dimensions = wavelet_dimensions(schema, axes, kinds, MOST_CELLS)  # refuses what is too large or does not fit
+    if document["form"] not in ("tight", "published"):
         raise ValueError
-    if document["form"] not in ("tight", "published") or not (total is None or (type(total) is int and total >= 0)):
+    if total is not None and not (type(total) is int and 0 <= total <= MAX_TOTAL):
         raise ValueError
-    noisy = Wavelets(axes, tuple(document["kinds"]), document["form"], values, document["noise"], scale)
-    return WaveletModel(schema, noisy, total)
+    noise, scale = checked_noise(document)
+    values = arrays.take("coefficients", tuple(d.coefficients for d in dimensions), np.int64)
+    return WaveletModel(schema, Wavelets(axes, kinds, document["form"], values, noise, scale), total)
+
+
+def checked_noise(document: dict[str, Any]) -> tuple[Noise, float]:
+    """The kind and scale of the noise that a document tells of."""
+    noise, scale = document["noise"], document["scale"]
+    if noise not in ("laplace", "gaussian") or type(scale) not in (int, float) or not 0 <= scale <= MAX_SCALE:
+        raise ValueError
+    return noise, float(scale)
 
 
 def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arrays]:
     """What was measured inside the bins of attributes."""
     listed = [{"attribute": d.attribute, "depth": d.depth, "noise": d.noise, "scale": d.scale} for d in details]
-    return listed, {f"details-{i}": d.values for i, d in enumerate(details)}
+    return listed, Arrays({f"details-{i}": d.values for i, d in enumerate(details)})
 
 
-def details_from_parts(listed: Any, arrays: Arrays, schema: Schema) -> tuple[Details, ...]:
+def details_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tuple[Details, ...]:
     try:
-        found = tuple(_details(item, arrays[f"details-{i}"], schema) for i, item in enumerate(listed))
+        found = tuple(_details(item, f"details-{i}", arrays, schema) for i, item in enumerate(listed))
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, UsageError):
         raise ReleaseError("the details in the release are damaged") from None
     if len({d.attribute for d in found}) < len(found):
@@ -140,27 +215,32 @@ def details_from_parts(listed: Any, arrays: Arrays, schema: Schema) -> tuple[Det
     return found
 
 
-def _details(item: dict[str, Any], values: NDArray[Any], schema: Schema) -> Details:
-    depth, scale = item["depth"], float(item["scale"])
-    if type(depth) is not int or not 0 < scale < float("inf") or item["noise"] not in ("laplace", "gaussian"):
+def _details(item: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Details:
+    depth, (noise, scale) = item["depth"], checked_noise(item)
+    if type(depth) is not int or scale == 0:
         raise ValueError
     cells = sum(len(first) for first, _, _ in finest_grid(schema, item["attribute"], depth).levels[:depth])
-    if values.shape != (cells,) or values.dtype != np.int64:
-        raise ValueError
-    return Details(item["attribute"], depth, values, item["noise"], scale)
+    return Details(item["attribute"], depth, arrays.take(name, (cells,), np.int64), noise, scale)
 
 
-def _axis(item: Any, schema: Schema) -> Axis:
-    axis = Axis.from_json(item)
-    attribute = schema[axis.attribute]
-    if not (0 <= axis.level < attribute.levels and -1 <= axis.bit < attribute.bits) or not attribute.modelled:
+def axis_of(item: Any, schema: Schema) -> Axis:
+    """Return the view of a modelled attribute that a document names; a ValueError or LookupError if there is none."""
+    name, level, bit, gray = item
+    if type(name) is not str or type(level) is not int or type(bit) is not int or gray not in (0, 1):
         raise ValueError
-    return axis
+    attribute = schema[name]
+    if not (0 <= level < attribute.levels and -1 <= bit < attribute.bits) or not attribute.modelled:
+        raise ValueError
+    if (level and bit >= 0) or (gray and bit < 0):
+        raise ValueError
+    return Axis(name, level, bit, bool(gray))
 
 
-def _table(array: NDArray[Any], axes: tuple[Axis, ...], schema: Schema) -> NDArray[np.float64]:
-    if array.shape != schema.sizes(axes) or array.size > MOST_CELLS or array.dtype != np.float64:
+def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> NDArray[np.float64]:
+    shape = schema.sizes(axes)
+    if math.prod(shape) > MOST_CELLS:
         raise ValueError
-    if not np.isfinite(array).all() or (array < 0).any():
+    table = arrays.take(name, shape, np.float64)
+    if not ((table >= 0) & (table <= 1 + _SLACK)).all():  # nor is one that is not a number
         raise ValueError
-    return array
+    return table

@@ -33,9 +33,9 @@ def sum_noise(
     if not weights.keys() <= parts.keys():
         return None
     variance = np.full((), measurement.variance)
-    for name in parts.keys() - weights.keys():
+    for name in (name for name in parts if name not in weights):
         variance = variance * len(_first_codes(parts[name], schema)[0])
-    for name in weights.keys() - set(by):
+    for name in (name for name in weights if name not in by):
         seen = _at_level(parts[name], schema, weights[name])
         if seen is None:
             return None

@@ -10,6 +10,9 @@ from fractions import Fraction
 from understudy.errors import UsageError
 
 Amount = int | float | str | Fraction | Decimal
+_LONGEST_TEXT = 5000  # characters: more than Python reads as one whole number
+_LONGEST_EXPONENT = 5  # characters: 1e999999999 would be worked out for hours
+_LARGEST = Fraction(10) ** 300  # a floating-point number holds what is between this and its inverse
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,22 @@ class Budget:
 
 
 def exact(value: Amount, what: str = "the amount") -> Fraction:
-    """The rational a person meant."""
+    """Return the rational a person meant, of a size that floating-point numbers have too."""
     try:
-        if isinstance(value, float):
+        if isinstance(value, float | Decimal):
             if not math.isfinite(value):
                 raise ValueError
-            return Fraction(repr(value))
-        return Fraction(value)
+            value = repr(value) if isinstance(value, float) else str(value)
+        if isinstance(value, str) and (
+            len(value) > _LONGEST_TEXT or len(value.strip().lower().partition("e")[2]) > _LONGEST_EXPONENT
+        ):
+            raise ValueError
+        number = Fraction(value)
+        if number and not 1 / _LARGEST < abs(number) < _LARGEST:
+            raise ValueError
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         raise UsageError(f"{what} must be a number such as 0.5") from None
+    return number
 
 
 def show(value: Fraction) -> str:

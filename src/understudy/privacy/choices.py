@@ -32,8 +32,13 @@ class Options(Protocol):
     kind: ClassVar[str]
 
     @property
+    def score(self) -> str:
+        """Return the name of the score by which options are compared."""
+        ...
+
+    @property
     def count(self) -> int:
-        """Of options."""
+        """Return the number of options."""
         ...
 
     def check(self, schema: Schema) -> None: ...
@@ -50,7 +55,17 @@ class Options(Protocol):
         """The same question for fewer rows: its public penalty and reference tables times `factor`."""
         ...
 
-    def as_json(self) -> list[Any]: ...
+    def asked(self) -> list[Any]:
+        """Return what identifies the question in the journal: all but penalties and reference tables.
+
+        Those are figures that a method worked out from earlier answers, and another machine may round the last digit
+        of one otherwise. A run that is resumed there is given the outcomes that were drawn and paid for all the same.
+        """
+        ...
+
+    def as_json(self) -> list[Any]:
+        """Return the whole question, for other owners."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +113,13 @@ class Choice:
         references = self.references and [np.rint(r * float(factor)).astype(np.int64) for r in self.references]
         return replace(self, penalty=penalty, references=references)
 
+    def asked(self) -> list[Any]:
+        return [self.kind, [pair.axes for pair in self.options], self.score]
+
     def as_json(self) -> list[Any]:
         references = None if self.references is None else [r.tolist() for r in self.references]
         penalty = None if self.penalty is None else [int(p) for p in self.penalty]
-        return [self.kind, [pair.axes for pair in self.options], self.score, penalty, references]
+        return [*self.asked(), penalty, references]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +185,9 @@ class Links:
     def rescaled(self, factor: Fraction) -> Links:
         return replace(self, fine=round(self.fine * factor))
 
+    def asked(self) -> list[Any]:
+        return [self.kind, self.left, self.placed, self.score, self.cells, self.alone]
+
     def as_json(self) -> list[Any]:
         return [self.kind, self.left, self.placed, self.score, self.fine, self.cells, self.alone]
 
@@ -179,6 +200,7 @@ class NextLink:
     """
 
     kind: ClassVar[str] = "link"
+    score: ClassVar[str] = "R"
 
     left: Axes
     placed: Axes
@@ -196,7 +218,7 @@ class NextLink:
 
     def sensitivity(self, schema: Schema) -> int:
         ends = [max(side, key=schema.size) for side in (self.left, self.placed)]
-        return score_named("R").sensitivity(Pair(ends[0], (ends[1],)), schema)
+        return score_named(self.score).sensitivity(Pair(ends[0], (ends[1],)), schema)
 
     def scores(self, scorer: Scorer) -> list[int]:
         return scorer.best_links(self.left, self.placed, self.fine)
@@ -204,5 +226,8 @@ class NextLink:
     def rescaled(self, factor: Fraction) -> NextLink:
         return replace(self, fine=round(self.fine * factor))
 
+    def asked(self) -> list[Any]:
+        return [self.kind, self.left, self.placed]
+
     def as_json(self) -> list[Any]:
-        return [self.kind, self.left, self.placed, self.fine]
+        return [*self.asked(), self.fine]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Axes, Intervals, Schema
+from understudy.schema.spreadsheet import neutral
 
 if TYPE_CHECKING:
     from understudy.engines.engine import OpenEngine
@@ -102,15 +103,15 @@ class ExactTable:
         self._engine: OpenEngine = MemoryEngine(columns, rows, schema)
 
     @staticmethod
-    def original(data: Any, schema: Schema) -> ExactTable:
+    def original(data: Any, schema: Schema, types: str | None = None) -> ExactTable:
         """The private table; it must fit the schema, row count included. One in a database is counted there."""
-        return _count(data, schema) if stays_in_place(data) else _read(data, schema, "original")
+        return _count(data, schema, types) if stays_in_place(data) else _read(data, schema, "original", types)
 
     @staticmethod
     def stand_in(data: Any, schema: Schema) -> ExactTable:
         """A synthetic table: any number of rows but none, and without the columns that a publication leaves out."""
         free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None)
-        return _read(data, free, "synthetic")
+        return _read(data, free, "synthetic", "declared")  # its rows are public: whatever their types tell, they may
 
     def close(self) -> None:
         """Let go of what the engine holds; the rows of a file are in memory."""
@@ -118,6 +119,10 @@ class ExactTable:
 
     def rows(self) -> int:
         return self._rows
+
+    def fingerprint(self, key: bytes) -> str:
+        """Return what tells this table from any other to whoever has the key."""
+        return self._engine.fingerprint(key)
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
         return self._engine.marginals(asks)
@@ -192,20 +197,21 @@ def stays_in_place(data: Any) -> bool:
     return scheme_of(data) is not None
 
 
-def _count(data: str, schema: Schema) -> ExactTable:
+def _count(data: str, schema: Schema, types: str | None) -> ExactTable:
     from understudy.engines.opening import open_engine
 
     with _named("original", schema):
-        return CountedTable(open_engine(data, schema).engine, schema)
+        return CountedTable(open_engine(data, schema, types=types).engine, schema)
 
 
-def _read(data: Any, schema: Schema, role: str) -> ExactTable:
+def _read(data: Any, schema: Schema, role: str, types: str | None) -> ExactTable:
     from understudy.engines.coding import encode_table
     from understudy.engines.sources import open_source
+    from understudy.engines.trust import types_of
 
     published = [name for name in schema.columns if role == "original" or schema[name].kind != "drop"]
     with _named(role, schema):
-        source = open_source(data, schema.csv, names=published)
+        source = open_source(data, schema.csv, types_of(types), names=published)
         if role == "synthetic":
             schema = _as_published(schema, source.columns)
         coded = encode_table(source, schema)
@@ -227,8 +233,12 @@ def _named(role: str, schema: Schema) -> Iterator[None]:
 
 
 def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """A publication has no dropped columns, and another tool's may have no ids."""
-    return replace(schema, attributes=tuple(a for a in schema.attributes if a.modelled or a.name in columns))
+    """A publication has no dropped columns, and another tool's may have no ids; a CSV header may be neutralised."""
+    attributes = [
+        a if a.name in columns or neutral(a.name) not in columns else replace(a, read_from=neutral(a.name))
+        for a in schema.attributes
+    ]
+    return replace(schema, attributes=tuple(a for a in attributes if a.modelled or a.column in columns))
 
 
 def _numbers(piece: Any, domain: Intervals, decimal: str, name: str) -> Floats:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 GENESIS = "0" * 64
+ENDINGS = ("void", "close", "release")  # the kinds of entry that end a reservation
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Head:
 
 @dataclass(frozen=True)
 class Account:
-    """The state of one account, added up from its entries. A cap of None is unlimited."""
+    """The state of one account, added up from its entries. A cap of None is unlimited.
+
+    What was spent is spent on one unit, a person with up to `rows_per_person` rows (None before the first run). Runs
+    of earlier versions may have been of different units: `mixed` says so, and their epsilons are converted to the
+    largest unit by group privacy before they are added.
+    """
 
     name: str
     neighbours: str
@@ -48,21 +55,67 @@ class Account:
     cap_epsilon: Fraction | None
     cap_delta: Fraction | None
     private: bool
+    rows_per_person: int | None = None
+    mixed: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "account": self.name,
+            "neighbours": self.neighbours,
+            "rows_per_person": self.rows_per_person,
+            "mixed_units": self.mixed,
+            "epsilon": float(self.spent_epsilon),
+            "delta": float(self.spent_delta),
+            "cap_epsilon": None if self.cap_epsilon is None else float(self.cap_epsilon),
+            "cap_delta": None if self.cap_delta is None else float(self.cap_delta),
+            "private": self.private,
+        }
 
 
 def add_up(name: str, entries: list[Entry]) -> Account | None:
+    """Return the account that these entries of one name come to, None if it was never opened."""
     opened = next((e for e in entries if e.kind == "open"), None)
     if opened is None:
         return None
     caps = [e.body for e in entries if e.kind in ("open", "cap")][-1]
     void = {e.body["reservation"] for e in entries if e.kind == "void"}
     held = [e.body for e in entries if e.kind == "reserve" and e.body["reservation"] not in void]
+    units = {int(b.get("rows_per_person", 1)) for b in held}
+    unit = max(units, default=None)
+    spent = [_converted(b, unit) for b in held if unit is not None]
     return Account(
         name,
         opened.body["neighbours"],
-        sum((Fraction(b["epsilon"]) for b in held), Fraction(0)),
-        sum((Fraction(b["delta"]) for b in held), Fraction(0)),
+        sum((epsilon for epsilon, _ in spent), Fraction(0)),
+        sum((delta for _, delta in spent), Fraction(0)),
         None if caps["epsilon"] is None else Fraction(caps["epsilon"]),
         None if caps["delta"] is None else Fraction(caps["delta"]),
         not any("stamp" in b for b in held),
+        unit,
+        len(units) > 1,
     )
+
+
+def unfinished(entries: list[Entry]) -> list[Entry]:
+    """Return the reservations that no later entry ends, oldest first."""
+    ended = {e.body["reservation"] for e in entries if e.kind in ENDINGS}
+    return [e for e in entries if e.kind == "reserve" and e.body["reservation"] not in ended]
+
+
+def _converted(body: dict[str, Any], unit: int) -> tuple[Fraction, Fraction]:
+    rows = int(body.get("rows_per_person", 1))
+    return group_privacy(Fraction(body["epsilon"]), Fraction(body["delta"]), -(-unit // rows))
+
+
+def group_privacy(epsilon: Fraction, delta: Fraction, groups: int) -> tuple[Fraction, Fraction]:
+    """Return what an (epsilon, delta) promise for one unit comes to for `groups` units together, rounded up.
+
+    A chain of m neighbours gives (m·epsilon, m·e^((m − 1)·epsilon)·delta) (Dwork & Roth 2014, Theorem 2.2 and its
+    extension to delta).
+    """
+    if groups == 1 or not delta:
+        return groups * epsilon, delta
+    exponent = float((groups - 1) * epsilon)
+    if exponent > 700:
+        return groups * epsilon, Fraction(1)
+    return groups * epsilon, min(Fraction(1), groups * Fraction(math.exp(exponent) * (1 + 1e-9)) * delta)

@@ -7,49 +7,54 @@ An append-only SQLite file. Every entry carries the hash of the one before it. K
     reserve   a run took its whole budget from the account
     charge    a part of a reservation, written and synced before anything is counted
     void      a reservation for which no noise was drawn was given back
+    close     a reservation that can never be completed was ended; what it took stays spent
     release   a run ended with a release
 
 Beside the entries stands the journal: the outcome of each charge, kept until the release is safe, so that a run that
-was killed can go on without paying or drawing twice.
+was killed can go on without paying or drawing twice; and a keyed fingerprint of the table each unfinished run reads.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from understudy.errors import BudgetError, LedgerError, UsageError
-from understudy.lock import ProcessLock, on_network_file_system
+from understudy.formats import LEDGER_FORMAT
+from understudy.lock import ProcessLock
 from understudy.privacy.accountant import COMPOSITION_RULE
 from understudy.privacy.budget import Amount, Budget, exact, show
-from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up
-from understudy.privacy.reservation import Reservation
+from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
+from understudy.privacy.kept_releases import KeptReleases
+from understudy.privacy.ledger_file import connect, upgrade
+from understudy.privacy.refusals import refuse_other_unit, refuse_over_cap
+from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.schema import Schema
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS entries (
-  seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, account TEXT NOT NULL,
-  body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS journal (
-  reservation TEXT NOT NULL, step INTEGER NOT NULL, ask TEXT NOT NULL, state TEXT NOT NULL, outcome BLOB,
-  PRIMARY KEY (reservation, step));
-"""
 
 
 class Ledger:
-    """`Ledger(path)` opens the file or makes it (readable by its owner only)."""
+    """`Ledger(path)` opens the file, or makes it (readable by its owner only) unless `create` is False.
 
-    def __init__(self, path: str | Path) -> None:
+    Use it as a context manager, or `close` it.
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
-        self.connection = _connect(self.path)
+        self.connection = connect(self.path, create=create)
+        self.kept = KeptReleases(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self.connection.close()
@@ -57,6 +62,7 @@ class Ledger:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def entries(self, account: str | None = None) -> list[Entry]:
+        """Return every entry, or those of one account, in order."""
         query = "SELECT seq, at, kind, account, body, previous, hash FROM entries ORDER BY seq"
         try:
             rows = self.connection.execute(query).fetchall()
@@ -66,38 +72,43 @@ class Ledger:
         return [e for e in every if account is None or e.account == account]
 
     def head(self) -> Head:
+        """Return the last entry's number and hash."""
         row = self.connection.execute("SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
         return Head(*row) if row else Head(0, GENESIS)
 
     def accounts(self) -> list[str]:
+        """Return the names of all accounts, oldest first."""
         return [e.account for e in self.entries() if e.kind == "open"]
 
     def account(self, name: str) -> Account | None:
+        """Return what an account's entries come to, None if there is no such account."""
         return add_up(name, self.entries(name))
 
-    def verify(self, release_head: Head | None = None) -> Head:
-        """Recompute every hash; with a release's head, check that the ledger still holds the line it was made at."""
+    def verify(self, known_head: Head | None = None) -> Head:
+        """Recompute every hash; with a head kept elsewhere, check that the ledger still holds the line it names."""
         previous = GENESIS
+        hashes = [GENESIS]
         for number, entry in enumerate(self.entries(), start=1):
             if entry.seq != number or entry.previous != previous or entry.hash != entry.expected_hash:
                 raise LedgerError(
-                    f"entry {number} of the ledger does not fit its hash: the file was changed or damaged"
+                    f"entry {number} of the ledger {self.path.name!r} does not fit its hash: the file was changed or "
+                    "damaged. Nothing is spent from it; find a whole copy"
                 )
             previous = entry.hash
-        if release_head is not None and release_head.seq:
-            row = self.connection.execute("SELECT hash FROM entries WHERE seq = ?", (release_head.seq,)).fetchone()
-            if row is None or row[0] != release_head.hash:
-                raise LedgerError(
-                    "this ledger does not hold the entry the release was made at: it was rolled back, replaced, or is "
-                    "another ledger. Spending since then may be missing: find the right file before publishing again"
-                )
+            hashes.append(previous)
+        known = known_head or Head(0, GENESIS)
+        if known.seq and hashes[known.seq : known.seq + 1] != [known.hash]:
+            raise LedgerError(
+                "this ledger does not hold the entry the release was made at: it was rolled back, replaced, or is "
+                "another ledger. Spending since then may be missing: find the right file before publishing again"
+            )
         return self.head()
 
     def show(self) -> dict[str, Any]:
-        """The whole ledger as plain data."""
+        """Return the whole ledger as plain data."""
         return {
             "rule": COMPOSITION_RULE,
-            "accounts": [_account_json(a) for name in self.accounts() if (a := self.account(name)) is not None],
+            "accounts": [a.as_json() for name in self.accounts() if (a := self.account(name)) is not None],
             "entries": [
                 {"seq": e.seq, "at": e.at, "kind": e.kind, "account": e.account, **e.body, "hash": e.hash}
                 for e in self.entries()
@@ -114,6 +125,11 @@ class Ledger:
         )
         return f"<table><tr><th>account</th><th>epsilon spent</th><th>delta spent</th><th>cap</th></tr>{rows}</table>"
 
+    def source_key(self) -> bytes:
+        """Return the key of this ledger's fingerprints: random, and in no other file."""
+        upgrade(self.connection)
+        return bytes(self.connection.execute("SELECT key FROM secret").fetchone()[0])
+
     # -- writing ---------------------------------------------------------------------------------------------
 
     def cap(self, account: str, epsilon: Amount | None, reason: str, delta: Amount | None = None) -> None:
@@ -121,9 +137,8 @@ class Ledger:
         if not reason.strip():
             raise UsageError("a change of cap needs a reason")
         with self.transaction():
-            state = self.account(account)
-            if state is None:
-                raise LedgerError(f"the ledger has no account {account!r}")
+            self.verify()
+            state = self._known(account)
             body = {
                 "epsilon": None if epsilon is None else str(exact(epsilon, "the cap")),
                 "delta": _keep_delta(state, delta) if epsilon is not None else None,
@@ -140,10 +155,15 @@ class Ledger:
         cap: Amount | None = None,
         unlimited: bool = False,
         private: bool = True,
+        fingerprint: str | None = None,
+        resume: bool = False,
+        only: str | None = None,
     ) -> Reservation:
         """Take the whole budget in one transaction, or refuse before anything is read.
 
-        A run with the same request that was killed is taken up again instead of paid for again.
+        A run with the same request that was killed is taken up again instead of paid for again, on the table whose
+        `fingerprint` it was begun with and on no other; one without a fingerprint, of an earlier version, only if
+        `resume`. With `only`, nothing but that reservation is taken up, and no new one is made.
         """
         account = schema.account
         body = {
@@ -155,7 +175,10 @@ class Ledger:
         }
         if not private:
             body["stamp"] = "NOT PRIVATE: drawn from a seed, for tests"
+        self.verify()
+        self.close_lost_draws(account)
         with self.transaction():
+            self.verify()
             state = self.account(account)
             if state is None:
                 state = self._open(schema, budget, cap, unlimited)
@@ -164,22 +187,29 @@ class Ledger:
                     f"account {account!r} exists and has its own cap. Change it with: "
                     f"understudy ledger cap {self.path.name} {account} {show(exact(cap))} --reason TEXT"
                 )
-            if state.neighbours != schema.neighbours:
-                raise BudgetError(
-                    f"account {account!r} is kept under {state.neighbours} neighbours and this schema asks for "
-                    f"{schema.neighbours}: one account has one definition"
-                )
-            if (resumed := self._interrupted(account, body, budget)) is not None:
+            refuse_other_unit(state, schema)
+            if (resumed := self._interrupted(account, body, budget, fingerprint, resume, only)) is not None:
                 return resumed
+            if only is not None:
+                raise UsageError("the file to be written belongs to an unfinished run of another request")
             refuse_over_cap(state, budget)
-            reservation = secrets.token_hex(16)
-            lock = ProcessLock(self._lock_path(reservation))
-            lock.acquire()
+            return self._new(account, body, budget, fingerprint)
+
+    def _new(self, account: str, body: dict[str, Any], budget: Budget, fingerprint: str | None) -> Reservation:
+        reservation = secrets.token_hex(16)
+        lock = self._lock(reservation)
+        if not lock.acquire():
+            raise LedgerError("a new reservation could not be locked: run the same command again")
+        try:
             self.append("reserve", account, {**body, "reservation": reservation})
+            self.connection.execute("INSERT INTO sources VALUES (?, ?, NULL)", (reservation, fingerprint))
+        except BaseException:
+            lock.release()
+            raise
         return Reservation(self, account, reservation, budget, lock)
 
     def _open(self, schema: Schema, budget: Budget, cap: Amount | None, unlimited: bool) -> Account:
-        """A new account; without a cap of its own its cap is this first run's budget."""
+        """Open an account; without a cap of its own its cap is this first run's budget."""
         limit = None if unlimited else (exact(cap, "the cap") if cap is not None else budget.epsilon)
         delta = None if limit is None else budget.delta * limit / budget.epsilon
         body = {
@@ -188,34 +218,152 @@ class Ledger:
             "delta": None if delta is None else str(delta),
         }
         self.append("open", schema.account, body)
-        state = self.account(schema.account)
-        assert state is not None
+        return self._known(schema.account)
+
+    def _known(self, account: str) -> Account:
+        state = self.account(account)
+        if state is None:
+            raise LedgerError(f"the ledger has no account {account!r}")
         return state
 
-    def _interrupted(self, account: str, body: dict[str, Any], budget: Budget) -> Reservation | None:
-        """A reservation for the same request whose process is gone and whose release never came."""
-        entries = self.entries(account)
-        ended = {e.body["reservation"] for e in entries if e.kind in ("void", "release")}
-        for entry in entries:
-            if entry.kind != "reserve" or entry.body["reservation"] in ended:
+    # -- interrupted runs ------------------------------------------------------------------------------------
+
+    def _interrupted(
+        self,
+        account: str,
+        body: dict[str, Any],
+        budget: Budget,
+        fingerprint: str | None,
+        resume: bool,
+        only: str | None,
+    ) -> Reservation | None:
+        """Take up a reservation for the same request whose process is gone and whose release never came."""
+        for entry in unfinished(self.entries(account)):
+            reservation = entry.body["reservation"]
+            if {k: v for k, v in entry.body.items() if k != "reservation"} != body or only not in (None, reservation):
                 continue
-            if {k: v for k, v in entry.body.items() if k != "reservation"} != body:
+            lock = self._lock(reservation)
+            if not lock.acquire():
                 continue
-            lock = ProcessLock(self._lock_path(entry.body["reservation"]))
-            if lock.acquire():
-                return Reservation(self, account, entry.body["reservation"], budget, lock, resumed=True)
+            try:
+                self._check_source(entry, fingerprint, resume)
+            except BaseException:
+                lock.release()
+                raise
+            return Reservation(self, account, reservation, budget, lock, resumed=True)
         return None
 
-    def _lock_path(self, reservation: str) -> Path:
-        return self.path.with_name(f"{self.path.name}.{reservation}.lock")
+    def refuse_other_source(
+        self, account: str, request: dict[str, Any], fingerprint: str, resume: bool = False
+    ) -> None:
+        """Refuse a table that is not the one of an unfinished run whose request has these parts."""
+        for entry in unfinished(self.entries(account)):
+            if all(entry.body["request"].get(k) == v for k, v in request.items()):
+                self._check_source(entry, fingerprint, resume)
+
+    def _check_source(self, entry: Entry, fingerprint: str | None, resume: bool) -> None:
+        """Refuse to go on with a run on a table that is not the one it was begun on."""
+        row = self.connection.execute(
+            "SELECT fingerprint FROM sources WHERE reservation = ?", (entry.body["reservation"],)
+        ).fetchone()
+        give_up = f"understudy ledger close {self.path.name} {entry.account}"
+        known = None if row is None else row[0]
+        if known is None and not resume:
+            raise BudgetError(
+                f"the run of {entry.at} on account {entry.account!r} was interrupted and does not say which table it "
+                f"read. If it is this one, run the same command with --resume; to give that run up: {give_up}"
+            )
+        if known is not None and known != fingerprint:
+            raise BudgetError(
+                f"the run of {entry.at} on account {entry.account!r} was interrupted, and this is another table than "
+                "the one it read: nothing of it is used for this one. Run the same command on the first table to "
+                f"finish that run; to give it up (its budget stays spent): {give_up}"
+            )
+
+    def unfinished_with(self, release_hash: str) -> str | None:
+        """Return the unfinished reservation whose release has this hash: it was saved, and the run was killed."""
+        if not self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sources'").fetchone():
+            return None
+        row = self.connection.execute("SELECT reservation FROM sources WHERE release = ?", (release_hash,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def close_lost_draws(self, account: str) -> int:
+        """Close reservations whose noise was drawn and not written down: nobody can complete them. Their number."""
+        if not self._lost_draws():
+            return 0
+        with self.transaction():
+            lost = self._lost_draws()
+            return self._end_all(account, lambda reservation: reservation in lost, LOST_DRAW)
+
+    def _lost_draws(self) -> set[str]:
+        found = self.connection.execute("SELECT DISTINCT reservation FROM journal WHERE state = 'drawing'").fetchall()
+        return {reservation for (reservation,) in found}
+
+    def close_unfinished(self, account: str) -> int:
+        """Give up every run of the account that is unfinished and that no process is at work on; their number.
+
+        A run for which no noise was drawn is given back, the others stay spent.
+        """
+        with self.transaction():
+            self.verify()
+            self._known(account)
+            return self._end_all(account, lambda reservation: True, "given up")
+
+    def _end_all(self, account: str, chosen: Callable[[str], bool], reason: str) -> int:
+        ended = 0
+        for entry in unfinished(self.entries(account)):
+            reservation = entry.body["reservation"]
+            lock = self._lock(reservation)
+            if not chosen(reservation) or not lock.acquire():
+                continue
+            try:
+                self.end(account, reservation, reason)
+                ended += 1
+            finally:
+                lock.release()
+        return ended
+
+    def drawn(self, reservation: str) -> bool:
+        """Return whether any noise was drawn on a reservation."""
+        row = self.connection.execute(
+            "SELECT COUNT(*) FROM journal WHERE reservation = ? AND state IN ('drawing', 'drawn')", (reservation,)
+        ).fetchone()
+        return bool(row[0])
+
+    def end(self, account: str, reservation: str, reason: str) -> None:
+        """End a reservation without a release, in the present transaction: void if nothing was drawn, else closed."""
+        kind = "close" if self.drawn(reservation) else "void"
+        self.append(kind, account, {"reservation": reservation, "reason": reason})
+        self.forget_journal(reservation)
+
+    def forget_journal(self, reservation: str) -> None:
+        """Remove the outcomes and the fingerprint of a reservation that has ended."""
+        for table in ("journal", "sources"):
+            self.connection.execute(f"DELETE FROM {table} WHERE reservation = ?", (reservation,))
+
+    def _lock(self, reservation: str) -> ProcessLock:
+        return ProcessLock(self.path.with_name(f"{self.path.name}.{reservation}.lock"))
+
+    def sweep_locks(self) -> None:
+        """Remove lock files of processes that are gone; whoever resumes such a run makes the file again."""
+        own = re.compile(re.escape(self.path.name) + r"\.[0-9a-f]{32}\.lock")
+        for path in self.path.absolute().parent.iterdir():
+            if own.fullmatch(path.name):
+                lock = ProcessLock(path)
+                if lock.acquire():
+                    lock.release()
+
+    # -- transactions ----------------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        """Write all or nothing; a file of an earlier format is brought up to date first."""
         try:
             self.connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             raise LedgerError(f"the ledger {self.path.name!r} cannot be locked for writing: {error}") from None
         try:
+            upgrade(self.connection)
             yield
             self.connection.execute("COMMIT")
         except sqlite3.Error as error:
@@ -230,78 +378,20 @@ class Ledger:
             self.connection.execute("ROLLBACK")
 
     def append(self, kind: str, account: str, body: dict[str, Any]) -> Entry:
+        """Write an entry, chained to the last one, in the present transaction."""
         head = self.head()
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         entry = Entry(head.seq + 1, at, kind, account, body, head.hash, "")
         digest = entry.expected_hash
         text = json.dumps(body, sort_keys=True, ensure_ascii=True)
         self.connection.execute(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (entry.seq, at, kind, account, text, head.hash, digest),
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (entry.seq, at, kind, account, text, head.hash, digest, LEDGER_FORMAT),
         )
         return Entry(entry.seq, at, kind, account, body, head.hash, digest)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    if not path.parent.is_dir():
-        raise LedgerError(f"there is no folder {path.parent.name!r} for the ledger")
-    if on_network_file_system(path.parent):
-        raise LedgerError(
-            "the ledger would lie on a network file system, where its locks cannot be trusted: "
-            "choose a local path with --ledger or UNDERSTUDY_LEDGER"
-        )
-    try:
-        if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, timeout=60, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(_TABLES)
-    except (OSError, sqlite3.Error) as error:
-        raise LedgerError(f"{path.name!r} cannot be opened as a ledger: {error}") from None
-    return connection
-
-
-def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> None:
-    """What the cap cannot cover is refused before the data is opened.
-
-    An unfinished run on the account might be this one, to be continued: then `reserve` decides.
-    """
-    entries = book.entries(schema.account)
-    ended = {e.body["reservation"] for e in entries if e.kind in ("void", "release")}
-    unfinished = any(e.kind == "reserve" and e.body["reservation"] not in ended for e in entries)
-    state = book.account(schema.account)
-    if state is not None and not unfinished:
-        refuse_over_cap(state, budget)
-
-
-def refuse_over_cap(state: Account, budget: Budget) -> None:
-    for what, asked, spent, cap in (
-        ("epsilon", budget.epsilon, state.spent_epsilon, state.cap_epsilon),
-        ("delta", budget.delta, state.spent_delta, state.cap_delta),
-    ):
-        if cap is not None and spent + asked > cap:
-            left = max(Fraction(0), cap - spent)
-            raise BudgetError(
-                f"account {state.name!r}: requested {what} {show(asked)}, left {show(left)}, "
-                f"short by {show(asked - left)}. Nothing was read. A larger cap is a person's decision: "
-                f"understudy ledger cap FILE {state.name} E --reason TEXT"
-            )
 
 
 def _keep_delta(state: Account, delta: Amount | None) -> str | None:
     if delta is not None:
         return str(exact(delta, "delta"))
     return None if state.cap_delta is None else str(state.cap_delta)
-
-
-def _account_json(account: Account) -> dict[str, Any]:
-    return {
-        "account": account.name,
-        "neighbours": account.neighbours,
-        "epsilon": float(account.spent_epsilon),
-        "delta": float(account.spent_delta),
-        "cap_epsilon": None if account.cap_epsilon is None else float(account.cap_epsilon),
-        "cap_delta": None if account.cap_delta is None else float(account.cap_delta),
-        "private": account.private,
-    }

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import UsageError
+from understudy.errors import TooLarge, UsageError
 from understudy.privacy.accountant import Accounting
 from understudy.privacy.measurement import Noise
 from understudy.privacy.random_source import (
@@ -24,6 +24,9 @@ from understudy.privacy.random_source import (
     selection,
 )
 
+MIN_COST = Fraction(1, 10**100)  # below it, scales and costs leave the range of floating-point numbers
+MAX_COST = 10**6  # no budget holds as much
+
 
 def noise_of(accounting: Accounting) -> Noise:
     return "laplace" if accounting == "pure" else "gaussian"
@@ -31,7 +34,7 @@ def noise_of(accounting: Accounting) -> Noise:
 
 def noise_scale(accounting: Accounting, l1: int, l2_squared: int, cost: Fraction) -> float:
     """Laplace's b for this L1 sensitivity, or the Gaussian's σ for this L2 sensitivity (given squared)."""
-    _check_cost(cost)
+    _check(l1, cost)
     if accounting == "pure":
         return _raised(float(l1 / cost), lambda scale: laplace_measurement(scale).map(l1), cost)
     l2 = math.nextafter(math.sqrt(l2_squared), math.inf)
@@ -41,14 +44,19 @@ def noise_scale(accounting: Accounting, l1: int, l2_squared: int, cost: Fraction
 
 def choice_scale(accounting: Accounting, sensitivity: int, cost: Fraction) -> float:
     """The scale t of a choice with weights e^(score/t): 2Δ/ε, where ε²/8 = rho under zCDP (bounded range)."""
-    _check_cost(cost)
+    _check(sensitivity, cost)
     epsilon = float(cost) if accounting == "pure" else math.sqrt(8 * float(cost))
     return _raised(2 * sensitivity / epsilon, lambda scale: selection(accounting, scale).map(sensitivity), cost)
 
 
-def _check_cost(cost: Fraction) -> None:
+def _check(sensitivity: int, cost: Fraction) -> None:
+    """Refuse what cannot be noised, from public facts."""
     if cost <= 0:
         raise UsageError("whatever reads rows must cost something")
+    if not MIN_COST <= cost <= MAX_COST:
+        raise UsageError("whatever reads rows costs from 1e-100 to 1e6: no noise can be drawn for any other cost")
+    if sensitivity >= 2**62:
+        raise TooLarge("one person can move this answer by 2^62 or more: lower `rows_per_person`, or ask for less")
 
 
 def _raised(scale: float, map_of: Callable[[float], Any], cost: Fraction) -> float:

@@ -23,7 +23,7 @@ from understudy.privacy.mechanisms import add_noise, choice_scale, noisy_choice
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores import Scorer
-from understudy.privacy.shares import noise_share
+from understudy.privacy.shares import check_share, noise_share
 from understudy.privacy.table import Noisy, PrivateTable, Progress
 from understudy.privacy.vectors import Part, Vector
 from understudy.schema import Schema
@@ -62,9 +62,9 @@ class OwnedTable(PrivateTable):
         return number
 
     def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
-        sensitivity = self.schema.rows_per_person * question.sensitivity(self.schema)
-        scale = choice_scale(self.accounting, sensitivity, cost)
-        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        scale = self._choice_scale(question, cost)
+        asked = digest(question.asked(), str(cost))
+        charge = self.__reservation.charge(purpose, cost, asked, lambda: digest(question.as_json(), str(cost)))
         if charge.outcome is not None:
             return int(charge.outcome)
         scores = question.scores(self.__scorer)
@@ -92,6 +92,28 @@ class OwnedTable(PrivateTable):
         """What this reservation can still pay for."""
         return self.__reservation.left
 
+    def check_decision(self, question: Options, cost: Fraction) -> None:
+        """Refuse a choice that `decide` could not make, by public facts alone. Nothing is charged."""
+        question.check(self.schema)
+        self._choice_scale(question, cost)
+
+    def check_vector(self, question: Vector, cost: Fraction, honest: int | None = None) -> None:
+        """Refuse a vector that `release` (or `contribute` among so many honest owners) could not answer, likewise."""
+        question.check(self.schema)
+        parts = question.parts(self.schema, self.accounting, cost)
+        if honest is not None:
+            self._check_shares(question, parts, honest)
+
+    def _choice_scale(self, question: Options, cost: Fraction) -> float:
+        sensitivity = self.schema.rows_per_person * question.sensitivity(self.schema)
+        return choice_scale(self.accounting, sensitivity, cost)
+
+    def _check_shares(self, question: Vector, parts: Sequence[Part], honest: int) -> None:
+        if not question.adds_up:
+            raise UsageError(f"{question.kind} of several owners do not add up: they cannot be asked of a federation")
+        for scale in {part.scale for part in parts}:
+            check_share(self.accounting, scale, honest)
+
     def decide(self, question: Options, cost: Fraction, purpose: str) -> int:
         """One choice of several owners' choices: this owner's turn, on its own rows."""
         question.check(self.schema)
@@ -109,10 +131,9 @@ class OwnedTable(PrivateTable):
         A share alone is not enough noise: what keeps the counts is the mask, which nobody else may know. `round_key`
         names the round, so that no two rounds have the same draw.
         """
-        if not question.adds_up:
-            raise UsageError(f"{question.kind} of several owners do not add up: they cannot be asked of a federation")
         question.check(self.schema)
         parts = question.parts(self.schema, self.accounting, cost)
+        self._check_shares(question, parts, honest)  # what cannot be shared is not charged
         asked = digest("share", question.as_json(), str(cost), honest, round_key)
         charge = self.__reservation.charge(purpose, cost, asked)
         if charge.outcome is None:

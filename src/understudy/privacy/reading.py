@@ -6,8 +6,9 @@ cannot be asked of several owners (scores of all pairs, figures) is not read at 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -21,8 +22,12 @@ from understudy.privacy.wavelets import Form, Kind
 from understudy.schema import Axes, Axis, Schema
 
 MOST_OPTIONS = 1_000_000  # also of tables in one question
+MAX_SCORED_CELLS = 20_000_000_000  # of all options of a choice together
+MAX_TABLE_AXES = 60  # of one table: an array has at most 64 dimensions
+MAX_DIFFERENT_SHARES = 10_000  # each has a noise scale of its own
 _LARGEST_NUMBER = 2**62
-_FRACTION = re.compile(r"-?[0-9]{1,2000}(/[0-9]{1,2000})?")
+_MAX_DENOMINATOR = 2**8192  # of shares that are added up; gcds of longer numbers take long
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 def options_from_json(data: Any, schema: Schema) -> Options:
@@ -64,30 +69,62 @@ def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
 def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> Choice:
     if score not in SCORES:
         raise _refused("a score")
-    pairs = []
+    pairs, total = [], 0
     for item in _list(options, "options"):
-        *parents, child = _axes(item, schema)
+        *parents, child = _table(item, schema)
         pairs.append(Pair(child, tuple(parents)))
-        if schema.cells(pairs[-1].axes) > MOST_CELLS:
-            raise TooLarge(f"an option of more than {MOST_CELLS:,} cells cannot be scored")
+        cells = schema.cells(pairs[-1].axes)
+        total += cells
+        if cells > MOST_CELLS or total > MAX_SCORED_CELLS:
+            raise TooLarge(
+                f"options of more than {MOST_CELLS:,} cells, or of {MAX_SCORED_CELLS:,} in all, cannot be scored"
+            )
     fines = None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")]
-    tables = None if references is None else [_counts(table) for table in _list(references, "tables")]
-    return Choice(pairs, score, fines, tables)
+    return Choice(pairs, score, fines, None if references is None else _references(references, pairs, schema))
+
+
+def _references(data: Any, pairs: Sequence[Pair], schema: Schema) -> list[Integers]:
+    if len(_list(data, "tables")) != len(pairs):
+        raise _refused("a reference table for each option")
+    return [_counts(table, schema.sizes(pair.axes)) for table, pair in zip(data, pairs)]
 
 
 def _link(schema: Schema, left: Any, placed: Any, fine: Any) -> NextLink:
+    _check_pairs(schema)
     return NextLink(_axes(left, schema), _axes(placed, schema), _number(fine))
 
 
 def _links(schema: Schema, left: Any, placed: Any, score: Any, fine: Any, cells: Any, alone: Any) -> Links:
     if score not in SCORES or type(alone) is not bool:
         raise _refused("links")
+    _check_pairs(schema)
     sides = _axes(left, schema), _axes(placed, schema)
+    if not {Axis(name) for name in schema.names}.issuperset((*sides[0], *sides[1])):
+        raise _refused("links between whole attributes")  # before a matrix of all pairs is laid out
     return Links.of(schema, *sides, score, _number(fine), _number(cells), alone)
 
 
+def _check_pairs(schema: Schema) -> None:
+    """Links are looked up among all pairs of attributes, which are counted first."""
+    if math.prod(sorted(a.size for a in schema.modelled)[-2:]) > MOST_CELLS:
+        raise TooLarge(f"links of attributes with a table of more than {MOST_CELLS:,} cells cannot be scored")
+
+
 def _tables(schema: Schema, asks: Any, shares: Any) -> Tables:
-    return Tables(_asks(asks, schema), [fraction_from_json(share) for share in _list(shares, "shares")])
+    return Tables(_asks(asks, schema), _shares(shares))
+
+
+def _shares(data: Any) -> list[Fraction]:
+    """Shares that can be added up, and have noise scales worked out for them, in moments."""
+    if len(texts := set(_texts(data, "shares"))) > MAX_DIFFERENT_SHARES:
+        raise _refused(f"at most {MAX_DIFFERENT_SHARES:,} different shares")
+    known = {text: fraction_from_json(text) for text in texts}
+    common = 1
+    for share in known.values():
+        common = math.lcm(common, share.denominator)
+        if common > _MAX_DENOMINATOR:
+            raise _refused("shares with a common denominator of moderate length")
+    return [known[text] for text in data]
 
 
 def _blocks(schema: Schema, asks: Any) -> HadamardBlocks:
@@ -98,7 +135,7 @@ def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> WaveletTable:
     known = form in get_args(Form) and all(kind in get_args(Kind) for kind in _list(kinds, "kinds"))
     if not known or len(kinds) != len(_list(axes, "axes")):
         raise _refused("a wavelet")
-    return WaveletTable(_axes(axes, schema), tuple(kinds), form)
+    return WaveletTable(_table(axes, schema), tuple(kinds), form)
 
 
 def _details(schema: Schema, attribute: Any, depth: Any) -> FineDetails:
@@ -113,10 +150,16 @@ _VECTORS: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wav
 
 
 def _asks(data: Any, schema: Schema) -> list[Axes]:
-    asks = [_axes(item, schema) for item in _list(data, "tables")]
+    asks = [_table(item, schema) for item in _list(data, "tables")]
     if sum(schema.cells(axes) for axes in asks) > MOST_CELLS:
         raise TooLarge(f"tables of more than {MOST_CELLS:,} cells in all cannot be asked of a federation")
     return asks
+
+
+def _table(data: Any, schema: Schema) -> Axes:
+    if len(_list(data, "axes")) > MAX_TABLE_AXES:
+        raise TooLarge(f"a table of more than {MAX_TABLE_AXES} axes cannot be counted")
+    return _axes(data, schema)
 
 
 def _axes(data: Any, schema: Schema) -> Axes:
@@ -130,9 +173,9 @@ def _axis(data: Any, schema: Schema) -> Axis:
     if [type(part) for part in _list(data, "an axis")] != [str, int, int, bool]:
         raise _refused("an axis")
     axis = Axis(*data)
-    if axis.attribute not in schema.names:
+    attribute = schema.find(axis.attribute)
+    if attribute is None or not attribute.modelled:
         raise UsageError("a question about an attribute that is not in this owner's schema")
-    attribute = schema[axis.attribute]
     levels = len(attribute.taxonomy.levels) if attribute.taxonomy else 0
     of_bits = axis.level == 0 and 0 <= axis.bit < attribute.bits
     if not of_bits and not (axis.bit == -1 and not axis.gray and 0 <= axis.level <= levels):
@@ -146,12 +189,20 @@ def _list(data: Any, what: str) -> list[Any]:
     return data
 
 
-def _counts(data: Any) -> Integers:
-    """Nested lists of whole numbers; `check` looks at their shape and size."""
-    table = np.asarray(_list(data, "a table"))
-    if table.dtype != np.int64:
-        raise _refused("a table of whole numbers")
-    return table
+def _texts(data: Any, what: str) -> list[str]:
+    if not all(type(item) is str for item in _list(data, what)):
+        raise _refused(what)
+    return list(data)
+
+
+def _counts(data: Any, sizes: Sequence[int]) -> Integers:
+    """Nested lists of whole numbers in exactly this shape; `check` looks at how large they are."""
+    cells = [data]
+    for size in sizes:
+        if any(type(part) is not list or len(part) != size for part in cells):
+            raise _refused("a table of whole numbers")
+        cells = [item for part in cells for item in part]
+    return np.array([_number(item) for item in cells], dtype=np.int64).reshape(sizes)
 
 
 def _number(data: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,11 @@ from understudy.errors import BudgetError, LedgerError
 from understudy.lock import ProcessLock
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.entries import Account, Entry, Head
+from understudy.privacy.entries import ENDINGS, Account, Entry, Head
+from understudy.privacy.kept_releases import KeptReleases
+
+LOST_DRAW = "it stopped between drawing noise and writing it down: that outcome is lost"
+OTHER_QUESTION = "continued by a program that asked something else at the same point"
 
 
 class Book(Protocol):
@@ -19,11 +24,17 @@ class Book(Protocol):
 
     connection: Any
 
+    @property
+    def kept(self) -> KeptReleases: ...
+
     def transaction(self) -> AbstractContextManager[None]: ...
     def append(self, kind: str, account: str, body: dict[str, Any]) -> Entry: ...
     def entries(self, account: str | None = None) -> list[Entry]: ...
     def head(self) -> Head: ...
     def account(self, name: str) -> Account | None: ...
+    def drawn(self, reservation: str) -> bool: ...
+    def end(self, account: str, reservation: str, reason: str) -> None: ...
+    def forget_journal(self, reservation: str) -> None: ...
 
 
 class Reservation:
@@ -45,27 +56,30 @@ class Reservation:
         self._left = self.purse
 
     @property
+    def id(self) -> str:
+        """The name of this reservation in the ledger."""
+        return self._id
+
+    @property
     def left(self) -> Fraction:
         return self._left
 
     @property
     def drawn(self) -> bool:
         """Whether any noise was drawn on this reservation."""
-        row = self._ledger.connection.execute(
-            "SELECT COUNT(*) FROM journal WHERE reservation = ? AND state IN ('drawing', 'drawn')", (self._id,)
-        ).fetchone()
-        return bool(row[0])
+        return self._ledger.drawn(self._id)
 
     def charges(self) -> list[dict[str, Any]]:
-        """This reservation's charges, in order."""
+        """Return this reservation's charges, in order."""
         return [
             {k: e.body[k] for k in ("purpose", "cost", "unit")}
             for e in self._ledger.entries(self.account)
             if e.kind == "charge" and e.body["reservation"] == self._id
         ]
 
-    def charge(self, purpose: str, cost: Fraction, ask: str) -> Charge:
-        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay."""
+    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Callable[[], str] | None = None) -> Charge:
+        """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay, and
+        `formerly` is how earlier versions identified it."""
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
             left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
@@ -76,47 +90,65 @@ class Reservation:
             row = self._ledger.connection.execute(
                 "SELECT ask, state, outcome FROM journal WHERE reservation = ? AND step = ?", (self._id, step)
             ).fetchone()
-            if row is not None:
-                return self._resume(step, ask, *row)
-            if cost:
-                body = {"reservation": self._id, "purpose": purpose, "cost": str(cost), "unit": unit}
-                self._ledger.append("charge", self.account, body)
-            self._ledger.connection.execute(
-                "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self._id, step, ask)
-            )
-        return Charge(self, step, None)
+            if row is None:
+                if cost:
+                    body = {"reservation": self._id, "purpose": purpose, "cost": str(cost), "unit": unit}
+                    self._ledger.append("charge", self.account, body)
+                self._ledger.connection.execute(
+                    "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self._id, step, ask)
+                )
+        if row is None:
+            return Charge(self, step, None)
+        known = row[0] == ask or (formerly is not None and row[0] == formerly())
+        return self._replay(step, known, *row[1:])
 
-    def _resume(self, step: int, ask: str, known_ask: str, state: str, outcome: bytes | None) -> Charge:
-        if known_ask != ask:
+    def _replay(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:
+        """Return a charge of the interrupted run with its outcome; close the run if it cannot be gone on with."""
+        lost = LOST_DRAW if state == "drawing" else OTHER_QUESTION if not known else None
+        if lost is not None:
+            with self._ledger.transaction():
+                self._ledger.end(self.account, self._id, lost)
             raise LedgerError(
-                "the interrupted run cannot be continued: it asked something else at this point (another version of "
-                "understudy?). Its budget stays spent; raise the cap to publish again"
-            )
-        if state == "drawing":
-            raise BudgetError(
-                "the interrupted run stopped between drawing noise and writing it down: that charge is spent, its "
-                "outcome lost. The reservation cannot be completed; raise the cap to publish again"
+                f"the interrupted run cannot be continued ({lost}) and is closed. What it drew stays spent; the same "
+                "command starts a new run if the cap allows"
             )
         if outcome is not None:
             self.replayed += 1
         return Charge(self, step, outcome)
 
-    def finish(self, release_hash: str) -> Head:
-        """The release is safe: write its hash, forget the outcomes."""
+    def saving(self, release_hash: str) -> None:
+        """Note which release is about to be written, so that a resumed run may write it over its own file."""
         with self._ledger.transaction():
-            body = {"reservation": self._id, "release": release_hash}
-            self._ledger.append("release", self.account, body)
-            self._ledger.connection.execute("DELETE FROM journal WHERE reservation = ?", (self._id,))
-        self._lock.release()
+            self._ledger.connection.execute(
+                "INSERT INTO sources VALUES (?, NULL, ?) ON CONFLICT (reservation) DO UPDATE SET release = ?",
+                (self._id, release_hash, release_hash),
+            )
+
+    def finish(self, release_hash: str, keep: bytes | None = None) -> Head:
+        """Write the release's hash and forget the outcomes: the release is safe in a file, or in `keep`."""
+        try:
+            with self._ledger.transaction():
+                body = {"reservation": self._id, "release": release_hash}
+                entry = self._ledger.append("release", self.account, body)
+                if keep is not None:
+                    self._ledger.kept.add(entry.seq, keep)
+                self._ledger.forget_journal(self._id)
+        finally:
+            self._lock.release()
         return self._ledger.head()
 
     def abandon(self, reason: str) -> None:
-        """The run failed. Without a draw the reservation is given back; with one it stays spent, open to a resume."""
-        if not self.drawn:
-            with self._ledger.transaction():
-                self._ledger.append("void", self.account, {"reservation": self._id, "reason": reason})
-                self._ledger.connection.execute("DELETE FROM journal WHERE reservation = ?", (self._id,))
-        self._lock.release()
+        """End a run that failed. Without a draw it is given back; with one it stays spent, open to a resume."""
+        try:
+            if not self.drawn and not self._ended:
+                with self._ledger.transaction():
+                    self._ledger.end(self.account, self._id, reason)
+        finally:
+            self._lock.release()
+
+    @property
+    def _ended(self) -> bool:
+        return any(e.kind in ENDINGS and e.body["reservation"] == self._id for e in self._ledger.entries(self.account))
 
     def _mark(self, step: int, state: str, outcome: bytes | None) -> None:
         with self._ledger.transaction():

@@ -1,4 +1,8 @@
-"""The inner loops of the scores, on exact integers. Imported late: compiling costs time."""
+"""The inner loops of the scores, on exact integers. Imported late: compiling costs time.
+
+A product of two counts does not fit 64 bits from 3,037,000,500 rows on. Differences of products are therefore kept as
+two integers, high·2^20 + low with 0 ≤ low < 2^20, which is exact for all tables of at most 2^40 rows.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,44 @@ import numpy as np
 
 from understudy.compiled import compiled
 
+LIMB = 20  # binary digits of the low part
+_MASK = (1 << LIMB) - 1
+_WIDEST = 1 << 39  # a multiplier is scaled up to this: from there to 2^40 its products have the finest units
+
 
 @compiled
-def r_deviation(table: Any, rows: int) -> int:  # pragma: no cover - compiled
-    """Σ|n·c(x,π) − c(x)·c(π)|: twice n² times the score R."""
+def difference(a: Any, x: Any, b: Any, y: Any) -> Any:  # pragma: no cover - compiled
+    """Return (high, low) of a·x − b·y; a and b are from 0 to 2^40, x and y at most 2^41 in absolute value."""
+    rest = (a & _MASK) * x - (b & _MASK) * y
+    return (a >> LIMB) * x - (b >> LIMB) * y + (rest >> LIMB), rest & _MASK
+
+
+@compiled
+def r_deviation(table: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """Return (high, low) of Σ|n·c(x,π) − c(x)·c(π)|, twice n² times the score R."""
     parents, values = table.shape
     column = np.zeros(values, dtype=np.int64)
     for p in range(parents):
         for x in range(values):
             column[x] += table[p, x]
-    deviation = 0
+    total_high, total_low = 0, 0
     for p in range(parents):
         row = 0
         for x in range(values):
             row += table[p, x]
         for x in range(values):
-            deviation += abs(rows * table[p, x] - row * column[x])
-    return deviation
+            high, low = difference(rows, table[p, x], row, column[x])
+            sign = high >> 63  # −1 or 0; the absolute value without a branch
+            total_high += (high ^ sign) - sign
+            total_low += (low ^ sign) - sign
+    return total_high + (total_low >> LIMB), total_low & _MASK
 
 
 @compiled
 def r_deviations(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover - compiled
-    """`r_deviation` of every pair of axes, from the Gram matrix of their bit columns (engines.pairs)."""
+    """Return (high, low) of `r_deviation` for every pair of axes, from the Gram matrix of their bit columns."""
     axes = len(first) - 1
-    out = np.zeros((axes, axes), dtype=np.int64)
+    out = np.zeros((2, axes, axes), dtype=np.int64)
     for i in range(axes):
         for j in range(i):
             table = np.zeros((first[i + 1] - first[i] + 1, first[j + 1] - first[j] + 1), dtype=np.int64)
@@ -49,21 +67,24 @@ def r_deviations(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover -
                     table[u - first[i] + 1, 0] -= both
                     table[0, v - first[j] + 1] -= both
                     table[0, 0] += both
-            out[i, j] = out[j, i] = r_deviation(table, rows)
+            high, low = r_deviation(table, rows)
+            out[0, i, j] = out[0, j, i] = high
+            out[1, i, j] = out[1, j, i] = low
     return out
 
 
 @compiled
-def f_distance(table: Any, rows: int) -> int:  # pragma: no cover - compiled
-    """min over assignments of (n − 2a)⁺ + (n − 2b)⁺: −2n times the score F (Zhang et al. 2017, Section 4.4).
+def f_distance(table: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """Return the minimum over assignments of (n − 2a)⁺ + (n − 2b)⁺: −2n times the score F (Zhang et al. 2017, 4.4).
 
-    Each parent configuration gives its zeros to a or its ones to b. States that are dominated (Definition 4.6) are
-    dropped, and so are states whose bound cannot beat the best assignment known. The bound is Lagrangian: for
-    multipliers p ≤ q, q·g ≥ p(n − 2a) + q(n − 2b) for the side a that would be overfull. All in integers, so exact.
+    Each parent configuration gives its zeros to a or its ones to b. For multipliers p ≤ q every assignment is worth at
+    least (p(n − 2a) + q(n − 2b))/q, where a is the side that would be overfull. The best assignment by that bound is
+    the start; moving one configuration away from it raises q times the bound by 2·|p·c0 − q·c1|. Configurations are
+    looked at in the order of this price, cheapest first. A state that is dominated (Definition 4.6), or whose bound
+    says that it cannot beat the best assignment known, is dropped. All in integers, and a price is rounded down: exact.
     """
-    size = table.shape[0]
     over, under = 0, 0
-    for i in range(size):
+    for i in range(len(table)):
         if table[i, 0] >= table[i, 1]:
             over += table[i, 0]
         else:
@@ -71,84 +92,94 @@ def f_distance(table: Any, rows: int) -> int:  # pragma: no cover - compiled
     if 2 * over <= rows and 2 * under <= rows:
         return 2 * rows - 2 * (over + under)  # the best possible sum, and neither side wastes any
     first, second = (0, 1) if 2 * over > rows else (1, 0)
+    p, q = _multipliers(table[:, first], table[:, second], rows)
+    price, step_a, step_b, a, b = _start(table[:, first], table[:, second], p, q)
+    high, low = difference(q, 2 * b - rows, p, rows - 2 * a)  # −q times the bound of the start
+    best = max(0, rows - 2 * a) + max(0, rows - 2 * b)
+    state_a, state_b = np.array([a]), np.array([b])
+    spent = np.zeros(1, dtype=np.int64)
+    for i in np.argsort(price):
+        room = _room(q, best, high, low)
+        if price[i] > room:
+            return best  # what is left to look at costs at least as much
+        state_a, state_b, spent, best = _widened(
+            state_a, state_b, spent, best, rows, step_a[i], step_b[i], price[i], room
+        )
+    return best
 
-    # configurations by how much `second` gains for each unit that `first` gives up, best first
-    ratio = np.empty(size, dtype=np.float64)
-    for i in range(size):
-        give, gain = table[i, first], table[i, second]
-        ratio[i] = -1e300 if give == 0 else -gain / give
-    order = np.argsort(ratio)
 
-    # the greedy assignment fills `second` until `first` would fall below one half: incumbent and multipliers
+@compiled
+def _room(q: Any, best: Any, high: Any, low: Any) -> Any:  # pragma: no cover - compiled
+    """Return the largest price, in units of 2^20, at which an assignment may still be worth best − 1 or less."""
+    up, down = difference(q, best - 1, 0, 0)
+    return (up + high + ((down + low) >> LIMB)) >> 1
+
+
+@compiled
+def _multipliers(give: Any, gain: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """Return p ≤ q for the tightest bound: what the second side gains for each unit that the first gives up, where the
+    first would fall below one half if configurations went over in the order of that ratio. Scaled up to 39 digits."""
+    ratio = np.empty(len(give), dtype=np.float64)
+    left = 0
+    for i in range(len(give)):
+        ratio[i] = -1e300 if give[i] == 0 else -gain[i] / give[i]
+        left += give[i]
+    p, q = 1, 1
+    for i in np.argsort(ratio):
+        if 2 * (left - give[i]) < rows:
+            if gain[i] < give[i]:
+                p, q = gain[i], give[i]
+            break
+        left -= give[i]
+    while q < _WIDEST:
+        p, q = 2 * p, 2 * q
+    return p, q
+
+
+@compiled
+def _start(give: Any, gain: Any, p: int, q: int) -> Any:  # pragma: no cover - compiled
+    """Return each configuration's price in units of 2^20 and what moving it changes; and a and b of the start."""
+    size = len(give)
+    price, step_a, step_b = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     a, b = 0, 0
     for i in range(size):
-        a += table[i, first]
-    best = max(0, rows - 2 * a) + max(0, rows - 2 * b)
-    p, q = 1, 1
-    set_multiplier = False
-    for k in range(size):
-        i = order[k]
-        give, gain = table[i, first], table[i, second]
-        if 2 * (a - give) < rows and not set_multiplier and give > 0:
-            set_multiplier = True
-            if gain < give:
-                p, q = gain, give
-        if 2 * (a - give) < rows:
-            # taking it anyway may still be the best; later ones may still fit
-            best = min(best, max(0, rows - 2 * (a - give)) + max(0, rows - 2 * (b + gain)))
-            continue
-        a -= give
-        b += gain
-        best = min(best, max(0, rows - 2 * a) + max(0, rows - 2 * b))
+        high, low = difference(p, give[i], q, gain[i])
+        if high >= 0:  # worth at least as much to the first side
+            price[i], step_a[i], step_b[i] = high, -give[i], gain[i]
+            a += give[i]
+        else:
+            price[i], step_a[i], step_b[i] = -high - (low > 0), give[i], -gain[i]
+            b += gain[i]
+    return price, step_a, step_b, a, b
 
-    rest = np.zeros(size + 1, dtype=np.int64)
-    for k in range(size - 1, -1, -1):
-        i = order[k]
-        rest[k] = rest[k + 1] + max(p * table[i, first], q * table[i, second])
 
-    room = 64
-    state_a = np.zeros(room, dtype=np.int64)
-    state_b = np.zeros(room, dtype=np.int64)
-    count = 1
-    for k in range(size):
-        i = order[k]
-        give, gain = table[i, first], table[i, second]
-        if give == 0 and gain == 0:
+@compiled
+def _widened(
+    state_a: Any, state_b: Any, spent: Any, best: int, rows: int, step_a: int, step_b: int, price: int, room: int
+) -> Any:  # pragma: no cover - compiled
+    """Return the states with and without one more move, in the order of falling a and rising b, and the best value."""
+    count = len(state_a)
+    next_a, next_b = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64)
+    next_spent = np.empty(2 * count, np.int64)
+    kept, stay, move, top = 0, 0, 0, -1
+    while stay < count or move < count:
+        take = stay >= count
+        if not take and move < count:
+            ahead = state_a[move] + step_a - state_a[stay]
+            take = ahead > 0 or (ahead == 0 and state_b[move] + step_b > state_b[stay])
+        if take:
+            new_a, new_b, new_spent = state_a[move] + step_a, state_b[move] + step_b, spent[move] + price
+            move += 1
+        else:
+            new_a, new_b, new_spent = state_a[stay], state_b[stay], spent[stay]
+            stay += 1
+        if new_b <= top or new_spent > room:
             continue
-        next_a = np.empty(2 * count, dtype=np.int64)
-        next_b = np.empty(2 * count, dtype=np.int64)
-        kept = 0
-        # merge the two shifted, sorted lists (a falling, b rising), dropping dominated states on the way
-        u, v = 0, 0
-        top = -1
-        while u < count or v < count:
-            if v >= count or (
-                u < count
-                and (
-                    state_a[u] + give > state_a[v]
-                    or (state_a[u] + give == state_a[v] and state_b[u] >= state_b[v] + gain)
-                )
-            ):
-                new_a, new_b = state_a[u] + give, state_b[u]
-                u += 1
-            else:
-                new_a, new_b = state_a[v], state_b[v] + gain
-                v += 1
-            if new_b <= top:
-                continue
-            top = new_b
-            bound = p * (rows - 2 * new_a) + q * (rows - 2 * new_b) - 2 * rest[k + 1]
-            if bound >= q * best:
-                continue
-            next_a[kept] = new_a
-            next_b[kept] = new_b
-            kept += 1
-        state_a, state_b, count = next_a, next_b, kept
-        if count == 0:
-            return best
-    for s in range(count):
-        best = min(best, max(0, rows - 2 * state_a[s]) + max(0, rows - 2 * state_b[s]))
-    return best
+        top = new_b
+        best = min(best, max(0, rows - 2 * new_a) + max(0, rows - 2 * new_b))
+        next_a[kept], next_b[kept], next_spent[kept] = new_a, new_b, new_spent
+        kept += 1
+    return next_a[:kept], next_b[:kept], next_spent[:kept], best
 
 
 @compiled

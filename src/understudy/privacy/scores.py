@@ -8,13 +8,18 @@ A score looks at one attribute–parent pair (X, Π) through the exact table of 
     I   Σ L[c(x,π)] − ΣL[c(x)] − ΣL[c(π)] + L[n], with L[c] = round(2^s·c·log2 c); 2^s·n·I up to rounding; Lemma 4.1
 
 Under add-remove neighbours n is private, so scores are on the scale of counts (nR, nF, nI), computed inside with the
-exact n. PROOF.md of PrivBayes has the lemmas; tests/unit/privacy/test_scores.py checks them by brute force.
+exact n; so is R from 2^30 rows on, where 2n²R would not fit an integer of 64 bits. Every value is exact for every table
+of at most 2^40 rows, the most that a schema or an engine takes (`schema.MAX_ROWS`): a score that overflowed would move
+without a bound, and a refusal that depended on the scores would tell about them.
+
+PROOF.md of PrivBayes has the lemmas; tests/unit/privacy/test_scores.py checks them by brute force, and
+test_score_limits.py in Python's unbounded integers up to 2^40 rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import lru_cache
@@ -32,8 +37,12 @@ if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does witho
     from understudy.engines.pairs import PairCounts
 
 Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
-R_UNIT = 2**20  # add-remove: nR is rounded down to a multiple of 2^-20, which leaves the sensitivity 2 as it is
+R_UNIT = 2**20  # on the scale of counts nR is rounded down to a multiple of 2^-20
+WIDE_ROWS = 2**30  # a declared row count from which R is on the scale of counts under replace-one neighbours too
+F_ROWS = 2**31  # a declared row count from which F is for few parents: its search may take a state for each row
+F_PARENTS = 16  # configurations of those
 _BATCH = 400  # tables counted at a time while scoring: what a batch counts stays in memory until it ends
+_BATCH_CELLS = 32_000_000  # 256 MB of counts
 SMALL_DOMAIN = 8  # up to here a pair is faster by bit columns than by a scan
 _DIGITS = Context(prec=60)
 
@@ -55,11 +64,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Score:
-    """A score's value on a table of counts, and how far one row can move it."""
+    """A score's value on a table of counts, how far one row can move it, and how much of it a row is worth.
+
+    `unit` is what a public penalty in rows is multiplied by. R, F and D are total variation distances in units of it,
+    so a table whose noise moves one row costs one unit; of I, the information of a row is one bit.
+    """
 
     name: str
     value: Callable[[Table, int, Schema], int]
     sensitivity: Callable[[Pair, Schema], int]
+    unit: Callable[[Schema], int]
 
 
 def score_named(name: str) -> Score:
@@ -72,17 +86,18 @@ def refusal(score: str, pair: Pair, schema: Schema) -> str | None:
     """Why this score cannot be used on this pair, or None."""
     if score == "F" and schema.size(pair.child) > 2:
         return f"score F needs a binary attribute and {pair.child} has {schema.size(pair.child)} values: use score R"
+    configurations = schema.cells(pair.parents)
+    if score == "F" and configurations > F_PARENTS and (schema.rows or schema.rows_max or 0) >= F_ROWS:
+        return (
+            f"score F takes up to {F_PARENTS} configurations of the parents where there may be {F_ROWS:,} rows or "
+            f"more, and these have {configurations:,}: use score R"
+        )
     if score == "I" and schema.neighbours == "add-remove" and schema.rows_max is None:
         return (
             "score I has no bounded sensitivity under add-remove neighbours: "
             "declare `rows_max` in [table], or use score R"
         )
     return None
-
-
-def score_units(schema: Schema) -> int:
-    """How many units of score R one row is worth: what a public penalty in rows is multiplied by."""
-    return R_UNIT if schema.rows is None else 2 * schema.rows
 
 
 def reference_refusal(
@@ -94,10 +109,14 @@ def reference_refusal(
     if references is not None and len(references) != len(options):
         return "score D needs one reference table for each option"
     for pair, table in zip(options, references or ()):
-        huge = table.max(initial=0) > 2**31 or table.min(initial=0) < -(2**31)
-        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or huge:
-            return f"the reference table of {pair} must hold a whole number for each cell"
+        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or _huge(table):
+            return f"the reference table of {pair} must hold a whole number for each cell, 2^60 at most in all"
     return None
+
+
+def _huge(table: NDArray[np.int64]) -> bool:
+    """Whether Σ|r| is above 2^60: added up as floats and so that what they round off does not matter."""
+    return float(np.abs(table.astype(np.float64)).sum()) > 2.0**60 * (1 - 2.0**-20)
 
 
 # -- R ---------------------------------------------------------------------------------------------------------
@@ -115,6 +134,19 @@ def _at_once(engine: CountingEngine) -> int:
     return int(getattr(engine, "tables_at_once", _BATCH))
 
 
+def _batches(engine: CountingEngine, asks: Sequence[Axes], schema: Schema) -> Iterator[slice]:
+    """Stretches of so many tables, and of so few cells, that what a batch counts fits into memory."""
+    begin = cells = 0
+    for at, axes in enumerate(asks):
+        own = schema.cells(axes)
+        if at > begin and (at - begin >= _at_once(engine) or cells + own > _BATCH_CELLS):
+            yield slice(begin, at)
+            begin, cells = at, 0
+        cells += own
+    if asks:
+        yield slice(begin, len(asks))
+
+
 def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
     """Score R of every pair of axes, a symmetric matrix: small domains in one go, the others table by table."""
     from understudy.privacy.score_kernels import r_deviations
@@ -125,14 +157,12 @@ def pair_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[n
     if small:
         assert isinstance(engine, CountsPairs)
         counts = engine.pairs(tuple(axes[i] for i in small))
-        out[np.ix_(small, small)] = r_deviations(counts.gram, counts.first, rows)
-        if schema.neighbours == "add-remove" and rows:
-            _halved(out, rows)
+        high, low = r_deviations(counts.gram, counts.first, rows)
+        out[np.ix_(small, small)] = _r_scaled(high, low, rows, schema)
     few = set(small)
     rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
-    at_once = _at_once(engine)
-    for begin in range(0, len(rest), at_once):
-        part = rest[begin : begin + at_once]
+    for batch in _batches(engine, [(axes[i], axes[j]) for i, j in rest], schema):
+        part = rest[batch]
         for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
             out[i, j] = out[j, i] = _r_value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
     return out
@@ -160,29 +190,40 @@ def f_scores(engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.i
     return out
 
 
-def _halved(deviations: NDArray[np.int64], rows: int) -> None:
-    """⌊2^20·T/2n⌋ in place, in two steps so that nothing passes 2^63: exact for quotient and remainder."""
-    whole, rest = np.divmod(deviations, 2 * rows)
-    np.add(whole * R_UNIT, rest * R_UNIT // (2 * rows), out=deviations)
-
-
 def _r_value(table: Table, rows: int, schema: Schema) -> int:
     from understudy.privacy.score_kernels import r_deviation
 
-    deviation = int(r_deviation(table, rows))
-    if schema.neighbours == "replace-one":
-        return deviation
-    return R_UNIT * deviation // (2 * rows) if rows else 0
+    high, low = r_deviation(table, rows)
+    return int(_r_scaled(high, low, rows, schema))
+
+
+def _r_scaled(high: Any, low: Any, rows: int, schema: Schema) -> NDArray[np.int64]:
+    """Return T = high·2^20 + low as it is, or ⌊2^20·T/2n⌋ on the scale of counts; no step of this passes 2^62."""
+    if not _on_counts(schema):
+        return np.asarray(high * R_UNIT + low)
+    if not rows:
+        return np.zeros_like(high)
+    whole, rest = np.divmod(high, 2 * rows)
+    more, rest = np.divmod(rest * R_UNIT + low, 2 * rows)
+    return np.asarray((whole * R_UNIT + more) * R_UNIT + rest * R_UNIT // (2 * rows))
+
+
+def _on_counts(schema: Schema) -> bool:
+    """Whether R is on the scale of counts: from public facts."""
+    return schema.rows is None or schema.rows >= WIDE_ROWS
+
+
+def _r_unit(schema: Schema) -> int:
+    return R_UNIT if schema.rows is None or _on_counts(schema) else 2 * schema.rows
 
 
 def _r_sensitivity(pair: Pair, schema: Schema) -> int:
-    if schema.neighbours == "add-remove":
-        return 2 * R_UNIT  # nR moves by at most 2n/(n+1) < 2, and rounding down both sides adds nothing to an integer
-    assert schema.rows is not None
+    """Rounding down both sides adds nothing to a bound that is a whole number: |⌊x⌋ − ⌊y⌋| ≤ ⌈|x − y|⌉."""
+    if schema.rows is None:
+        return 2 * R_UNIT  # nR moves by at most 2n/(n+1) < 2
     n = schema.rows
-    if n >= 2**30:  # said from the public count: were it found out from the scores, a refusal would be an answer
-        raise UsageError("score R needs fewer than 2^30 rows: use score F or I, or a part of the table")
-    return max(1, 4 * (n - 1)) if _binary_side(pair, schema) else 6 * n + 4
+    moves = max(1, 4 * (n - 1)) if _binary_side(pair, schema) else 6 * n + 4
+    return -(-R_UNIT * moves // (2 * n)) if _on_counts(schema) else moves
 
 
 def _binary_side(pair: Pair, schema: Schema) -> bool:
@@ -277,10 +318,10 @@ def _d_sensitivity(pair: Pair, schema: Schema) -> int:
 
 
 SCORES = {
-    "R": Score("R", _r_value, _r_sensitivity),
-    "F": Score("F", _f_value, _f_sensitivity),
-    "I": Score("I", _i_value, _i_sensitivity),
-    "D": Score("D", _d_value, _d_sensitivity),
+    "R": Score("R", _r_value, _r_sensitivity, _r_unit),
+    "F": Score("F", _f_value, _f_sensitivity, lambda schema: 2),
+    "I": Score("I", _i_value, _i_sensitivity, lambda schema: 2 ** _i_bits(schema)),
+    "D": Score("D", _d_value, _d_sensitivity, lambda schema: 2),
 }
 
 
@@ -304,9 +345,8 @@ class Scorer:
             known.update({("R", pair): link for pair in options if (link := self._link(pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self._engine.rows()
-        at_once = _at_once(self._engine)
-        for begin in range(0, len(fresh), at_once):
-            batch = fresh[begin : begin + at_once]
+        for part in _batches(self._engine, [pair.axes for pair in fresh], self._schema):
+            batch = fresh[part]
             for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
                 width = self._schema.size(pair.child)
                 table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
@@ -316,9 +356,7 @@ class Scorer:
     def deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
         """Not kept: the references are others next time."""
         found = []
-        at_once = _at_once(self._engine)
-        for begin in range(0, len(options), at_once):
-            part = slice(begin, begin + at_once)
+        for part in _batches(self._engine, [pair.axes for pair in options], self._schema):
             tables = self._engine.marginals([pair.axes for pair in options[part]])
             found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
         return found

@@ -36,10 +36,16 @@ _LARGEST_SCALE = 2.0**40
 LEAST_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a Gaussian to 16 digits
 
 
-def noise_share(cells: int, accounting: Accounting, scale: float, honest: int, source: RandomSource) -> Integers:
-    """One owner's share of noise of this scale, of which any `honest` owners' shares are enough."""
+def check_share(accounting: Accounting, scale: float, honest: int) -> None:
+    """Refuse noise that cannot be shared, before it is paid for."""
     if honest < 1:
         raise UsageError("noise that no honest owner has a share of is no noise")
+    (rational_scale(scale) if accounting == "pure" else gaussian_share_scale(scale, honest))
+
+
+def noise_share(cells: int, accounting: Accounting, scale: float, honest: int, source: RandomSource) -> Integers:
+    """One owner's share of noise of this scale, of which any `honest` owners' shares are enough."""
+    check_share(accounting, scale, honest)
     if accounting == "pure":
         return polya_share(cells, rational_scale(scale), honest, source.words)
     return source.gaussian(np.zeros(cells, dtype=np.int64), gaussian_share_scale(scale, honest))

@@ -9,7 +9,9 @@ V = Σ|N·c − n·s| = 2nN·TVD over its cells.
 
 Replacing a row moves c by one in two cells, so V by at most 2N; a maximum moves no further than what it is taken over.
 When a row comes or goes, c and n change together: V moves by at most Σ|N·e − s| = 2(N − s(x)) ≤ 2N, since s adds up
-to N. A row counts as one error or none whatever the other rows are, because the classifier was trained without them.
+to N. What is cut off at 2^62 moves no further than before; that happens only where the row count is private, has no
+declared maximum and is beyond 2^61/Nq. A row counts as one error or none whatever the other rows are, because the
+classifier was trained without them.
 What has no such lemma (L2, mutual information, a classifier trained on real rows) is not in the list and is refused.
 tests/unit/privacy/test_statistics.py checks every bound on all small tables.
 """
@@ -29,16 +31,20 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.measurement import Noise
-from understudy.schema import Axes, Schema
+from understudy.schema import MAX_ROWS, Axes, Schema
 
 Counts = NDArray[np.int64]
-MOST_ROWS = 2**31 - 1
+MAX_FIGURE = 2**62  # where a statistic stops growing, so that noise can be added to it as an integer of 64 bits
+_UNDECLARED_ROWS = 2**31  # of a table whose row count is private and has no declared maximum
 _BATCH = 500
 
 
 def variation(real: Counts, rows: int, synthetic: Counts, synthetic_rows: int) -> int:
-    """V = Σ|N·c − n·s|, exactly: below 2^63 for every table of fewer than 2^31 rows."""
-    return int(np.abs(synthetic_rows * real - rows * synthetic).sum())
+    """Return V = Σ|N·c − n·s| ≤ 2nN, exactly; in Python's unbounded integers where 64 bits may not hold it."""
+    if 2 * rows * synthetic_rows < 2**63:
+        return int(np.abs(synthetic_rows * real - rows * synthetic).sum())
+    cells = zip(real.ravel().tolist(), synthetic.ravel().tolist(), strict=True)
+    return sum(abs(synthetic_rows * c - rows * s) for c, s in cells)
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------
@@ -59,13 +65,13 @@ class SyntheticTables:
                 yield variation(real, engine.rows(), synthetic, self.rows)
 
     def refusal(self, schema: Schema) -> str | None:
-        if not self.asks or len(self.asks) != len(self.counts) or not 1 <= self.rows <= MOST_ROWS:
+        if not self.asks or len(self.asks) != len(self.counts) or not 1 <= self.rows <= MAX_ROWS:
             return "a comparison needs at least one table and a synthetic table with rows"
         for axes, counts in zip(self.asks, self.counts):
             fits = counts.dtype == np.int64 and counts.shape == schema.sizes(axes) and counts.min() >= 0
             if not fits or int(counts.sum()) != self.rows:
                 return "the synthetic counts do not belong to the tables that were asked for"
-        if 2 * (schema.rows or schema.rows_max or MOST_ROWS) * self.rows * len(self.asks) >= 2**62:
+        if 2 * (schema.rows or schema.rows_max or _UNDECLARED_ROWS) * self.rows * len(self.asks) >= MAX_FIGURE:
             return "so many tables of so many rows are too large for exact integer arithmetic: compare fewer tables"
         return None
 
@@ -145,7 +151,7 @@ class SumOfVariations:
         return 2 * self.tables.rows * len(self.tables.asks)
 
     def value(self, engine: CountingEngine) -> int:
-        return sum(self.tables.variations(engine))
+        return min(sum(self.tables.variations(engine)), MAX_FIGURE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +171,7 @@ class LargestVariation:
         return 2 * self.tables.rows
 
     def value(self, engine: CountingEngine) -> int:
-        return max(self.tables.variations(engine))
+        return min(max(self.tables.variations(engine)), MAX_FIGURE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from understudy.schema import Attribute, Booleans, Dialect, Intervals
+from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals
+from understudy.schema.spreadsheet import begins_formula, neutral
 
-_ACTIVE = ("=", "+", "-", "@", "\t", "\r")
+_NUMERALS = "0123456789+-.eE:T"  # what numbers and plain dates are written with
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")  # a float holds every one of these
+
+
+def are_whole(domain: Categories) -> bool:
+    """Return whether every value of a list is the one text of an integer: `1`, `20`, `-3`, but not `01` or `1.0`."""
+    return all(_WHOLE.fullmatch(value) for value in domain.values)
+
+
+def category_values(domain: Categories) -> Any:
+    """Return the values of a list as a typed array: integers if all are whole, else texts."""
+    import pyarrow as pa
+
+    if are_whole(domain):
+        return pa.array([int(value) for value in domain.values], pa.int64())
+    return pa.array(domain.values, pa.string())
 
 
 def cell_texts(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
@@ -62,13 +78,6 @@ def written(text: str, dialect: Dialect, *, alone: bool = False) -> str:
     return quoted(neutral(text, dialect.decimal), dialect.delimiter, alone=alone)
 
 
-def neutral(text: str, decimal: str = ".") -> str:
-    """A text that a spreadsheet would take for a formula gets a leading '; numbers are harmless."""
-    if not text.startswith(_ACTIVE) or _is_number(text, decimal):
-        return text
-    return f"'{text}"
-
-
 def quoted(text: str, delimiter: str, *, alone: bool = False) -> str:
     """In quotes where the text would otherwise break the record."""
     if any(mark in text for mark in (delimiter, '"', "\n", "\r")) or (alone and not text):
@@ -77,14 +86,11 @@ def quoted(text: str, delimiter: str, *, alone: bool = False) -> str:
 
 
 def _needs_care(attribute: Attribute, dialect: Dialect) -> bool:
-    """Whether some text of this attribute could need a quote or a ': numbers and plain dates never do."""
+    """Whether some text of this attribute could need a quote or a ': numbers and plain dates rarely do."""
     domain = attribute.domain
-    if not isinstance(domain, Intervals):
-        return attribute.kind != "id"
-    form = domain.format
-    return form is not None and (form.startswith(_ACTIVE) or quoted(form, dialect.delimiter) != form)
-
-
-def _is_number(text: str, decimal: str) -> bool:
-    point = re.escape(decimal)
-    return re.fullmatch(rf"[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][+-]?[0-9]+)?", text) is not None
+    if not isinstance(domain, Intervals) and attribute.kind != "id":
+        return True
+    if dialect.delimiter in _NUMERALS:
+        return True
+    form = domain.format if isinstance(domain, Intervals) else None
+    return form is not None and (begins_formula(form) or quoted(form, dialect.delimiter) != form)

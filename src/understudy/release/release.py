@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,16 @@ import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
-from understudy.models.parts import details_from_parts, details_parts, model_from_parts, model_parts
+from understudy.models.parts import (
+    MAX_TOTAL,
+    ArraySource,
+    axis_of,
+    checked_noise,
+    details_from_parts,
+    details_parts,
+    model_from_parts,
+    model_parts,
+)
 from understudy.models.shape import Shapes, placed_rows, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.details import Details
@@ -20,13 +29,17 @@ from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.release.card import card_text, check_card
+from understudy.release.facts import check_facts
+from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
+    MAX_ATTRIBUTES,
     PLAIN_FORMAT,
+    StoredRelease,
     content_hash,
     pack,
-    read_release,
-    write_release,
+    reading,
+    release_bytes,
 )
 from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
@@ -52,7 +65,7 @@ class Release:
     facts: dict[str, Any]
     card: dict[str, Any]
     head: Head
-    like: Any = field(default=None, repr=False)  # the caller's kind of frame; not saved
+    library: str | None = None  # of the caller's frame, "pandas" for example; not saved
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
 
     def __post_init__(self) -> None:
@@ -61,7 +74,10 @@ class Release:
     # -- sampling --------------------------------------------------------------------------------------------
 
     def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
-        """Synthetic rows as the caller's kind of frame (pandas where nothing else is known)."""
+        """Draw synthetic rows as a frame of the caller's library (pandas where nothing else is known).
+
+        The type of each column follows from the schema alone; `release.frames` has the table.
+        """
         import pyarrow as pa
 
         from understudy.release.frames import to_frame
@@ -70,7 +86,7 @@ class Release:
         generator = self.generator(seed)
         batches = self._placed_batches(rows, given, generator)
         tables = list(decode_chunks(batches, self._placed, self.columns, generator))
-        return to_frame(pa.concat_tables(tables), self.like, self.schema)
+        return to_frame(pa.concat_tables(tables), self.schema, self.library)
 
     def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
         """Synthetic rows still in codes, all at once."""
@@ -186,48 +202,29 @@ class Release:
         return content_hash(self.members)
 
     def save(self, path: str | Path) -> None:
+        """Write the release to a file; an older file of that name is replaced."""
+        with replacing(Path(path)) as file:
+            file.write(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the release's file."""
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
-        write_release(Path(path), self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
+        return release_bytes(self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
 
     @staticmethod
     def open(path: str | Path) -> Release:
         """Read a release file; anything odd about it is a ReleaseError."""
-        documents, arrays, ledger, _, members = read_release(Path(path))
         try:
-            body = documents["model"]
-            columns = tuple(str(c) for c in body["columns"])
-            schema = _in_order(schema_from_dict(documents["schema"]), columns)
-            release = Release(
-                schema,
-                model_from_parts(body["model"], arrays, schema),
-                tuple(
-                    _measurement(m, arrays[f"measurement-{i}"], schema)
-                    for i, m in enumerate(_listed(documents["measurements"]["measurements"]))
-                ),
-                int(body["rows"]),
-                columns,
-                dict(body["facts"]),
-                documents["card"],
-                Head(int(ledger["seq"]), str(ledger["hash"])),
-                details=details_from_parts(_listed(body.get("details", [])), arrays, schema),
-            )
-            release._check()
-            # as it was read: written anew, a junction tree may come out in another order with another hash
-            release.__dict__["members"] = members
-            return release
+            with reading(Path(path)) as stored:
+                return _read(stored)
         except (
             LookupError, TypeError, ValueError, ArithmeticError, AssertionError, AttributeError, SchemaError, UsageError
         ):  # fmt: skip
             raise ReleaseError(
                 f"{Path(path).name!r} is damaged: a part is missing or does not fit the others"
             ) from None
-
-    def _check(self) -> None:
-        """The parts fit each other: rows, and a card that can be shown."""
-        if self.rows < 0:
-            raise ValueError
-        check_card(self.card)
-        self.summary()
+        except MemoryError:
+            raise ReleaseError(f"{Path(path).name!r} does not fit into memory") from None
 
     # -- showing ---------------------------------------------------------------------------------------------
 
@@ -253,8 +250,41 @@ class Release:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
+def _read(stored: StoredRelease) -> Release:
+    """The parts of a release file put together, each checked against the others before it is unpacked."""
+    body = stored.documents["model"]
+    columns = tuple(_listed(body["columns"]))
+    if len(columns) > MAX_ATTRIBUTES or len(columns) != len(stored.documents["schema"]["attributes"]):
+        raise ValueError
+    schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
+    check_card(stored.documents["card"])
+    check_facts(body["facts"], schema)
+    listed = _listed(stored.documents["measurements"]["measurements"])
+    release = Release(
+        schema,
+        model_from_parts(body["model"], stored, schema),
+        tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
+        _whole(body["rows"]),
+        columns,
+        body["facts"],
+        stored.documents["card"],
+        Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
+        details=details_from_parts(_listed(body.get("details", [])), stored, schema),
+    )
+    # as it was read: written anew, a junction tree may come out in another order with another hash
+    release.__dict__["members"] = stored.all_members()
+    release.summary()  # it can be shown
+    return release
+
+
 def _listed(value: Any) -> list[Any]:
     if not isinstance(value, list):
+        raise ValueError
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_TOTAL:
         raise ValueError
     return value
 
@@ -266,13 +296,7 @@ def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
     return replace(schema, attributes=tuple(schema[name] for name in columns))
 
 
-def _measurement(document: dict[str, Any], values: Any, schema: Schema) -> Measurement:
-    axes = tuple(Axis.from_json(a) for a in document["axes"])
-    if (
-        values.shape != schema.sizes(axes)
-        or values.dtype != np.int64
-        or document["noise"] not in ("laplace", "gaussian")
-        or not 0 <= float(document["scale"]) < float("inf")
-    ):
-        raise ValueError
-    return Measurement(axes, values, document["noise"], float(document["scale"]))
+def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
+    axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
+    noise, scale = checked_noise(document)
+    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), noise, scale)

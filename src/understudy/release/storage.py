@@ -5,44 +5,61 @@
     arrays/N.npy        hashed; numbers only
     ledger.json         the ledger's head when the release was made; not hashed
 
-Reading checks sizes before anything is unpacked, then every hash, then every array's header.
+Reading checks the names and sizes of all members before anything is unpacked, then unpacks the documents. An array is
+unpacked when the model asks for it, after its size was compared with the shape that the schema gives it; a member that
+nothing asks for is refused without being unpacked.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
+import math
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError
-from understudy.release.writing import replacing
+from understudy.release.documents import read_document, write_document
+from understudy.release.replacement import replacing
 
 PLAIN_FORMAT = 1
 DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
 FORMAT = 2  # the newest that can be read
-MOST_BYTES = 2 * 1024**3
-MOST_MEMBERS = 20_000
+MAX_BYTES = 2 * 1024**3
+MAX_DOCUMENT_BYTES = 32 * 1024**2  # of all documents together
+FREE_BYTES = 64 * 1024**2  # what any file may unpack to; beyond it, what its own size allows
+MAX_RATIO = 100
+MAX_MEMBERS = 20_000
+MAX_ATTRIBUTES = 20_000
+FREE_CODES = 2**20  # how many values the attributes may have in all; beyond it, what the file's size allows
+_MAX_HEADER = 1024  # of an array; numpy's take 128 bytes for any shape a release has
 _DATE = (1980, 1, 1, 0, 0, 0)
 _DOCUMENTS = ("schema", "card", "model", "measurements")
-
-Arrays = dict[str, NDArray[Any]]
+_APART = ("manifest.json", "ledger.json")  # not hashed
 
 
 def content_hash(members: Mapping[str, bytes]) -> str:
-    lines = [f"{hashlib.sha256(data).hexdigest()} {name}" for name, data in sorted(members.items())]
+    return _joint_hash({name: hashlib.sha256(data).hexdigest() for name, data in members.items()})
+
+
+def _joint_hash(digests: Mapping[str, str]) -> str:
+    lines = [f"{digest} {name}" for name, digest in sorted(digests.items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def pack(documents: Mapping[str, Any], arrays: Arrays) -> dict[str, bytes]:
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
     """The hashed members as bytes."""
-    members = {f"{name}.json": _json(documents[name]) for name in _DOCUMENTS}
+    members = {f"{name}.json": write_document(documents[name]) for name in _DOCUMENTS}
     for name, array in arrays.items():
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
@@ -54,96 +71,159 @@ def write_release(
     path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT
 ) -> None:
     """All or nothing: a temporary file beside the target, synced, then moved into place."""
+    with replacing(path) as file:
+        file.write(release_bytes(members, ledger, format))
+
+
+def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:
+    """Return a release file's content."""
     manifest = {"format": format, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
     manifest["hash"] = content_hash(members)
-    every = {"manifest.json": _json(manifest), **members, "ledger.json": _json(ledger)}
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for member, data in every.items():
-            archive.writestr(zipfile.ZipInfo(member, _DATE), data, zipfile.ZIP_DEFLATED)
+    every = {"manifest.json": write_document(manifest), **members, "ledger.json": write_document(ledger)}
+    packed = _zip(every, zipfile.ZIP_DEFLATED)
+    if sum(map(len, every.values())) > _most_bytes(len(packed)):  # a reader would take it for a bomb: stored, it opens
+        return _zip(every, zipfile.ZIP_STORED)
+    return packed
 
 
-class Stored(NamedTuple):
-    """What a release file holds; `members` are the hashed bytes as they were read."""
-
-    documents: dict[str, Any]
-    arrays: Arrays
-    ledger: dict[str, Any]
-    hash: str
-    members: dict[str, bytes]
+def _zip(members: Mapping[str, bytes], method: int) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as archive:
+        for member, data in members.items():
+            archive.writestr(zipfile.ZipInfo(member, _DATE), data, method)
+    return content.getvalue()
 
 
-def read_release(path: Path) -> Stored:
-    """Everything checked; every doubt is a ReleaseError."""
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def _most_bytes(packed: int) -> int:
+    """How much a file of this size may unpack to: far more than tables of noisy numbers do, far less than a bomb."""
+    return min(MAX_BYTES, FREE_BYTES + MAX_RATIO * packed)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[StoredRelease]:
+    """Open a release file with its names, sizes and documents checked; every doubt is a ReleaseError."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = _members(archive, path.name)
+        with path.open("rb") as file:
+            archive = _archive(file, path.name)
+            yield StoredRelease(archive, _infos(archive, path), path)
     except FileNotFoundError:
         raise ReleaseError(f"there is no release file {path.name!r}") from None
     except IsADirectoryError:
         raise ReleaseError(f"{path.name!r} is a folder, not a release file") from None
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError):
-        raise ReleaseError(f"{path.name!r} is not a release file, or it is truncated") from None
-    except Exception as error:  # zlib.error has no public base of its own
-        if isinstance(error, ReleaseError):
-            raise
-        raise ReleaseError(f"{path.name!r} is damaged") from None
-    manifest = _document(members, "manifest.json")
-    ledger = _document(members, "ledger.json")
-    if not isinstance(manifest.get("format"), int) or manifest["format"] > FORMAT:
-        raise ReleaseError("this release was written by a newer understudy: upgrade to open it")
-    hashed = {n: d for n, d in members.items() if n not in ("manifest.json", "ledger.json")}
-    known = manifest.get("members")
-    if not isinstance(known, dict) or set(known) != set(hashed) or manifest.get("hash") != content_hash(hashed):
-        raise ReleaseError(f"{path.name!r} does not fit its own hashes: it was changed or damaged")
-    if any(hashlib.sha256(data).hexdigest() != known[name] for name, data in hashed.items()):
-        raise ReleaseError(f"{path.name!r} does not fit its own hashes: it was changed or damaged")
-    documents = {name: _document(members, f"{name}.json") for name in _DOCUMENTS}
-    arrays = {n[7:-4]: _array(d) for n, d in hashed.items() if n.startswith("arrays/") and n.endswith(".npy")}
-    return Stored(documents, arrays, ledger, str(manifest["hash"]), hashed)
+    except OSError:
+        raise ReleaseError(f"{path.name!r} cannot be read") from None
 
 
-def _members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:
-    infos = archive.infolist()
-    if len(infos) > MOST_MEMBERS or len({i.filename for i in infos}) != len(infos):
-        raise ReleaseError(f"{name!r} has too many or repeated parts to be a release")
-    if sum(i.file_size for i in infos) > MOST_BYTES:
-        raise ReleaseError(f"{name!r} would unpack to more than {MOST_BYTES // 1024**3} GiB; refused")
-    members = {}
-    for info in infos:
-        with archive.open(info) as part:
-            data = part.read(info.file_size + 1)
+def _archive(file: BinaryIO, name: str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError):
+        raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
+    except OSError:  # an offset outside the file
+        raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
+
+
+def _infos(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, before any is unpacked."""
+    infos = {info.filename: info for info in archive.infolist()}
+    if len(infos) > MAX_MEMBERS or len(infos) != len(archive.infolist()):
+        raise ReleaseError(f"{path.name!r} has too many or repeated parts to be a release")
+    if sum(info.file_size for info in infos.values()) > _most_bytes(path.stat().st_size):
+        raise ReleaseError(f"{path.name!r} would unpack to far more than its size; refused")
+    if sum(info.file_size for name, info in infos.items() if _is_document(name)) > MAX_DOCUMENT_BYTES:
+        raise ReleaseError(f"{path.name!r} has documents of more than {MAX_DOCUMENT_BYTES // 1024**2} MiB; refused")
+    return infos
+
+
+def _is_document(name: str) -> bool:
+    return not (name.startswith("arrays/") and name.endswith(".npy"))
+
+
+class StoredRelease:
+    """A release file that is open: its documents, and its arrays for whoever knows their shapes."""
+
+    def __init__(self, archive: zipfile.ZipFile, infos: Mapping[str, zipfile.ZipInfo], path: Path) -> None:
+        self._archive = archive
+        self._infos = infos
+        self._name = path.name
+        self.max_codes = FREE_CODES + path.stat().st_size // 4
+        manifest = read_document(self._unpacked("manifest.json"), "manifest.json")
+        self._digests = self._checked(manifest)
+        self.hash = str(manifest["hash"])
+        self.ledger = read_document(self._unpacked("ledger.json"), "ledger.json")
+        self._members: dict[str, bytes] = {}
+        self.documents = {
+            name: read_document(self._member(f"{name}.json"), f"{name}.json") for name in sorted(_DOCUMENTS)
+        }
+
+    def _checked(self, manifest: dict[str, Any]) -> dict[str, str]:
+        format, digests = manifest.get("format"), manifest.get("members")
+        if type(format) is not int or not 1 <= format <= FORMAT:
+            raise ReleaseError("this release was written by a newer understudy: upgrade to open it")
+        if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
+            raise self._changed
+        if {*digests, *_APART} != {*self._infos, *_APART} or manifest.get("hash") != _joint_hash(digests):
+            raise self._changed
+        return digests
+
+    @property
+    def _changed(self) -> ReleaseError:
+        return ReleaseError(f"{self._name!r} does not fit its own hashes: it was changed or damaged")
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        """Unpack the array with this name; refused before that if its size is not that of this shape and type."""
+        member = f"arrays/{name}.npy"
+        info = self._infos.get(member)
+        if info is None:
+            raise ReleaseError(f"{self._name!r} is damaged: a part is missing")
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if not size < info.file_size <= size + _MAX_HEADER:
+            raise ReleaseError("an array of the release is damaged")
+        return _array(self._member(member), shape, np.dtype(dtype))
+
+    def all_members(self) -> dict[str, bytes]:
+        """The hashed members as they were read; a file with more than were asked for is refused."""
+        if set(self._members) != set(self._digests):
+            raise ReleaseError(f"{self._name!r} holds a part that nothing in it refers to")
+        return {name: self._members[name] for name in self._infos if name in self._members}
+
+    def _member(self, name: str) -> bytes:
+        if name not in self._members:
+            data = self._unpacked(name)
+            if hashlib.sha256(data).hexdigest() != self._digests.get(name):
+                raise self._changed
+            self._members[name] = data
+        return self._members[name]
+
+    def _unpacked(self, name: str) -> bytes:
+        info = self._infos.get(name)
+        if info is None:
+            raise ReleaseError(f"the release has no {name}: it is not a release, or it is truncated")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ReleaseError(f"{self._name!r} is damaged")
+        try:
+            with self._archive.open(info) as part:
+                data = part.read(info.file_size + 1)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError):
+            raise ReleaseError(f"{self._name!r} is damaged") from None
         if len(data) != info.file_size:
-            raise ReleaseError(f"{name!r} is damaged")
-        members[info.filename] = data
-    return members
+            raise ReleaseError(f"{self._name!r} is damaged")
+        return data
 
 
-def _document(members: Mapping[str, bytes], name: str) -> dict[str, Any]:
+def _array(data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A view of the bytes, which are of one array with this shape and type."""
+    buffer = io.BytesIO(data[: _MAX_HEADER + 16])
     try:
-        document = json.loads(members[name])
-    except KeyError:
-        raise ReleaseError(f"the release has no {name}: it is not a release, or it is truncated") from None
-    except (ValueError, RecursionError):
-        raise ReleaseError(f"{name} of the release is damaged") from None
-    if not isinstance(document, dict):
-        raise ReleaseError(f"{name} of the release is damaged")
-    return document
-
-
-def _array(data: bytes) -> NDArray[Any]:
-    buffer = io.BytesIO(data)
-    try:
-        version = np.lib.format.read_magic(buffer)
-        if version != (1, 0):
+        if np.lib.format.read_magic(buffer) != (1, 0):
             raise ValueError
-        shape, _, dtype = np.lib.format.read_array_header_1_0(buffer)
-        if dtype.kind not in "iufb" or dtype.itemsize * int(np.prod(shape, dtype=object)) != len(data) - buffer.tell():
+        found = np.lib.format.read_array_header_1_0(buffer)
+        if found != (shape, False, dtype) or len(data) - buffer.tell() != dtype.itemsize * math.prod(shape):
             raise ValueError
-        buffer.seek(0)
-        return np.asarray(np.lib.format.read_array(buffer, allow_pickle=False))
-    except (ValueError, EOFError, TypeError, SyntaxError):
+        array = np.frombuffer(data, dtype, offset=buffer.tell()).reshape(shape)
+        return array if array.flags.aligned else array.copy()
+    except (ValueError, EOFError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError):
         raise ReleaseError("an array of the release is damaged") from None
-
-
-def _json(document: Any) -> bytes:
-    return json.dumps(document, sort_keys=True, ensure_ascii=True, indent=1, allow_nan=False).encode()

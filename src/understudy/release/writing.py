@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import gzip
 import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,9 +15,10 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import UnderstudyError, UsageError
+from understudy.errors import UsageError
 from understudy.models.model import Rows
-from understudy.release.cells import csv_cells, quoted
+from understudy.release.cells import category_values, csv_cells, written
+from understudy.release.replacement import replacing
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
 
 CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
@@ -67,7 +66,7 @@ def _values(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
     domain = attribute.domain
     if isinstance(domain, Categories):
         absent = codes == attribute.missing_code if attribute.has_missing else None
-        return pa.array(domain.values, pa.string()).take(pa.array(codes.astype(np.int32), mask=absent))
+        return category_values(domain).take(pa.array(codes.astype(np.int32), mask=absent))
     values, absent = attribute.decode(codes, generator)
     if isinstance(domain, Booleans):
         return pa.array(values, pa.bool_(), mask=absent)
@@ -135,11 +134,12 @@ def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str
         header = dialect.header
         for table in _ordered(tables, order):
             if header:
-                names = (quoted(name, dialect.delimiter) for name in table.column_names)
+                names = (written(name, dialect) for name in table.column_names)
                 sink.write(encode((dialect.delimiter.join(names) + "\n").encode()))
                 header = False
             for batch in table.to_batches(max_chunksize=max(1, CHUNK_CELLS // table.num_columns)):
                 sink.write(encode(_records(batch, schema, dialect)))
+        sink.write(encode(b"", final=True))
 
 
 def _records(batch: Any, schema: Schema, dialect: Dialect) -> Any:
@@ -158,15 +158,16 @@ def _records(batch: Any, schema: Schema, dialect: Dialect) -> Any:
     return memoryview(text)[: np.frombuffer(ends, np.int64)[len(lines)]]
 
 
-def _encoder(encoding: str) -> Any:
+def _encoder(encoding: str) -> Callable[..., Any]:
+    """Return a function from pieces of UTF-8 to pieces of the file; the last call says so with `final`."""
     if codecs.lookup(encoding).name == "utf-8":
-        return lambda text: text
+        return lambda text, final=False: text
     encoder = codecs.getincrementalencoder(encoding)()
 
-    def encode(text: Any) -> bytes:
+    def encode(text: Any, final: bool = False) -> bytes:
         try:
-            return encoder.encode(str(text, "utf-8"))
-        except UnicodeEncodeError:
+            return encoder.encode(str(text, "utf-8"), final)
+        except UnicodeError:
             raise UsageError(
                 f"a declared value or name has a character that the encoding {encoding!r} lacks: "
                 'declare encoding = "utf-8" in [table.csv], or write .parquet'
@@ -209,30 +210,3 @@ def _compressed(file: BinaryIO, path: Path) -> Iterator[Any]:
     # neither the time nor the temporary name goes into the file
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=4, mtime=0) as packed:
         yield packed
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is complete and on disk; a failure leaves `path` as it was."""
-    path = Path(os.path.realpath(path))
-    part = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise UnderstudyError(f"cannot write {path.name!r}: {error.strerror or 'the disk refused'}") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

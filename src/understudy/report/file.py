@@ -7,7 +7,7 @@ from pathlib import Path
 
 from understudy.errors import UsageError
 from understudy.release import Release
-from understudy.release.writing import replacing
+from understudy.release.replacement import replacing
 from understudy.schema import Schema
 
 CUSTODIAN_SUFFIX = ".custodian.html"

@@ -6,6 +6,7 @@ Sugiyama's four steps: rows of bounded width, stand-ins where a line crosses a r
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -94,8 +95,10 @@ def _order(rows: list[list[Box]]) -> None:
     best, fewest = [list(row) for row in rows], crossings(rows)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
-        for row in rows if down else reversed(rows):
-            at = {id(b): i for other in rows for i, b in enumerate(other)}
+        for number in range(len(rows)) if down else reversed(range(len(rows))):
+            row = rows[number]
+            near = rows[max(number - 1, 0) : number + 2]  # where all its neighbours are
+            at = {id(b): i for other in near for i, b in enumerate(other)}
             row.sort(key=lambda b: _mean([at[id(n)] for n in (b.above if down else b.below)], at[id(b)]))
         if (now := crossings(rows)) < fewest:
             best, fewest = [list(row) for row in rows], now
@@ -109,9 +112,10 @@ def crossings(rows: Sequence[Sequence[Box]]) -> int:
         at = {id(b): i for i, b in enumerate(lower)}
         ends: list[int] = []
         for box in upper:
-            own = sorted(at[id(n)] for n in box.below)
-            total += sum(1 for e in own for before in ends if before > e)
-            ends += own
+            own = [at[id(n)] for n in box.below]
+            total += sum(len(ends) - bisect_right(ends, end) for end in own)
+            for end in own:
+                insort(ends, end)
     return total
 
 

@@ -17,6 +17,7 @@ from understudy.schema import Axes
 
 WIDE, NARROW = 820.0, 270.0  # how wide a row of boxes may be on a screen and on a phone
 MOST_BOXES = 160  # more are listed, not drawn
+MOST_LINES = 640
 MOST_NAMES = 6  # of a clique
 _FONT, _LINE = 12.5, 16.0
 _LONGEST = 22
@@ -97,8 +98,9 @@ def _names(axes: Axes, order: Sequence[str]) -> tuple[str, ...]:
 
 def _drawn(picture: Picture) -> list[Markup]:
     many = len(picture.boxes)
-    if many > MOST_BOXES:
-        return [tag("p", f"{plural(many, 'box', 'boxes')} are too many to draw; the list below has them all.")]
+    if many > MOST_BOXES or len(picture.edges) > MOST_LINES:
+        what = plural(many, "box", "boxes") if many > MOST_BOXES else plural(len(picture.edges), "line")
+        return [tag("p", f"{what} are too many to draw; the list below has them all.")]
     both = ((WIDE, "wide"), (NARROW, "narrow"))
     figures = [tag("div", _svg(picture, widest, which), class_=f"graph scroll {which}") for widest, which in both]
     legend = "Dashed: the parent was seen in coarser groups of its taxonomy."

@@ -169,8 +169,7 @@ class Intervals:
         last = np.ceil(edges[1:]).astype(np.int64) - 1
         last[-1] = math.floor(edges[-1])
         count = last - first + 1
-        for point in self.points:
-            count[self._bin_of(np.asarray([point]))[0]] -= 1
+        np.subtract.at(count, self._bin_of(np.asarray(self.points)), 1)
         return first, last, count
 
     @property

@@ -6,7 +6,7 @@ import codecs
 import math
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -67,8 +67,8 @@ def parse_schema(text: str) -> Schema:
     return schema
 
 
-def schema_from_dict(document: Mapping[str, Any]) -> Schema:
-    """A schema from the parsed file (or from the plain form in a release)."""
+def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) -> Schema:
+    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused."""
     _known(document, ("table", "attributes"), "the schema")
     table = _table(document, "table")
     _known(table, _TABLE_KEYS, "[table]")
@@ -83,9 +83,7 @@ def schema_from_dict(document: Mapping[str, Any]) -> Schema:
         if key in table and (not isinstance(table[key], int) or isinstance(table[key], bool)):
             raise SchemaError(f"`{key}` in [table] must be a whole number")
     try:
-        attributes = tuple(
-            _attribute(str(name), body, dialect.decimal) for name, body in _table(document, "attributes").items()
-        )
+        attributes = tuple(_attributes(_table(document, "attributes"), dialect.decimal, max_codes))
     except RecursionError:
         raise SchemaError("a taxonomy of the schema is nested too deeply") from None
     return Schema(
@@ -123,6 +121,16 @@ def _check_encoding(encoding: Any) -> None:
         "a".encode(encoding)  # Python also knows encodings that are not of text: hex, zlib, undefined
     except (LookupError, TypeError, ValueError):
         raise SchemaError("`encoding` in [table.csv] is not one that Python knows, such as utf-8 or cp1252") from None
+
+
+def _attributes(bodies: Mapping[str, Any], decimal: str, max_codes: int | None) -> Iterator[Attribute]:
+    codes = 0
+    for name, body in bodies.items():
+        attribute = _attribute(str(name), body, decimal)
+        codes += attribute.size
+        if max_codes is not None and codes > max_codes:
+            raise SchemaError(f"the attributes have more than {max_codes:,} values in all")
+        yield attribute
 
 
 def _attribute(name: str, body: Any, decimal: str) -> Attribute:

@@ -19,6 +19,8 @@ from understudy.schema.attribute import Attribute, fine_name
 from understudy.schema.axis import Axis
 
 Neighbours = Literal["replace-one", "add-remove"]
+MAX_ROWS = 2**40  # of a table: up to here all integer arithmetic is exact, and no engine takes more
+MAX_ROWS_PER_PERSON = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ class Schema:
             )
         if self.neighbours == "add-remove" and self.rows is not None:
             raise SchemaError('under neighbours = "add-remove" the row count is private: leave `rows` out of [table]')
-        for key, value in (("rows", self.rows), ("rows_per_person", self.rows_per_person), ("rows_max", self.rows_max)):
-            if value is not None and not 1 <= value <= 2**31 - 1:
-                raise SchemaError(f"`{key}` must be a whole number from 1 to {2**31 - 1:,}")
+        limits = {"rows": MAX_ROWS, "rows_per_person": MAX_ROWS_PER_PERSON, "rows_max": MAX_ROWS}
+        for key, most in limits.items():
+            value = getattr(self, key)
+            if value is not None and not 1 <= value <= most:
+                raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
 
     # -- reading and writing ---------------------------------------------------------------------------------
 
@@ -135,6 +139,10 @@ class Schema:
         except KeyError:
             known = [a.name for a in self.attributes]
             raise UsageError(f"there is no attribute {name!r}. {did_you_mean(name, known)}", attribute=name) from None
+
+    def find(self, name: str) -> Attribute | None:
+        """Return the attribute of this name, or None."""
+        return self._by_name.get(name)
 
     def project(self, names: Iterable[str]) -> Schema:
         """The same table with these attributes only."""

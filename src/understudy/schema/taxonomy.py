@@ -9,6 +9,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from understudy.errors import SchemaError
 from understudy.schema.domain import Categories, Domain, Intervals
 
@@ -50,17 +53,28 @@ class Taxonomy:
     @staticmethod
     def of_order(domain: Intervals) -> Taxonomy:
         """A binary tree over the bins, as in the paper; a declared point stands for itself."""
-        labels, position = domain.labels, {int(c): i for i, c in enumerate(domain.bin_codes)}
+        labels, codes = domain.labels, domain.bin_codes
         levels = []
         width = 2
         while width < domain.bins:
-            keys = [("bin", position[c] // width) if c in position else ("point", c) for c in range(domain.size)]
-            members: dict[tuple[str, int], list[str]] = {}
-            for c, key in enumerate(keys):
-                members.setdefault(key, []).append(labels[c])
-            levels.append(_level(keys, [m[0] if len(m) == 1 else _span(m[0], m[-1]) for m in members.values()]))
+            group = np.arange(domain.size) + domain.bins  # a point is a group of its own
+            group[codes] = np.arange(domain.bins) // width
+            first = np.arange(0, domain.bins, width)
+            last = np.minimum(first + width, domain.bins) - 1
+            names = dict(enumerate(_span(labels[a], labels[b]) for a, b in zip(codes[first], codes[last])))
+            levels.append(_numbered(group, names, domain))
             width *= 2
         return Taxonomy(_useful(levels, domain.size))
+
+
+def _numbered(group: NDArray[np.int64], names: Mapping[int, str], domain: Intervals) -> Level:
+    """Number groups in the order in which their first code comes; one without a name is a point."""
+    found, first, place = np.unique(group, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    numbers = np.empty(len(found), dtype=object)  # objects, so that the codes of a group share its number
+    numbers[order] = range(len(found))
+    labels = tuple(names.get(int(found[i]), domain.labels[first[i]]) for i in order)
+    return Level(labels, tuple(numbers[place].tolist()))
 
 
 def taxonomy_of(domain: Domain) -> Taxonomy | None:
@@ -106,6 +120,8 @@ def _useful(levels: list[Level], size: int) -> tuple[Level, ...]:
 
 
 def _span(first: str, last: str) -> str:
+    if first == last:
+        return first
     if first.startswith("[") and ", " in first:
         return f"{first.split(', ')[0]}, {last.split(', ')[1]}"
     return f"{first.split('..')[0]}..{last.split('..')[-1]}"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -17,9 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.engines import delimited
+from understudy.engines.coding import encode_table
 from understudy.engines.sources import header, open_source
 from understudy.errors import DataError, SchemaError, UnderstudyError, UsageError
-from understudy.schema import Dialect
+from understudy.schema import Attribute, Categories, Dialect, Schema
 
 CANARY = "canary-4711"
 
@@ -253,9 +257,21 @@ def test_frames_that_cannot_be_read() -> None:
             open_source(thing)
 
 
-def test_a_column_of_mixed_types_is_named_and_not_echoed() -> None:
-    source = open_source(pd.DataFrame({"a": [1, CANARY]}, dtype=object))
-    with pytest.raises(DataError) as caught:
-        cells(source)
-    assert caught.value.attribute == "a"
-    assert CANARY not in str(caught.value)
+def test_a_column_of_objects_is_read_cell_by_cell() -> None:
+    """Arrow would take the first cell's type for all: a datetime after a date would lose its hours."""
+    objects = [1, "x", True, 2.0, None, float("nan"), pd.NaT, pd.NA, Decimal("0.7"), date(2024, 1, 2), datetime(2024, 1, 2, 3),
+               np.int8(4), np.datetime64("2024-01-02"), 10**30]  # fmt: skip
+    expected = ["1", "x", "true", "2", None, None, None, None, "0.7", "2024-01-02", "2024-01-02T03:00:00", "4", "2024-01-02",
+                str(int(1e30))]  # fmt: skip
+    assert cells(open_source(pd.DataFrame({"a": pd.Series(objects, dtype=object)})))["a"] == expected
+
+
+@pytest.mark.parametrize("objects", [[1, CANARY], [object(), CANARY], [[1], CANARY], [{CANARY: 1}], [1 + 2j, CANARY]])
+def test_a_column_of_mixed_types_is_named_and_not_echoed(objects: list[Any]) -> None:
+    """Where types are declared, a column has one; where they are inferred, cells are texts, numbers, dates or booleans."""
+    frame = pd.DataFrame({"a": pd.Series(objects, dtype=object)})
+    for types in ("declared", "inferred") if objects != [1, CANARY] else ("declared",):
+        with pytest.raises(DataError) as caught:
+            encode_table(open_source(frame, types=types), Schema("t", (Attribute("a", Categories(("x",))),), rows=2))
+        assert caught.value.attribute == "a"
+        assert CANARY not in str(caught.value)

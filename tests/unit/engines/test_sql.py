@@ -159,7 +159,7 @@ def test_formats_and_types_that_sql_cannot_read_name_the_attribute(tmp_path: Pat
     attributes = (Attribute("a", day), Attribute("b", Categories(("1",))), Attribute("c", Categories(("y",))))
     schema = Schema("people", attributes, neighbours="add-remove")
     with pytest.raises(DataError) as refusal:
-        open_engine(tmp_path / "t.parquet", schema, "duckdb")
+        open_engine(tmp_path / "t.parquet", schema, "duckdb", types="declared")
     assert refusal.value.attribute == "a" and "view" in refusal.value.message
-    found = find_misfits(tmp_path / "t.parquet", schema, "duckdb")
+    found = find_misfits(tmp_path / "t.parquet", schema, "duckdb", types="declared")
     assert [misfit.attribute for misfit in found] == ["a", "b", "c"]

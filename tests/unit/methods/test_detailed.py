@@ -196,13 +196,13 @@ def test_a_plain_release_stays_readable_by_older_versions(tmp_path: Path) -> Non
     ids=str,
 )  # fmt: skip
 def test_damaged_details_are_refused(damage: dict[str, Any], release: Release) -> None:
-    from understudy.models.parts import details_from_parts, details_parts
+    from understudy.models.parts import Arrays, details_from_parts, details_parts
 
     listed, arrays = details_parts(release.details)
     if "twice" in damage:
-        listed, arrays = listed * 2, {**arrays, "details-1": arrays["details-0"]}
+        listed, arrays = listed * 2, Arrays({**arrays, "details-1": arrays["details-0"]})
     elif "short" in damage:
-        arrays = {"details-0": arrays["details-0"][:-1]}
+        arrays = Arrays({"details-0": arrays["details-0"][:-1]})
     else:
         listed = [listed[0] | damage]
     assert len(details_from_parts(*details_parts(release.details), release.schema)) == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import ReleaseError
-from understudy.models.parts import model_from_parts, model_parts
+from understudy.models.parts import Arrays, model_from_parts, model_parts
 from understudy.models.query import Query, answer
 from understudy.models.wavelet import WaveletModel
 from understudy.models.wavelet_trees import inverted, non_negative
@@ -257,4 +257,4 @@ def test_a_crafted_file_is_refused() -> None:
     ]
     for change, data in wrong:
         with pytest.raises(ReleaseError):
-            model_from_parts(document | change, arrays | data, model.schema)
+            model_from_parts(document | change, Arrays(arrays | data), model.schema)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from understudy.errors import UsageError
 from understudy.privacy import scores
 from understudy.privacy.score_kernels import f_distance, r_deviation
 from understudy.privacy.scores import R_UNIT, SCORES, Pair, refusal, score_named
@@ -97,7 +96,8 @@ def test_r_is_the_distance_from_independence() -> None:
     n = int(table.sum())
     joint = table / n
     r = 0.5 * np.abs(joint - joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)).sum()
-    assert r_deviation(table, n) == pytest.approx(2 * n * n * r)
+    high, low = r_deviation(table, n)
+    assert high * 2**20 + low == pytest.approx(2 * n * n * r)
     public = schema_of(3, 7, None, "add-remove")
     assert SCORES["R"].value(table, n, public) == pytest.approx(R_UNIT * n * r, abs=1)
     assert SCORES["R"].value(np.zeros((7, 3), dtype=np.int64), 0, public) == 0
@@ -147,7 +147,7 @@ def test_refusals_name_the_way_out() -> None:
 
 
 def test_i_stays_below_the_integer_limit_for_large_tables() -> None:
-    public = schema_of(2, 2, 2**31 - 1)
+    public = schema_of(2, 2, 2**40)
     n = public.rows or 0
     table = np.array([[n // 2, 0], [0, n - n // 2]], dtype=np.int64)
     assert 0 < SCORES["I"].value(table, n, public) < 2**62
@@ -166,11 +166,12 @@ def test_information_does_not_depend_on_the_callers_decimals() -> None:
     scores._l.cache_clear()
 
 
-def test_score_r_of_very_many_rows_is_refused_by_the_public_count() -> None:
+def test_score_r_of_very_many_rows_is_on_the_scale_of_counts() -> None:
     rule = score_named("R")
     assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30 - 1)) == 6 * (2**30 - 1) + 4
-    with pytest.raises(UsageError, match="fewer than 2\\^30 rows"):
-        rule.sensitivity(PAIR, schema_of(3, 3, 2**30))
+    assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30)) == 3 * R_UNIT + 1  # 2^20·(3 + 2/n), rounded up
+    assert rule.sensitivity(PAIR, schema_of(2, 3, 2**30)) == 2 * R_UNIT  # 2^20·2(n − 1)/n
+    assert [rule.unit(schema_of(3, 3, n)) for n in (2**30 - 1, 2**30)] == [2**31 - 2, R_UNIT]
 
 
 def test_information_has_room_for_the_rounding_of_its_terms() -> None:

@@ -19,12 +19,14 @@ from understudy.errors import ReleaseError, UnderstudyError
 from understudy.publishing import publish
 from understudy.release import Release, storage
 from understudy.release.storage import content_hash, pack, write_release
-from understudy.schema import Attribute, Booleans, Categories, Schema
+from understudy.report import public_report
+from understudy.schema import Attribute, Booleans, Categories, Schema, files
 
 SCHEMA = Schema(
     "people", (Attribute("a", Categories(("x", "y", "z"))), Attribute("b", Booleans()), Attribute("c", Booleans())), 60
 )
 CANARY = "Zaphod4711"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "v0.1" / "releases"
 
 Members = dict[str, bytes]
 
@@ -121,7 +123,7 @@ def test_a_failed_write_leaves_the_old_file(release, path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("understudy.release.writing.os.fsync", full)
+    monkeypatch.setattr("understudy.release.replacement.os.fsync", full)
     with pytest.raises(UnderstudyError, match="No space"):
         release.save(path)
     assert path.read_bytes() == before and [p.name for p in path.parent.iterdir()] == [path.name]
@@ -226,6 +228,101 @@ class Bomb:
         return (pytest.fail, ("a pickle was opened",))
 
 
+def crafted(
+    attributes: dict[str, Any], model: dict[str, Any], measurements: Any = (), facts: Any = None
+) -> dict[str, Any]:
+    """The documents of a release that nobody published."""
+    card = json.loads(members_of(FIXTURES / "bayesian-network.release.zip")["card.json"])
+    body = {"rows": 10, "columns": list(attributes), "facts": facts or {}, "model": model}
+    schema = {"table": {"name": "t", "rows": 10}, "attributes": attributes}
+    return {"schema": schema, "card": card, "model": body, "measurements": {"measurements": list(measurements)}}
+
+
+ONE = {"kind": "category", "values": ["x", "y", "z"]}
+HALF = np.full(2, 0.5)
+THIRD = np.full(3, 1 / 3)
+
+
+def base(name: str) -> list[Any]:
+    return [name, 0, -1, 0]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tables"),
+    [
+        pytest.param([(base("a"), []), (base("a"), [])], [THIRD, THIRD], id="an attribute twice"),
+        pytest.param([(base("a"), []), (["a", 0, 0, 0], [])], [THIRD, HALF], id="itself and a bit of it"),
+        pytest.param([(["a", 0, 0, 0], [])], [HALF], id="one bit of two"),
+        pytest.param([(["a", 0, 0, 0], []), (["a", 0, 1, 1], [])], [HALF, HALF], id="bits in two spellings"),
+        pytest.param([(["a", 0, -1, 1], [])], [THIRD], id="a spelling without bits"),
+        pytest.param([(base("a"), [base("a")])], [np.full((3, 3), 1 / 3)], id="its own parent"),
+        pytest.param([(["a", True, -1, 0], [])], [THIRD], id="a level that is a truth"),
+        pytest.param([(["a", 0.5, -1, 0], [])], [THIRD], id="half a level"),
+        pytest.param([(["a", "0", -1, 0], [])], [THIRD], id="a level that is a text"),
+    ],
+)
+def test_networks_that_name_an_attribute_wrongly(tmp_path, pairs, tables):
+    listed = [{"child": child, "parents": parents} for child, parents in pairs]
+    documents = crafted({"a": ONE}, {"kind": "bayesian-network", "pairs": listed})
+    arrays = {f"conditional-{i}": table for i, table in enumerate(tables)}
+    write_release(tmp_path / "r.zip", pack(documents, arrays), {"seq": 1, "hash": ""})
+    with pytest.raises(ReleaseError):
+        Release.open(tmp_path / "r.zip")
+
+
+@pytest.mark.parametrize("levels", [[0, 0], [0, 1], [1, 1]])
+def test_a_parent_seen_in_two_ways_is_refused(tmp_path, levels):
+    taxonomy = {"kind": "category", "values": ["x", "y", "z"], "taxonomy": {"xy": ["x", "y"], "rest": ["z"]}}
+    shape = tuple(3 - level for level in levels)
+    pairs = [(base("a"), []), (base("b"), [["a", level, -1, 0] for level in levels])]
+    listed = [{"child": child, "parents": parents} for child, parents in pairs]
+    documents = crafted({"a": taxonomy, "b": ONE}, {"kind": "bayesian-network", "pairs": listed})
+    arrays = {"conditional-0": THIRD, "conditional-1": np.full((*shape, 3), 1 / 3)}
+    write_release(tmp_path / "r.zip", pack(documents, arrays), {"seq": 1, "hash": ""})
+    with pytest.raises(ReleaseError):
+        Release.open(tmp_path / "r.zip")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "fits"),
+    [
+        pytest.param([[0.2, 0.3], [0.1, 0.4]], [[0.1, 0.2], [0.3, 0.4]], True, id="one distribution"),
+        pytest.param([[0.2, 0.3], [0.1, 0.4]], [[0.4, 0.3], [0.2, 0.1]], False, id="two that disagree"),
+        pytest.param([[2.0, 3.0], [1.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], False, id="ten in all"),
+        pytest.param([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], False, id="nothing at all"),
+        pytest.param([[1e308, 1e308], [1e308, 1e308]], [[1e308, 1e308], [1e308, 1e308]], False, id="beyond numbers"),
+    ],
+)
+def test_trees_that_are_no_distribution(tmp_path, left, right, fits):
+    attributes = {name: {"kind": "boolean"} for name in "abc"}
+    cliques = [[base("a"), base("b")], [base("b"), base("c")]]
+    documents = crafted(attributes, {"kind": "junction-tree", "cliques": cliques})
+    arrays = {"clique-0": np.asarray(left), "clique-1": np.asarray(right)}
+    write_release(tmp_path / "r.zip", pack(documents, arrays), {"seq": 1, "hash": ""})
+    if fits:
+        assert Release.open(tmp_path / "r.zip").query("count where a = true").value == pytest.approx(5)
+        return
+    with pytest.raises(ReleaseError):
+        Release.open(tmp_path / "r.zip")
+
+
+def test_a_network_with_a_line_between_any_two(tmp_path):
+    """160 boxes and 12,720 lines: drawn, they would take an hour."""
+    names = [f"a{i}" for i in range(160)]
+    network = [{"attribute": name, "parents": names[:i]} for i, name in enumerate(names)]
+    pairs = [{"child": base(name), "parents": []} for name in names]
+    documents = crafted(
+        {name: {"kind": "boolean"} for name in names},
+        {"kind": "bayesian-network", "pairs": pairs},
+        facts={"network": network},
+    )
+    write_release(
+        tmp_path / "r.zip", pack(documents, {f"conditional-{i}": HALF for i in range(160)}), {"seq": 1, "hash": ""}
+    )
+    page = public_report(Release.open(tmp_path / "r.zip"))
+    assert "12,720 lines are too many to draw" in page and "a159" in page
+
+
 def first(members: Members, prefix: str) -> str:
     return min(n for n in members if n.startswith(f"arrays/{prefix}"))
 
@@ -296,6 +393,17 @@ def test_arrays_that_are_no_model(path, array):
         pytest.param(
             "measurements.json", lambda d: d["measurements"].append(d["measurements"][0]), id="no array for it"
         ),
+        pytest.param("measurements.json", lambda d: d["measurements"][0].update(scale=1e300), id="too much noise"),
+        pytest.param("model.json", lambda d: d["facts"]["network"].append(d["facts"]["network"][0]), id="named twice"),
+        pytest.param("model.json", lambda d: d["facts"]["network"][0].update(attribute=CANARY), id="a stranger named"),
+        pytest.param("model.json", lambda d: d["facts"]["network"][-1].update(parents=["a", "a"]), id="a parent twice"),
+        pytest.param("model.json", lambda d: d["facts"]["network"][0].update(parents=[CANARY]), id="a strange parent"),
+        pytest.param("model.json", lambda d: d["facts"]["network"][0].update(parents="a"), id="parents are a text"),
+        pytest.param("model.json", lambda d: d["facts"].update(network={"a": 1}), id="the network is a table"),
+        pytest.param("model.json", lambda d: d["facts"].update(tables=3), id="tables are a number"),
+        pytest.param("model.json", lambda d: d["facts"].update(tables=[[1]]), id="a table of numbers"),
+        pytest.param("model.json", lambda d: d.update(rows=10**30), id="rows without end"),
+        pytest.param("model.json", lambda d: d.update(rows=True), id="rows are a truth"),
         pytest.param("card.json", lambda d: d.pop("epsilon"), id="no epsilon on the card"),
         pytest.param("card.json", lambda d: d.update(charges=None), id="no charges on the card"),
         pytest.param("card.json", lambda d: d.update(unit=["x"]), id="the card's unit is a list"),
@@ -332,16 +440,147 @@ def test_a_head_that_is_none(path, ledger):
 
 def test_a_bomb_is_refused_before_it_is_unpacked(path, monkeypatch):
     """The declared size is checked first; a part larger than it declares is cut off and refused."""
-    monkeypatch.setattr(storage, "MOST_BYTES", 10_000_000)
+    monkeypatch.setattr(storage, "FREE_BYTES", 10_000_000)
     members = members_of(path)
     write(path, members | {"arrays/bomb.npy": bytes(20_000_000)})
     assert path.stat().st_size < 100_000
     reads: list[str] = []
     original = zipfile.ZipFile.open
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda self, m, *a: reads.append(m) or original(self, m, *a))
-    with pytest.raises(ReleaseError, match="would unpack to more than"):
+    with pytest.raises(ReleaseError, match="would unpack to far more than its size"):
         Release.open(path)
     assert reads == []
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the parts that are unpacked, as they are."""
+    names: list[str] = []
+    original = zipfile.ZipFile.open
+
+    def told(self: zipfile.ZipFile, member: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if mode == "r":
+            names.append(member.filename if isinstance(member, zipfile.ZipInfo) else member)
+        return original(self, member, mode, *rest, **more)
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", told)
+    return names
+
+
+def test_a_part_that_nothing_refers_to_is_not_unpacked(path, unpacked):
+    """Two gigabytes of zeros take two megabytes in a zip."""
+    forge(path, lambda members: members.__setitem__("arrays/more.npy", npy(np.zeros(1000))))
+    unpacked.clear()
+    with pytest.raises(ReleaseError, match="nothing in it refers to"):
+        Release.open(path)
+    assert unpacked and "arrays/more.npy" not in unpacked
+
+
+def test_an_array_of_another_size_is_not_unpacked(path, unpacked):
+    """A few megabytes may always be unpacked, so it is the shape that is asked for that decides."""
+
+    def change(members: Members) -> None:
+        members[first(members, "conditional")] = npy(np.full(4_000_000, 0.25))
+
+    forge(path, change)
+    unpacked.clear()
+    with pytest.raises(ReleaseError, match="an array"):
+        Release.open(path)
+    assert unpacked and not [name for name in unpacked if name.startswith("arrays/")]
+
+
+def test_a_table_of_zeros_that_fits_the_schema_is_not_unpacked_either(tmp_path, unpacked):
+    """A measurement of 49 million cells, as the schema has them: 400 MB in a file of 400 kB."""
+    path = tmp_path / "r.zip"
+    attribute = {"kind": "integer", "range": [0, 6999]}
+    pairs = [{"child": [name, 0, -1, 0], "parents": []} for name in "ab"]
+    listed = [{"axes": [["a", 0, -1, 0], ["b", 0, -1, 0]], "noise": "laplace", "scale": 1.0}]
+    documents = crafted(
+        {"a": attribute, "b": attribute}, {"kind": "bayesian-network", "pairs": pairs}, measurements=listed
+    )
+    members = pack(documents, {f"conditional-{i}": np.full(7000, 1 / 7000) for i in range(2)})
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    header = npy(np.zeros((7000, 7000), np.int64))[:128]
+    digest = hashlib.sha256(header)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open("arrays/measurement-0.npy", "w", force_zip64=True) as part:
+            part.write(header)
+            for _ in range(7000):
+                part.write(row := bytes(56_000))
+                digest.update(row)
+        digests["arrays/measurement-0.npy"] = digest.hexdigest()
+        joint = hashlib.sha256("\n".join(f"{d} {n}" for n, d in sorted(digests.items())).encode()).hexdigest()
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.writestr("manifest.json", json.dumps({"format": 1, "members": digests, "hash": joint}))
+        archive.writestr("ledger.json", json.dumps({"seq": 1, "hash": ""}))
+    assert path.stat().st_size < 2_500_000
+    unpacked.clear()
+    with pytest.raises(ReleaseError, match="far more than its size"):
+        Release.open(path)
+    assert unpacked == []
+
+
+def test_a_release_that_would_look_like_a_bomb_is_not_packed(release, tmp_path, monkeypatch):
+    """What we write can be opened again, however well it packs."""
+    monkeypatch.setattr(storage, "FREE_BYTES", 1000)
+    monkeypatch.setattr(storage, "MAX_RATIO", 1)
+    release.save(tmp_path / "r.zip")
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert Release.open(tmp_path / "r.zip").hash == release.hash
+
+
+def test_a_schema_of_too_many_values(tmp_path, monkeypatch):
+    """Sixty attributes of 65,535 values, each by its bits: 200 kB, and minutes if they were all laid out."""
+    names = [f"a{i}" for i in range(60)]
+    pairs = [{"child": [name, 0, bit, 0], "parents": []} for name in names for bit in range(16)]
+    attributes = {name: {"kind": "integer", "range": [0, 65_534]} for name in names}
+    documents = crafted(attributes, {"kind": "bayesian-network", "pairs": pairs})
+    arrays = {f"conditional-{i}": np.full(2, 0.5) for i in range(len(pairs))}
+    write_release(tmp_path / "r.zip", pack(documents, arrays), {"seq": 1, "hash": ""})
+    made: list[str] = []
+    monkeypatch.setattr(storage, "FREE_CODES", 100_000)
+    original = files._attribute
+    monkeypatch.setattr(files, "_attribute", lambda name, *rest: made.append(name) or original(name, *rest))
+    with pytest.raises(ReleaseError):
+        Release.open(tmp_path / "r.zip")
+    assert len(made) == 3
+
+
+def test_a_schema_of_too_many_attributes(tmp_path):
+    attributes = {"a": {"kind": "boolean"}, **{f"i{i}": {"kind": "id"} for i in range(storage.MAX_ATTRIBUTES)}}
+    documents = crafted(attributes, {"kind": "bayesian-network", "pairs": [{"child": ["a", 0, -1, 0], "parents": []}]})
+    write_release(tmp_path / "r.zip", pack(documents, {"conditional-0": np.full(2, 0.5)}), {"seq": 1, "hash": ""})
+    with pytest.raises(ReleaseError):
+        Release.open(tmp_path / "r.zip")
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "ledger.json", "model.json", "card.json"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(b"{", b'{"x": 1, "x": 2, ', id="a key twice"),
+        pytest.param(b"{", b'{"x": NaN, ', id="not a number"),
+        pytest.param(b"{", b'{"x": -Infinity, ', id="infinite"),
+        pytest.param(b"{", b'{"x": 1e999, ', id="a number that becomes infinite"),
+        pytest.param(b"{", b'{"x": "\\ud800", ', id="half a surrogate pair"),
+        pytest.param(b"{", b'{"\\udfff": 1, ', id="half a surrogate pair as a key"),
+        pytest.param(b"{", b'{"x": ' + b"[" * 101 + b"]" * 101 + b", ", id="nested"),
+        pytest.param(b"{", b'{"x": ' + b'{"x":' * 400 + b"1" + b"}" * 400 + b", ", id="nested objects"),
+        pytest.param(b"{", b'{"x": [' + b"[]," * 4_000_000 + b"1], ", id="too many values"),
+        pytest.param(b"{", b'{"x": ' + b"1" * 5000 + b", ", id="too many digits"),
+    ],
+)
+def test_documents_that_no_program_of_ours_writes(path, name, old, new):
+    members = members_of(path)
+    changed = members[name].replace(old, new, 1)
+    if name in ("manifest.json", "ledger.json"):
+        write(path, members | {name: changed})
+    else:
+        forge(path, lambda members: members.__setitem__(name, changed))
+    with pytest.raises(ReleaseError, match=name):
+        Release.open(path)
 
 
 def test_a_lying_size_is_refused(path):
@@ -356,7 +595,7 @@ def test_a_lying_size_is_refused(path):
 
 
 def test_too_many_or_repeated_parts(path, monkeypatch):
-    monkeypatch.setattr(storage, "MOST_MEMBERS", 30)
+    monkeypatch.setattr(storage, "MAX_MEMBERS", 30)
     members = members_of(path)
     write(path, members | {f"arrays/{i}.npy": b"" for i in range(40)})
     with pytest.raises(ReleaseError, match="too many"):
@@ -395,7 +634,7 @@ def test_an_opened_release_has_the_hash_of_its_file(tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table({f"c{i}": rng.integers(0, 3, 400).astype(str) for i in range(7)})
     schema = Schema("t", tuple(Attribute(f"c{i}", Categories(("0", "1", "2"))) for i in range(7)), rows=400)
-    made = publish(table, schema, epsilon=20, method="aim", ledger=tmp_path / "l.db")
+    made = publish(table, schema, epsilon=20, accept_large_epsilon=True, method="aim", ledger=tmp_path / "l.db")
     made.save(tmp_path / "a.zip")
     opened = Release.open(tmp_path / "a.zip")
     assert opened.hash == made.hash

@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
@@ -22,7 +21,6 @@ from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import count_cost, planned_rows, row_count
-from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import expected_noise
@@ -174,12 +172,14 @@ class Aim:
             each = left if left < each * 3 / 2 else each
             cost = each * (1 - exact(self.select))
             noise = expected_noise(noise_of(table.accounting), table_scale(schema, table.accounting, cost))
-            expected = [_counts(best.tree, axes, rows) for axes in options]
-            fines = [int(self.kappa * noise * reference.size) for reference in expected]
+            expected = [best.tree.project(axes).table * rows for axes in options]
+            whole = [np.rint(counts).astype(np.int64) for counts in expected]
+            fines = [int(self.kappa * noise * counts.size) for counts in expected]
             pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-            pair = table.choose(pairs, "D", each - cost, "structure", fines, expected)
+            pair = table.choose(pairs, "D", each - cost, "structure", fines, whole)
             seen = table.measure([pair.axes], cost, "tables")
             left -= each
+            # not from the rounded table: where rounding flips, on another machine, the cost of a round would too
             surprise = np.abs(seen[0].values - expected[options.index(pair.axes)]).sum()
             if surprise < MOSTLY_NOISE * noise * seen[0].values.size:
                 each *= 2
@@ -198,11 +198,6 @@ class Aim:
 
 def _variables(schema: Schema) -> Axes:
     return tuple(Axis(a.name) for a in schema.modelled)
-
-
-def _counts(model: JunctionTree, axes: Axes, rows: int) -> NDArray[np.int64]:
-    """The model's own table, in whole rows."""
-    return np.rint(model.project(axes).table * rows).astype(np.int64)
 
 
 def _phase(

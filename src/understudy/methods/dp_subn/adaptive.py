@@ -30,7 +30,7 @@ from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, score_units
+from understudy.privacy.scores import SCORES, Pair
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
@@ -227,7 +227,7 @@ class Rounds:
         scale = table_scale(self._table.schema, self._table.accounting, cost)
         noise = expected_noise(noise_of(self._table.accounting), scale) * self._noisier
         tables = [self.best.tree.project(axes).table * self._rows for axes in options]
-        units = score_units(self._table.schema)
+        units = SCORES["R"].unit(self._table.schema)
         fines = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
         pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
         pair = self._table.choose(pairs, "R", turn, "structure", fines, of=of)

@@ -95,7 +95,7 @@ class DPCCBN:
             phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
         if k:
             what = "tables of all candidates, in d − 1 rounds"
-            phases.append(Phase("structure", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what))
+            phases.append(Phase("candidates", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what))
         tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
         what = "each variable with its parents"
         phases.append(tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, n, what))

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled
 from understudy.errors import UsageError
 from understudy.schema import Axis
 
@@ -29,6 +29,7 @@ EXACT = 12  # cliques that the exact solver takes: 3^12 steps
 RELAXED = 20  # cliques up to which the relaxation is tried unasked: beyond, it takes minutes
 THOROUGH = 60  # cliques up to which every number of clusters is tried; beyond, twelve of them and then fewer
 MERGED = 300  # cliques up to which two clusters at a time are merged; beyond, only moves from one start are tried
+LOG_UNIT = 2.0**40  # a logarithm is kept as an integer multiple of its inverse: cells up to 10^9 come back exactly
 GREEDY = 300  # cliques up to which any merging is tried unasked
 
 
@@ -42,7 +43,14 @@ class Problem:
 
     @cached_property
     def logs(self) -> Floats:
-        return np.log(np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes)))
+        return self._whole_logs / LOG_UNIT
+
+    @cached_property
+    def _whole_logs(self) -> NDArray[np.int64]:
+        """Logarithms as integers: their sums do not depend on the order, which a matrix product of floats leaves to the
+        number of threads. What ties stays tied, so that the same tables are asked for on every machine."""
+        sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
+        return np.rint(np.log(sizes) * LOG_UNIT).astype(np.int64)
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:
@@ -51,8 +59,14 @@ class Problem:
 
     def cells(self, members: NDArray[np.bool_]) -> Floats:
         """Of clusters given as rows of attributes; infinite above the limit."""
-        cells = np.exp(np.minimum(members @ self.logs, 700.0))
-        return np.where(cells <= self.limit * (1 + 1e-9), cells, np.inf)
+        cells = np.rint(np.exp(np.minimum((members @ self._whole_logs) / LOG_UNIT, 700.0)))
+        return np.where(cells <= self.limit, cells, np.inf)
+
+    @cached_property
+    def shared(self) -> Floats:
+        """Return the logarithm of the cells that each two cliques have in common."""
+        members = self.members.astype(np.int64)
+        return np.asarray((members * self._whole_logs) @ members.T) / LOG_UNIT
 
     def weight(self, clusters: Clusters) -> float:
         """Σ|CL|·cells(CL): the total variance over v(m)."""
@@ -178,7 +192,7 @@ def _move(problem: Problem, home: Any, occurs: Any, counts: Any, i: int) -> bool
 
 def leaning(problem: Problem, m: int) -> Floats:
     """Around m cliques that are far from each other: how far each clique leans to each, by what they share."""
-    shared = (problem.members * problem.logs) @ problem.members.T.astype(np.float64)
+    shared = problem.shared
     sizes = np.diag(shared)
     seeds = [int(sizes.argmax())]
     while len(seeds) < m:
@@ -219,7 +233,7 @@ def exact(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
             yield tuple(clusters)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _partitions(cost: Any, n: int) -> Any:
     """last[m, s]: the cluster of the first clique of s in the cheapest partition of s into m clusters; 0 for none."""
     full = 1 << n

@@ -201,9 +201,9 @@ def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: i
     """The scale of the noise in one choice, in units of R, which goes from 0 to 1."""
     widest = sorted((a for a in schema.modelled), key=lambda a: -a.size)[:2]
     pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    sensitivity = schema.rows_per_person * score_named("R").sensitivity(pair, schema)
-    unit = 2 * rows**2 if schema.neighbours == "replace-one" else 2**20 * rows
-    return choice_scale(accounting, sensitivity, cost) / unit
+    score = score_named("R")
+    sensitivity = schema.rows_per_person * score.sensitivity(pair, schema)
+    return choice_scale(accounting, sensitivity, cost) / (score.unit(schema) * rows)
 
 
 def _with_fixed(cliques: list[Clique], decision: Decision) -> list[Clique]:

@@ -86,10 +86,11 @@ def _solved(cvxpy: Any, program: Any) -> bool:
 
 def _tangents(problem: Problem, z: Floats) -> tuple[Floats, Floats]:
     """ln Σz + Σ ln c · (1 − e^(−κx))/(1 − e^(−κ)) at z, as slopes for each z[i,k] and a constant for each k."""
-    occurs = problem.members.T.astype(np.float64) @ z  # attributes × clusters
+    members = problem.members.astype(np.float64)
+    occurs = np.einsum("ia,ik->ak", members, z)  # not a matrix product, whose last digits are the threads' own
     scale = 1 - np.exp(-BEND)
     bend = BEND * np.exp(-BEND * occurs) / scale * problem.logs[:, None]
     total = np.maximum(z.sum(axis=0), 1e-6)
-    slope = problem.members.astype(np.float64) @ bend + 1 / total
+    slope = np.einsum("ia,ak->ik", members, bend) + 1 / total
     value = np.log(total) + ((1 - np.exp(-BEND * occurs)) / scale * problem.logs[:, None]).sum(axis=0)
     return slope, value - (slope * z).sum(axis=0)

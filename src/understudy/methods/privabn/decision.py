@@ -16,7 +16,7 @@ from understudy.methods.privbayes.decision import Settings
 from understudy.privacy.accountant import Accounting, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.mechanisms import choice_scale
-from understudy.privacy.scores import Pair, score_named, score_units
+from understudy.privacy.scores import SCORES, Pair
 from understudy.schema import Axis, Schema
 
 FULL = 100_000  # candidates in all rounds together, up to which every parent set is offered
@@ -121,7 +121,7 @@ def _decide(
     else:
         options = d if search == "growth" else math.comb(d, min(d // 2, degree)) * d
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
-    fine = int(wishes.kappa * 0.5 * base.noise * score_units(schema))
+    fine = int(wishes.kappa * 0.5 * base.noise * SCORES["R"].unit(schema))
     if error > HOPELESS and (search != "full" or degree <= 1):
         alone = privbayes.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
@@ -131,7 +131,7 @@ def _decide(
 def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:
     """How far below the best a choice among so many typically falls, in units of R: the scale times ln(options)."""
     scale = choice_scale(accounting, _sensitivity(schema), cost)
-    return scale * math.log(max(2, options)) / (score_units(schema) * rows)
+    return scale * math.log(max(2, options)) / (SCORES["R"].unit(schema) * rows)
 
 
 def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, attributes: int) -> float:
@@ -141,13 +141,13 @@ def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows:
         noise = w * step / float(cost) * math.log(max(2, w))
     else:
         noise = step * math.sqrt(w / (2 * float(cost)) * 2 * math.log(max(2, w)))
-    return noise / (score_units(schema) * rows)
+    return noise / (SCORES["R"].unit(schema) * rows)
 
 
 def _sensitivity(schema: Schema) -> int:
     widest = sorted(schema.modelled, key=lambda a: -a.size)[:2]
     pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    return schema.rows_per_person * score_named("R").sensitivity(pair, schema)
+    return schema.rows_per_person * SCORES["R"].sensitivity(pair, schema)
 
 
 def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:

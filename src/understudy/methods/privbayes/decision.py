@@ -6,8 +6,10 @@ The constants were fitted on generated networks; docs/decisions/0004-public-rule
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Literal
 
 from understudy.errors import TooLarge, UsageError
@@ -210,13 +212,25 @@ def affordable_degree(variables: int, exactly: bool) -> int:
     return max(1, variables - 1)
 
 
+def _widest(decision: Decision, schema: Schema) -> Iterator[Pair]:
+    """Yield each variable with the most parents that it may be offered, where all variables are binary."""
+    most = decision.cells.bit_length() - 2  # 2^(parents + 1) cells
+    if decision.degree is not None:
+        most = min(most, decision.degree)
+    for axis in decision.variables:
+        others = (other for other in decision.variables if other != axis and schema.size(other) == 2)
+        yield Pair(axis, tuple(islice(others, max(0, most))))
+
+
 def _score(settings: Settings, decision: Decision, schema: Schema, accounting: Accounting, rows: int) -> str:
     if settings.score != "auto":
-        for axis in decision.variables:
-            if (reason := refusal(settings.score, Pair(axis), schema)) is not None:
+        for pair in _widest(decision, schema):
+            if (reason := refusal(settings.score, pair, schema)) is not None:
                 raise UsageError(reason)
         return settings.score
     if decision.rule != "fixed degree" or decision.independent:
+        return "R"
+    if any(refusal("F", pair, schema) for pair in _widest(decision, schema)):
         return "R"
     each = float(decision.structure_cost) / (len(decision.variables) - 1)
     epsilon = each if accounting == "pure" else math.sqrt(8 * each)

@@ -23,7 +23,7 @@ from understudy.privacy.accountant import accounting_of, purse
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, expected_noise
 from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, score_units
+from understudy.privacy.scores import Pair, score_named
 from understudy.privacy.table import PrivateTable, table_scale
 from understudy.schema import Axes, Schema
 
@@ -141,7 +141,7 @@ class PrivBayes:
         schema = table.schema
         cost, score = decision.structure_cost, decision.score
         # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
-        fine = decision.constants.kappa * 0.5 * decision.noise * score_units(schema)
+        fine = decision.constants.kappa * 0.5 * decision.noise * score_named(score).unit(schema)
         if decision.links:
             earned = int(fine) if decision.rule == "fined sets" else None
             limit = self.cells if size is not None else 1 << 62

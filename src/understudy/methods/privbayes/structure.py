@@ -45,9 +45,11 @@ def greedy_bayes(
 def allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
     """The options that keep the model small; where an attribute has none left, single parents, or no parent."""
     kept = [pair for pair in options if size.allows(pair.child, pair.parents)]
-    for child in set(left) - {pair.child for pair in kept}:
-        single = [Pair(child, (parent,)) for parent in placed if size.allows(child, (parent,))]
-        kept += single or [Pair(child)]
+    served = {pair.child for pair in kept}
+    for child in left:  # in order: what is offered is journalled, and a resumed run must offer the same
+        if child not in served:
+            single = [Pair(child, (parent,)) for parent in placed if size.allows(child, (parent,))]
+            kept += single or [Pair(child)]
     return kept
 
 

@@ -22,6 +22,7 @@ from understudy.schema import Attribute, Axes, Axis, Intervals, Schema
 
 Floats = NDArray[np.float64]
 LONGEST_LIST = 256  # values of an unordered attribute without a taxonomy: more have no ranges, only cells lost in noise
+TIE = 1e-9  # of the noise: a difference so small is rounding, and then the first combination stays
 _CUTS, _GROUPS = 33, 64
 
 
@@ -55,7 +56,7 @@ def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, trans
         spread = _spread(seen, total_known(schema, form))
         l1, l2_squared = wavelet_sensitivity(dimensions, schema, form)
         noise = spread * (l1**2 if accounting == "pure" else l2_squared)
-        if best is None or noise < best[0]:
+        if best is None or noise < best[0] * (1 - TIE):
             best = noise, Choice(tuple(d.kind for d in dimensions), dimensions, spread)
     assert best is not None
     return best[1]

@@ -1,0 +1,192 @@
+"""Columns of inferred types in SQL: the code of a cell's canonical text, as `schema.readings` has it for Parquet files.
+
+A text that some reader may have taken for a number, a date or a boolean and that SQL cannot read surely is UNREADABLE:
+it is refused before any charge, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from understudy.engines.expressions import LONGEST, MOMENTS, NUMBERS, UNREADABLE, Column, Expression, Writer
+from understudy.engines.moment_sql import FAR, civil, moment_rule
+from understudy.engines.syntax import Syntax
+from understudy.engines.trust import inferred_fault
+from understudy.errors import DataError
+from understudy.schema import Attribute, Booleans, Intervals
+from understudy.schema.domain import UNFIT
+from understudy.schema.readings import BOOLEANS, NULLS, Readings, numeral
+from understudy.schema.spreadsheet import neutralised
+
+_S = "[ \\t-\\r]"
+_NAN = f"{_S}*[+-]?[nN][aA][nN]{_S}*"
+_PLAIN = f"{_S}*([+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]{{1,2}})?){_S}*"
+_NEAR = f"[-0-9a-fA-FxX.,'_ +\\t-\\r]|{FAR}"  # what numbers in other notations are made of
+_NUMBER_LIKE = f"(?:{_NEAR})*(?:[0-9]|{FAR})(?:{_NEAR})*|{_S}*[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?{_S}*"
+_ANY = "(?:.|\\n)*"
+_MOMENT_LIKE = (
+    f"{_S}*[+-]?[0-9]{{1,6}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,6}}(?:[T ]{_ANY})?{_S}*"
+    f"|{_S}*[0-9]{{1,2}}:[0-9]{{2}}(?:[:.,0-9]*)?{_S}*(?:[AaPp][Mm])?{_S}*"
+)
+_DIGIT = f"{_ANY}(?:[0-9]|{FAR}){_ANY}"
+_WORDS = f"{_S}*(?:[tTfFyYnN]|[yY][eE][sS]|[nN][oO]){_S}*"
+_MIDNIGHT = "([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]00(?::00(?::00(?:\\.0{1,6})?)?)?)?"
+_EXACT = 10**15  # whole numbers up to here are compared as text
+
+
+def inferred_expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
+    """The code of a cell; the names of columns in between end in `at`."""
+    fault = inferred_fault(attribute, decimal)
+    if fault is not None:
+        raise DataError(fault, attribute=attribute.name)
+    return _InferredWriter(attribute, column, at, syntax, decimal).expression()
+
+
+@dataclass(frozen=True)
+class _InferredWriter(Writer):
+    def expression(self) -> Expression:
+        domain, type = self.attribute.domain, self.column.type
+        if type is None or (isinstance(domain, Booleans) and type == "boolean"):
+            return super().expression()
+        if not isinstance(domain, Intervals):
+            return self._foreign_cells() if type in MOMENTS else self._listed()
+        if domain.kind in ("integer", "number"):
+            if type in NUMBERS:
+                return self._typed_numbers()
+            return self._foreign_cells() if type in MOMENTS else self._numbers_in_text()
+        if type in MOMENTS:
+            return self._typed_moments(domain)
+        return self._foreign_cells() if type == "boolean" else self._moments_in_text(domain)
+
+    @cached_property
+    def _readings(self) -> Readings:
+        return Readings(self.attribute, self.decimal)
+
+    @cached_property
+    def _known(self) -> dict[str, int]:
+        """The canonical texts and their codes, and texts that our own output has neutralised."""
+        hidden = neutralised(self._readings.declared)
+        return self._readings.known | {form: self._readings.code(text) for form, text in hidden.items()}
+
+    def _foreign_cells(self) -> Expression:
+        """A type that no declared value has: nothing but a null fits."""
+        cell = self._name("x")
+        return Expression(f"CASE WHEN {cell} IS NULL THEN {self._null} ELSE {UNFIT} END", {cell: self._source})
+
+    # -- texts and what they are read as ---------------------------------------------------------------------
+
+    def _is_null(self, cell: str) -> str:
+        nulls = ", ".join(self.syntax.text(text) for text in sorted(NULLS))
+        return f"{cell} IS NULL OR {cell} IN ({nulls}) OR {self.syntax.matches(cell, _NAN)}"
+
+    def _number_of(self, cell: str) -> str:
+        """The number that a plain numeral or a boolean is, else null."""
+        plain = f"length({cell}) <= {LONGEST} AND {self.syntax.matches(cell, _PLAIN)}"
+        number = self.syntax.parsed_double(self.syntax.group(cell, _PLAIN, 1))
+        words = " ".join(
+            f"WHEN {self.syntax.matches(cell, _spelt(word))} THEN {self.syntax.double(float(digit))}"
+            for word, digit in BOOLEANS.items()
+        )
+        return f"CASE WHEN {plain} THEN {number} {words} END"
+
+    def _as_text(self) -> str:
+        """A cell of a column of texts or booleans as text."""
+        if self.column.type == "boolean":
+            return f"CASE WHEN {self._source} THEN 'true' WHEN NOT {self._source} THEN 'false' END"
+        return self.syntax.as_text(self._source)
+
+    def _known_texts(self, cell: str) -> list[str]:
+        """Cases for the declared texts that are no numbers."""
+        texts = [(text, code) for text, code in self._known.items() if numeral(text) is None]
+        return [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in texts]
+
+    def _coded(self, cell: str, known: list[str], unreadable: str) -> str:
+        """In order: nulls, what is known, what cannot be told; the rest is undeclared."""
+        cases = [f"WHEN {self._is_null(cell)} THEN {self._null}", *known]
+        return f"CASE {' '.join(cases)} WHEN {unreadable} THEN {UNREADABLE} ELSE {self._unfit} END"
+
+    # -- ordered attributes ----------------------------------------------------------------------------------
+
+    def _numbers_in_text(self) -> Expression:
+        cell, value = self._name("x"), self._name("v")
+        known = [*self._known_texts(cell), f"WHEN {value} IS NOT NULL THEN {self._number_code(value)}"]
+        code = self._coded(cell, known, self.syntax.matches(cell, f"{_NUMBER_LIKE}|{_MOMENT_LIKE}|{_WORDS}"))
+        return Expression(code, {cell: self._as_text()}, {}, {value: self._number_of(cell)}, self._step(value)[1])
+
+    def _moments_in_text(self, domain: Intervals) -> Expression:
+        iso = domain.kind == "date" and domain.format is None
+        rule = (_MIDNIGHT, "", "Ymd") if iso else moment_rule(domain)
+        assert rule is not None  # a format that is not year, month, day was refused
+        pattern, _, letters = rule
+        cell, value, plain = self._name("x"), self._name("v"), self.syntax.matches(self._name("x"), pattern)
+        names = {letter: f"{'c' if letter in 'HMS' else 'p'}{letter.lower()}_{self.at}" for letter in letters}
+        parts = {}
+        for at, letter in enumerate(letters, 1):
+            found = self.syntax.parsed_integer(f"nullif({self.syntax.group(cell, pattern, at)}, '')")
+            parts[names[letter]] = f"CASE WHEN {plain} THEN {found} END"
+        known = [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in self._known.items()]
+        known += [f"WHEN {value} IS NOT NULL THEN {self._number_code(value)}"]
+        words = "|".join(_spelt(word) for word in BOOLEANS)
+        code = self._coded(cell, known, self.syntax.matches(cell, f"{_DIGIT}|{words}"))
+        moment = {value: civil(names, domain.kind, self.syntax)}
+        return Expression(code, {cell: self._whole_text()}, parts, moment, self._step(value)[1])
+
+    def _whole_text(self) -> str:
+        """A cell as text: of a whole number its digits, whatever type they came in."""
+        source, type = self._source, self.column.type
+        if type in ("text", "integer"):
+            return self.syntax.as_text(source)
+        value = self._as_number(source)
+        whole = f"abs({value}) < {_EXACT} AND NOT {self.syntax.broken(value)}"
+        digits = self.syntax.as_text(self.syntax.as_integer(value))
+        absent = f"{source} IS NULL" + (f" OR {self._is_nan(source)}" if type in ("real", "double") else "")
+        return f"CASE WHEN {absent} THEN NULL WHEN {whole} THEN {digits} ELSE {self.syntax.as_text(source)} END"
+
+    def _as_number(self, source: str) -> str:
+        """A cell of a column of numbers as a double; a float32 and a decimal by way of their text."""
+        if self.column.type in ("real", "decimal"):
+            return self.syntax.parsed_double(self.syntax.as_text(source))
+        return self.syntax.as_double(source)
+
+    # -- lists -----------------------------------------------------------------------------------------------
+
+    def _listed(self) -> Expression:
+        """Whole numbers are compared by their text, other numbers by value, all else as text."""
+        cell, value, key = self._name("x"), self._name("v"), self._name("k")
+        read, number = self._read_list(cell)
+        whole = f"abs({value}) < {_EXACT} AND NOT {self.syntax.broken(value)}"
+        digits = self.syntax.as_text(self.syntax.as_integer(value))
+        shown = f"WHEN {value} IS NOT NULL THEN CASE WHEN {whole} THEN {digits} ELSE '' END ELSE {cell}"
+        texts: dict[str, int] = {}
+        by_value = []
+        for text, code in self._known.items():
+            stands_for = numeral(text)
+            if stands_for is None or (abs(stands_for) < _EXACT and stands_for == math.floor(stands_for)):
+                texts[text] = code
+            else:
+                by_value.append(f"WHEN {value} = {self.syntax.double(stands_for)} THEN {code}")
+        found, join = self._lookup(key, texts)
+        coded = self._coded(cell, by_value + found, self._unreadable_text(cell, value))
+        return Expression(coded, {cell: read}, {value: number}, {key: f"CASE {shown} END"}, join)
+
+    def _read_list(self, cell: str) -> tuple[str, str]:
+        """The cell as text, and the number that it is."""
+        source, type = self._source, self.column.type
+        if type not in NUMBERS:
+            return self._as_text(), self._number_of(cell)
+        read = self.syntax.as_text(source)
+        if type in ("real", "double"):
+            read = f"CASE WHEN NOT {self._is_nan(source)} THEN {read} END"
+        return read, self.syntax.parsed_double(cell)
+
+    def _unreadable_text(self, cell: str, value: str) -> str:
+        patterns = [_MOMENT_LIKE, *([_NUMBER_LIKE, _WORDS] if self._readings.lists_numbers else [])]
+        found = f"({value} IS NULL AND {self.syntax.matches(cell, '|'.join(patterns))})"
+        return f"{found} OR {value} IN (0, 1)" if self._readings.lists_words else found
+
+
+def _spelt(word: str) -> str:
+    """A pattern for the word in small and capital letters."""
+    return f"{_S}*{''.join(f'[{letter}{letter.upper()}]' for letter in word)}{_S}*"

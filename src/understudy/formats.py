@@ -1,0 +1,5 @@
+"""Format numbers of everything that outlives a process. Newer programs open older files; older ones refuse newer."""
+
+from __future__ import annotations
+
+LEDGER_FORMAT = 2  # 1: no number in the file, nothing that binds a reservation to its table
