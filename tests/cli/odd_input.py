@@ -1,4 +1,4 @@
-"""Odd input, drawn from a number: delimited files, schema files and Parquet files that are damaged, strange or hostile.
+"""Odd input, drawn from a number: delimited files and Parquet files that are damaged, strange or hostile.
 
 Every private cell is a canary or one of the plain values; `CANARY` finds what is left of one in a text.
 """
@@ -111,48 +111,22 @@ def odd_csv(number: int, folder: Path) -> Odd:
     draw = random.Random(f"csv {number}")
     dialect = draw.choice([",", ",", ",", ";", "\t", "|"])
     headless = draw.random() < 0.25
-    rows = [_row(draw) for _ in range(draw.choice([0, 1, 2, 5, 30]))]
+    rows = [plain_row(draw) for _ in range(draw.choice([0, 1, 2, 5, 30]))]
     lines = [
         dialect.join([_quoted(draw, cell, dialect) for cell in row]) for row in ([] if headless else [NAMES]) + rows
     ]
     raw = (draw.choice(["\n", "\n", "\r\n", "\r"]).join(lines) + draw.choice(["\n", ""])).encode()
     raw = _encoded(draw, raw)
     for _ in range(draw.choice([0, 1, 1, 2, 4])):
-        raw = _damaged(draw, raw)
+        raw = damaged(draw, raw)
     name = draw.choice(["t.csv", "t.csv", "t.csv", "t.tsv", "t.csv.gz", "t.CSV", "t.parquet", "t.txt"])
     if name.endswith(".gz") or draw.random() < 0.05:
         raw = gzip.compress(raw)
-        raw = _damaged(draw, raw) if draw.random() < 0.4 else raw
+        raw = damaged(draw, raw) if draw.random() < 0.4 else raw
     data, schema = folder / name, folder / "schema.toml"
     data.write_bytes(raw)
-    schema.write_text(_schema(draw, len(rows), dialect, headless), encoding="utf-8")
+    schema.write_text(schema_text(draw, len(rows), dialect, headless), encoding="utf-8")
     return Odd(data, schema, _init_flags(draw, folder))
-
-
-def odd_schema(number: int, folder: Path) -> Odd:
-    """A good table, and a schema file that is damaged as text or has an odd value somewhere."""
-    import tomllib
-
-    import tomlkit
-
-    draw = random.Random(f"toml {number}")
-    rows = [_row(random.Random(i), odd=False) for i in range(12)]
-    data, schema = folder / "t.csv", folder / "schema.toml"
-    data.write_text("\n".join(",".join(row) for row in [NAMES, *rows]) + "\n", encoding="utf-8")
-    text = _schema(draw, 12, ",", False)
-    raw = text.encode()
-    if draw.random() < 0.6:
-        document = tomllib.loads(text)
-        for _ in range(draw.choice([1, 1, 2, 5])):
-            _replace_somewhere(draw, document)
-        try:
-            raw = tomlkit.dumps(document).encode(errors="surrogatepass")
-        except (ValueError, TypeError):
-            raw = text.encode()
-    for _ in range(draw.choice([0, 0, 1, 2]) if raw != text.encode() else draw.choice([1, 2, 4])):
-        raw = _damaged(draw, raw, b"Marvin")  # a schema is public
-    schema.write_bytes(raw)
-    return Odd(data, schema, ())
 
 
 def odd_parquet(number: int, folder: Path) -> Odd:
@@ -179,17 +153,17 @@ def odd_parquet(number: int, folder: Path) -> Odd:
     raw = sink.getvalue()
     if draw.random() < 0.5:
         for _ in range(draw.choice([1, 1, 3, 10])):
-            raw = _damaged(draw, raw)
+            raw = damaged(draw, raw)
     data, schema = folder / draw.choice(["t.parquet", "t.parquet", "t.pq", "t.PARQUET"]), folder / "schema.toml"
     data.write_bytes(raw)
-    schema.write_text(_schema(draw, rows, ",", False), encoding="utf-8")
+    schema.write_text(schema_text(draw, rows, ",", False), encoding="utf-8")
     return Odd(data, schema, ("--header",) if draw.random() < 0.2 else ())
 
 
 # -- parts -------------------------------------------------------------------------------------------------------
 
 
-def _row(draw: random.Random, odd: bool = True) -> list[str]:
+def plain_row(draw: random.Random, odd: bool = True) -> list[str]:
     plain = [
         draw.choice(_CANARIES[:2]), draw.choice(_CANARIES[:2]), str(draw.randrange(100)), draw.choice(["Female", "Male"]),
         draw.choice(["Anders", "Brae", "Cormont", "Dunmere", "?"]), draw.choice(["Y", "N", ""]),
@@ -211,7 +185,7 @@ def _encoded(draw: random.Random, raw: bytes) -> bytes:
     return raw.decode().encode(encoding, errors="replace")
 
 
-def _schema(draw: random.Random, rows: int, delimiter: str, headless: bool) -> str:
+def schema_text(draw: random.Random, rows: int, delimiter: str, headless: bool) -> str:
     count = f"rows = {rows}" if rows and draw.random() < 0.8 else 'neighbours = "add-remove"'
     right = draw.random() < 0.9
     csv = "".join(
@@ -242,7 +216,7 @@ def _init_flags(draw: random.Random, folder: Path) -> tuple[object, ...]:
     return draw.choice(((), (), ("--header",), ("--no-header",), ("--names", names), ("--codebook", book)))
 
 
-def _damaged(draw: random.Random, raw: bytes, filler: bytes = b"Zaphod") -> bytes:
+def damaged(draw: random.Random, raw: bytes, filler: bytes = b"Zaphod") -> bytes:
     at = draw.randrange(len(raw) + 1)
     to = min(len(raw), at + draw.choice([1, 1, 2, 8, 40, len(raw)]))
     other = draw.randrange(len(raw) + 1)
@@ -259,36 +233,6 @@ def _damaged(draw: random.Random, raw: bytes, filler: bytes = b"Zaphod") -> byte
         lambda: draw.choice([b"", b"\n", b'"', b"\x1f\x8b", b"PAR1", raw + raw]),
     ]
     return draw.choices(ways, [6, 6, 4, 4, 6, 2, 3, 1, 2, 1])[0]()
-
-
-def _replace_somewhere(draw: random.Random, node: Any) -> None:
-    """Give one place of the parsed file another value, another name, or take it away."""
-    odd: tuple[Any, ...] = (
-        0, -1, 1, 2**31, 2**63 - 1, -(2**63), 2**53 + 1, 0.5, 1e308, -1e308, 5e-324, float("inf"), float("nan"), "", "x", "?",
-        "missing", "%Y", "%", "%d.%m.%y", "%Y-%Y", "%H:%M", "%j", "a\x01b", "ä" * 500, True, False, [], {}, [[]], [{}], [0], [0, 0],
-        [1, 0], ["a", "a"], [None] and ["x", 1], {"a": {"b": {"c": []}}}, {"N": ["Anders"], "S": ["Brae", "Anders"]},
-        date(1, 1, 1), date(9999, 12, 31), datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59), time(1, 2),
-        [date(1, 1, 1), date(9999, 12, 31)], [datetime(1, 1, 1), datetime(9999, 12, 31)], [0, 2**53], [0.0, 1e308], [-1e308, 1e308],
-        [0, 1e-320], 65535, 65536, 10**6, "integer", "number", "date", "datetime", "boolean", "id", "drop", "category", "wavelet",
-        "utf-7", "hex", "undefined", "idna", "public", "public (declared)", "add-remove", "replace-one", list(range(300)), ["v"] * 3,
-    )  # fmt: skip
-    keys = ("kind", "range", "edges", "bins", "points", "values", "true", "false", "missing", "other", "format", "fine",
-            "fine_cells", "taxonomy", "provenance", "confirm", "rows", "rows_max", "rows_per_person", "csv", "header",
-            "delimiter", "decimal", "encoding", "name", "account", "neighbours", "attributes", "table", "strange", "")  # fmt: skip
-    while isinstance(node, dict) and node:
-        key = draw.choice(list(node))
-        if not isinstance(node[key], dict) or draw.random() < 0.25:
-            break
-        node = node[key]
-    if not isinstance(node, dict) or not node:
-        return
-    way = draw.random()
-    if way < 0.15:
-        del node[key]
-    elif way < 0.25:
-        node[draw.choice(keys)] = node.pop(key)
-    else:
-        node[key if way < 0.7 else draw.choice(keys)] = draw.choice(odd)
 
 
 def _array(draw: random.Random, rows: int) -> Any:

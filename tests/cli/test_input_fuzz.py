@@ -14,7 +14,8 @@ from unittest import mock
 import pytest
 import typer
 from command import Outcome, run
-from odd_input import CANARY, Odd, first_line, odd_csv, odd_parquet, odd_schema
+from odd_input import CANARY, Odd, first_line, odd_csv, odd_parquet
+from odd_schemas import odd_schema
 
 from understudy.cli import app
 from understudy.errors import BudgetError
@@ -90,6 +91,12 @@ def check_draft(what: str, odd: Odd, draft: Path, done: Outcome) -> None:
 def test_odd_input_is_refused_in_words_and_never_echoed(tmp_path, kind):
     for number in range(CASES):
         check_case(kind, number, tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "number"), [("csv", 149), ("parquet", 117), ("parquet", 1411), ("parquet", 7715)])
+def test_what_the_long_run_found(tmp_path, kind, number):
+    """A damaged gzip stream beside a codebook, a time beyond the year 9999, a name that is no text, a number of no text."""
+    check_case(kind, number, tmp_path)
 
 
 @pytest.mark.long

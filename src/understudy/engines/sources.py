@@ -160,7 +160,9 @@ class ParquetFile:
         ):
             for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
                 for name in names:
-                    yield name, batch.column(name)
+                    column = batch.column(name)
+                    column.validate(full=True)  # a damaged page may number texts that are not there
+                    yield name, column
 
     @contextmanager
     def _told(self) -> Iterator[None]:
