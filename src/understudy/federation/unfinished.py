@@ -26,8 +26,9 @@ def session_file(ledger: Path, session: str) -> Path:
 
 def close_unfinished(book: Ledger, account: str, roster: Roster, session: str) -> list[str]:
     """Close this roster's sessions other than `session` whose process is gone; a sentence about each."""
-    reserved = [e for e in book.entries(account) if e.kind == "reserve"]
-    ended = {e.body["reservation"] for e in book.entries(account) if e.kind in ("void", "release")}
+    entries = [e for e in book.entries(account) if "reservation" in e.body]
+    reserved = [e for e in entries if e.kind == "reserve"]
+    ended = {e.body["reservation"] for e in entries if e.kind not in ("reserve", "charge")}
     ours = {e.body["reservation"]: e.body["request"]["session"] for e in reserved if _is_of(roster, e.body["request"])}
     said = []
     for reservation, other in ours.items():
