@@ -232,7 +232,11 @@ class Town:
             return []
         book = Ledger(self.ledger(name))
         try:
-            ended = {e.body["reservation"]: e.kind for e in book.entries() if e.kind in ("void", "release")}
+            ended = {
+                e.body["reservation"]: e.kind
+                for e in book.entries()
+                if "reservation" in e.body and e.kind not in ("reserve", "charge")
+            }
             drawn = {
                 row[0]
                 for row in book.connection.execute("SELECT reservation, state FROM journal").fetchall()
@@ -244,7 +248,10 @@ class Town:
             book.close()
         counted = [r for r in made if ended.get(r) != "void"]
         assert state is None or state.spent_epsilon == len(counted) * self.roster.budget.epsilon, "a wrong count"
-        return ["released" if r in ended else "drawn" if r in drawn else "open" for r in counted]
+        return [
+            "released" if ended.get(r) == "release" else "drawn" if r in drawn or r in ended else "open"
+            for r in counted
+        ]
 
     def allow_one_more(self, name: str) -> None:
         """A cap for what noise was drawn for, and for one more session: what need not count must not be in the way."""

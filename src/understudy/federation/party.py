@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed
 from understudy.version import VERSION
 
+_PAUSE_S = 0.05  # before the curator is asked again: one that says wait at once does not keep a processor busy
 _NO_BUDGET = "its ledger refused the budget"
 
 
@@ -209,6 +211,8 @@ class _Sitting:
                 return self._end(message)
             elif message.kind != "wait":
                 raise FederationError(_refusal(message, "the curator does not answer as it should"))
+            else:
+                time.sleep(_PAUSE_S)
 
     def _reply_to(self, task: Message) -> Message:
         """The answer; where there is none, a typed word that there will be none, so that nobody waits for it."""

@@ -256,7 +256,8 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
     if facts.bins is not None:
         return [span, f"bins = {facts.bins}", *lines]
     if facts.kind in ("number", "datetime") or _place(name, high, facts) - _place(name, low, facts) >= MOST_SINGLE:
-        zero = not points and facts.kind in ("integer", "number") and _place(name, low, facts) == 0
+        stated = not points and facts.kind in ("integer", "number") and facts.low is not None
+        zero = stated and _place(name, low, facts) == 0
         return [
             span,
             toml.remarked(f"bins = {DEFAULT_BINS}", "of equal width; a matter of taste, not of truth"),
