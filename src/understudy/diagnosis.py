@@ -19,8 +19,10 @@ def examine() -> list[dict[str, Any]]:
         {"what": "understudy", "ok": True, "needed": True, "detail": VERSION},
         {"what": "python", "ok": True, "needed": True, "detail": platform.python_version()},
     ]
-    findings += [_installed(name, True) for name in ("numpy", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")]
-    findings += [_installed(name, False) for name in ("numba", "pandas", "polars")]
+    findings += [
+        _installed(name, True) for name in ("numpy", "numba", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")
+    ]
+    findings += [_installed(name, False) for name in ("pandas", "polars")]
     findings += [_works("exact noise", _noise), _works("ledger", _ledger), _works("counting", _counting)]
     engines = (("duckdb", _duckdb), ("postgresql", _postgresql), ("spark", _spark))
     findings += [_works(f"engine {name}", attempt, needed=False) for name, attempt in engines]
@@ -79,14 +81,13 @@ def _federation() -> str:
 def _counting() -> str:
     import numpy as np
 
-    from understudy.compiled import HAVE_NUMBA
     from understudy.engines.memory import MemoryEngine
     from understudy.schema import Attribute, Axis, Booleans, Schema
 
     schema = Schema("doctor", (Attribute("a", Booleans()),), rows=3)
     engine = MemoryEngine({"a": np.array([0, 1, 1], dtype=np.uint8)}, 3, schema)
     assert next(iter(engine.marginals([(Axis("a"),)]))).tolist() == [1, 2]
-    return "compiled by numba" if HAVE_NUMBA else "plain numpy: slower; install numba"
+    return "compiled by numba"
 
 
 def _duckdb() -> str:

@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled, compiled_with
 from understudy.models.factor import check_cells
 from understudy.models.graph import CliqueTree, clique_tree
 from understudy.schema import Axes, Axis
@@ -155,7 +155,7 @@ def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _calibrate(logs: Any, message: Any, start: Any, separator: Any, rows: Any, index: Any) -> Any:
     cliques = len(rows)
     for i in range(cliques - 1, -1, -1):  # up: children come after their parents
@@ -179,7 +179,7 @@ def _calibrate(logs: Any, message: Any, start: Any, separator: Any, rows: Any, i
     return logarithm
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _spread(values: Any, cells: Any, row: Any, index: Any) -> None:
     cell, own, length, along, begin, end = row
     for s in range(begin, end):
@@ -195,7 +195,7 @@ def _spread(values: Any, cells: Any, row: Any, index: Any) -> None:
         cell += length
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator]
+@compiled_with(fastmath={"reassoc"})
 def _gather(cells: Any, values: Any, row: Any, index: Any) -> None:
     cell, own, length, along, begin, end = row
     for s in range(begin, end):
@@ -212,19 +212,19 @@ def _gather(cells: Any, values: Any, row: Any, index: Any) -> None:
         cell += length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _spread_all(values: Any, cells: Any, rows: Any, index: Any) -> None:
     for t in range(len(rows)):
         _spread(values, cells, rows[t], index)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _gather_all(cells: Any, values: Any, rows: Any, index: Any) -> None:
     for t in range(len(rows)):
         _gather(cells, values, rows[t], index)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _condition(cells: Any) -> float:
     """Logs to a distribution, in place; the logarithm of their sum. A block without weight stays all zero.
 

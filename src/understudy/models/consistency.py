@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled
 from understudy.models.calibration import Floats, cell_index
 from understudy.schema import Axes, Axis, Schema
 
@@ -74,7 +74,7 @@ def _shared_sets(tables: Sequence[Axes]) -> list[frozenset[Axis]]:
     return sorted(found, key=lambda shared: (len(shared), sorted(shared)))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _agree(values: Any, steps: Any, turns: Any, weights: Any, index: Any) -> None:
     for step in range(len(steps)):
         cells, begin, end = steps[step]

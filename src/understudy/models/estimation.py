@@ -27,9 +27,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled, compiled_with
 from understudy.models.calibration import Floats, Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
 from understudy.models.junction_tree import JunctionTree, valid_codes, variables
@@ -270,7 +270,7 @@ def _newton(gradient: Floats, memory: Memory, curvature: Floats) -> Floats:
     return direction
 
 
-@njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator]
+@compiled_with(fastmath=True)
 def _dot(a: Any, b: Any) -> Any:
     """numpy's own wakes a pool of threads for each of some thousand short vectors, and then waits for them."""
     total = 0.0
@@ -279,7 +279,7 @@ def _dot(a: Any, b: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _add(a: Any, b: Any, weight: float) -> None:
     for i in range(len(a)):
         a[i] += weight * b[i]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from understudy.compiled import compiled
 
 Vertex = TypeVar("Vertex", bound=Hashable)
 
@@ -136,7 +137,7 @@ def _members(
     return np.array(flat, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _joined(adjacent: Any, members: Any, ends: Any) -> Any:
     adjacent = adjacent.copy()
     start = 0
@@ -149,7 +150,7 @@ def _joined(adjacent: Any, members: Any, ends: Any) -> Any:
     return adjacent
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _eliminate(adjacent: Any, sizes: Any, limit: float, by_weight: bool) -> Any:
     """Vertices leave one by one, cheapest first, and their neighbours become a clique: (cells, maximal cliques).
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled
 from understudy.models.calibration import Floats, Layout
 from understudy.schema import Axis
 
@@ -58,7 +58,7 @@ def _draw_clique(
         cell, columns[axis][:] = np.divmod(cell, size)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _spread(group: Any, order: Any, offset: Any) -> Any:
     """Evenly spaced places in [0, 1) for the rows of each group, dealt out in random order."""
     size = np.zeros(len(offset), dtype=np.int64)
@@ -73,7 +73,7 @@ def _spread(group: Any, order: Any, offset: Any) -> Any:
     return place
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _find(cumulative: Any, group: Any, place: Any) -> Any:
     """The cell of its block in which each row's place falls: the first one whose running sum is above it."""
     width = cumulative.shape[1]

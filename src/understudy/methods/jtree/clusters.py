@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from understudy.compiled import compiled
 from understudy.errors import UsageError
 from understudy.schema import Axis
 
@@ -233,7 +233,7 @@ def exact(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
             yield tuple(clusters)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@compiled
 def _partitions(cost: Any, n: int) -> Any:
     """last[m, s]: the cluster of the first clique of s in the cheapest partition of s into m clusters; 0 for none."""
     full = 1 << n
