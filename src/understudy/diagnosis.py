@@ -20,8 +20,10 @@ def examine() -> list[dict[str, Any]]:
         _finding("understudy", True, VERSION),
         _finding("python", True, platform.python_version()),
     ]
-    findings += [_installed(name, True) for name in ("numpy", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")]
-    findings += [_installed(name, False) for name in ("numba", "pandas", "polars")]
+    findings += [
+        _installed(name, True) for name in ("numpy", "numba", "opendp", "pyarrow", "narwhals", "tomlkit", "typer")
+    ]
+    findings += [_installed(name, False) for name in ("pandas", "polars")]
     findings += [_works("exact noise", _noise), _works("ledger", _ledger), _works("counting", _counting)]
     engines = (("duckdb", _duckdb), ("postgresql", _postgresql), ("spark", _spark))
     findings += [_works(f"engine {name}", attempt, needed=False) for name, attempt in engines]
@@ -84,15 +86,13 @@ def _federation() -> str:
 def _counting() -> str:
     import numpy as np
 
-    from understudy.compiled import HAVE_NUMBA, kept_on_disk
+    from understudy.compiled import kept_on_disk
     from understudy.engines.memory import MemoryEngine
     from understudy.schema import Attribute, Axis, Booleans, Schema
 
     schema = Schema("doctor", (Attribute("a", Booleans()),), rows=3)
     engine = MemoryEngine({"a": np.array([0, 1, 1], dtype=np.uint8)}, 3, schema)
     assert next(iter(engine.marginals([(Axis("a"),)]))).tolist() == [1, 2]
-    if not HAVE_NUMBA:
-        return "plain numpy: slower; install numba"
     if not kept_on_disk():
         return "compiled by numba anew at every start: set NUMBA_CACHE_DIR to a folder that can be written"
     return "compiled by numba"

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command import header_and_rows, process, run
+from command import header_and_rows, process, run, write_people
 
 from understudy.release import Release
 
@@ -122,6 +122,32 @@ def test_doctor_says_what_is_wrong(monkeypatch):
     monkeypatch.setattr("understudy.diagnosis._ledger", broken)
     done = run("doctor")
     assert done.code == 1 and "!!  ledger" in done.out and "no locks here" in done.out
+
+
+WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None; from understudy.cli import main; main(sys.argv[1:])"
+
+
+@pytest.mark.parametrize("verb", ["demo", "publish", "plan", "check", "sample", "doctor"])
+def test_without_numba_there_is_one_clear_sentence(tmp_path: Path, verb: str):
+    """It is a base dependency, and what counts, chooses, estimates or opens a model needs it: no verb half works."""
+    write_people(tmp_path)
+    data, schema = str(tmp_path / "people.csv"), str(tmp_path / "schema.toml")
+    release = Path(__file__).parents[1] / "fixtures" / "v0.1" / "releases" / "junction-tree.release.zip"
+    out = ["-o", str(tmp_path / "out.csv")]
+    arguments = {
+        "demo": ["-o", str(tmp_path / "demo")],
+        "publish": [data, "--schema", schema, "--epsilon", "1", *out],
+        "plan": ["--schema", schema, "--epsilon", "1"],
+        "check": [data, "--schema", schema],
+        "sample": [str(release), "--rows", "5", *out],
+        "doctor": [],
+    }[verb]
+    command = [sys.executable, "-c", WITHOUT_NUMBA, verb, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said, said
+    assert "numba" in said and "install" in said
+    assert not (tmp_path / "understudy-ledger.db").exists()
 
 
 @pytest.mark.slow

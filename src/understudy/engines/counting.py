@@ -105,7 +105,7 @@ class Counter:
         for start, stop in ranges:
             words = slice(start // 64, -(-stop // 64))
             packed = np.stack([self._store.bits(axis)[words] for axis in axes])
-            kernels.count_ones(packed, lines, stop - start, ones)
+            kernels.count_ones(packed, lines, ones)
             rows += stop - start
         return list(kernels.cells_of_ones(ones, rows))
 

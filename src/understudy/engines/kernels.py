@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.compiled import HAVE_NUMBA, compiled
+from understudy.compiled import compiled
 
 if TYPE_CHECKING:
     from understudy.engines.tables import Tables
@@ -78,7 +77,7 @@ def _popcount(word: Any) -> Any:  # pragma: no cover - compiled
 
 
 @compiled
-def _count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover - compiled
+def count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Tables of binary columns, one for each line of `columns`: AND and popcount on 64 rows at a time.
 
     To `out[t]` is added, for each set S of the table's columns, the number of rows with ones on all of S; the first
@@ -120,37 +119,9 @@ def _count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cove
 
 def count_tables(narrow: Any, wide: Any, tables: Tables, out: NDArray[Any]) -> None:
     """Add rows, given as lines of codes, to the flat cells of all tables."""
-    if HAVE_NUMBA:
-        _count_tables(
-            narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out
-        )
-        return
-    rows = narrow.shape[1]
-    for t, (begin, end) in enumerate(itertools.pairwise(tables.first)):
-        index = np.zeros(rows, dtype=np.int64)
-        for j in range(begin, end):
-            line, base = tables.columns[j], tables.maps[j]
-            codes = (narrow[line] if line >= 0 else wide[-1 - line]).astype(np.int64)
-            index += codes * tables.strides[j] if base < 0 else tables.lut[base + codes]
-        cells = out[tables.starts[t] : tables.starts[t + 1]]
-        cells += np.bincount(index, minlength=len(cells))
-
-
-def count_ones(packed: Any, columns: Integers, rows: int, out: Integers) -> None:
-    """Add rows, given as packed lines, to tables over the same number of binary columns; `cells_of_ones` ends it."""
-    if HAVE_NUMBA:
-        _count_ones(packed, columns, out)
-        return
-    for t, line in enumerate(columns):
-        index = np.zeros(rows, dtype=np.int64)
-        for column in line:
-            bits = np.unpackbits(packed[column].view(np.uint8), count=rows, bitorder="little")
-            index = index * 2 + bits
-        cells = np.bincount(index, minlength=out.shape[1])
-        for bit in range(columns.shape[1]):
-            halves = cells.reshape(-1, 2, 1 << bit)
-            halves[:, 0] += halves[:, 1]
-        out[t, 1:] += cells[1:]
+    _count_tables(
+        narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out
+    )
 
 
 def cells_of_ones(ones: Integers, rows: int) -> Integers:

@@ -1,8 +1,8 @@
 """All pairwise tables at once: columns of bits, and how often two bits are both set.
 
 An attribute of m values is m − 1 columns of bits, one for each code but 0. The Gram matrix of all those columns holds
-every pairwise table: the cells with a code 0 follow from the totals. With numba the products are AND and popcount on 64
-rows at a time; without it they are float32 matrix products over blocks of rows, exact since a block is below 2^24.
+every pairwise table: the cells with a code 0 follow from the totals. The products are AND and popcount on 64 rows at a
+time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.compiled import HAVE_NUMBA, compiled
+from understudy.compiled import compiled
 from understudy.engines.kernels import Integers, _popcount
 
 WORDS = 256  # of each column at a time: a thousand columns stay in the second-level cache
-BLOCK_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +46,7 @@ class PairCounts:
 def pair_counts(bits: NDArray[np.uint64], sizes: Sequence[int], rows: int, threads: int) -> PairCounts:
     """From packed bit columns (64 rows a word, zeros at the end), m − 1 of them for each axis of m values."""
     first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
-    gram = _popcounts(bits, threads) if HAVE_NUMBA else products(bits, rows)
-    return PairCounts(rows, first, gram)
+    return PairCounts(rows, first, _popcounts(bits, threads))
 
 
 def _popcounts(bits: NDArray[np.uint64], threads: int) -> Integers:
@@ -73,13 +71,3 @@ def _both_set(bits: Any, start: int, step: int, gram: Any) -> None:  # pragma: n
                 for w in range(end - begin):
                     total += _popcount(a[w] & b[w])
                 gram[i, j] += np.int64(total)
-
-
-def products(bits: NDArray[np.uint64], rows: int) -> Integers:
-    """The same by matrix products: sums of ones below 2^24 are exact in float32, and blocks are added as integers."""
-    gram = np.zeros((len(bits), len(bits)), dtype=np.int64)
-    for begin in range(0, rows, BLOCK_ROWS):
-        words = bits[:, begin // 64 : (begin + BLOCK_ROWS) // 64]
-        ones = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little").astype(np.float32)
-        gram += (ones @ ones.T).astype(np.int64)
-    return gram

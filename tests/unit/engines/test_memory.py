@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -128,31 +126,3 @@ def test_a_table_too_large_is_refused_before_allocation() -> None:
     engine = MemoryEngine(columns_of(sizes, 10), 10, schema_of(sizes, 10))
     with pytest.raises(TooLarge):
         list(engine.marginals([(Axis("a"), Axis("b"))]))
-
-
-FALLBACK = """
-import sys
-sys.modules["numba"] = None
-import numpy as np
-from understudy.compiled import HAVE_NUMBA
-from understudy.engines.memory import MemoryEngine
-from understudy.privacy.score_kernels import f_distance, r_deviation
-from understudy.schema import Attribute, Axis, Categories, Schema
-assert not HAVE_NUMBA
-generator = np.random.default_rng(0)
-schema = Schema("t", tuple(Attribute(n, Categories(tuple(map(str, range(s))))) for n, s in (("a", 2), ("b", 2), ("c", 300))), rows=99)
-columns = {"a": generator.integers(0, 2, 99), "b": generator.integers(0, 2, 99), "c": generator.integers(0, 300, 99)}
-engine = MemoryEngine(columns, 99, schema)
-for axes in ((Axis("a"), Axis("b")), (Axis("a"), Axis("c"))):
-    (counts,) = engine.marginals([axes])
-    expected = np.zeros(counts.shape, dtype=int)
-    np.add.at(expected, tuple(columns[x.attribute] for x in axes), 1)
-    assert (counts == expected).all()
-assert f_distance(np.array([[6, 1], [0, 1], [0, 1], [0, 1]]), 10) == 4
-print("ok")
-"""
-
-
-def test_without_numba_the_counts_are_the_same() -> None:
-    done = subprocess.run([sys.executable, "-c", FALLBACK], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "ok", done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -23,6 +24,7 @@ from understudy.federation.local import Deliver, local_federation
 from understudy.methods import method_named
 from understudy.privacy import owned_table
 from understudy.privacy.budget import Budget
+from understudy.privacy.choices import Choice, Links, NextLink
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.scores import Pair
 from understudy.privacy.shares import summed_scale
@@ -101,6 +103,28 @@ def test_a_penalty_is_in_proportion_to_an_owners_rows(tmp_path: Path, monkeypatc
     assert [list(q.penalty) if hasattr(q, "penalty") else q.fine for q in seen] == [
         [10, 100, -1000], 5, [30, 300, -3000],
     ]  # fmt: skip
+
+
+def test_a_penalty_is_in_the_units_of_each_score(tmp_path: Path) -> None:
+    """What a row is worth depends on the table for R, and for I on how many digits its row count leaves room for."""
+    with federation(tmp_path) as made:
+        table = made.table
+        binary = (A, B)
+        questions: list[tuple[Any, Fraction]] = [
+            (Choice(OPTIONS, "R"), Fraction(1, 9)),
+            (NextLink(binary, (C,)), Fraction(1, 9)),
+            (Links.of(table.schema, binary, (C,), "R", 5, 99, True), Fraction(1, 9)),
+            (Links.of(table.schema, binary, (C,), "F", 5, 99, True), Fraction(1, 3)),
+            (Choice(OPTIONS, "F"), Fraction(1, 3)),
+            (Choice(OPTIONS, "I"), Fraction(1, 3)),
+            (Choice(OPTIONS, "D"), Fraction(1, 3)),
+        ]
+        for question, part in questions:
+            assert table._part(NAMES[0], question) == part
+        table.schema = replace(table.schema, rows=2**40)
+        own = Fraction(40, 2**40)  # NAMES[0] has 40 rows
+        assert table._part(NAMES[0], Choice(OPTIONS, "R")) == own * Fraction(80, 2**20)
+        assert table._part(NAMES[0], Choice(OPTIONS, "I")) == own * 2**26  # 40 digits, and 14 where there are 2^40 rows
 
 
 def test_a_comparison_is_with_the_owners_part_of_the_public_table(tmp_path: Path) -> None:

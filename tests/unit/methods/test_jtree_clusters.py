@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -171,3 +174,35 @@ def test_without_cvxpy_the_relaxation_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(UsageError, match=r"understudy\[jtree\]"):
         best_merging(example(), laplace, "relaxation", anything)
+
+
+ASSIGNED = """
+import numpy as np
+from understudy.methods.jtree.clusters import Problem, assigned, leaning
+from understudy.schema import Axis
+
+for seed in range(8):
+    generator = np.random.default_rng(seed)
+    attributes, cliques = int(generator.integers(20, 300)), int(generator.integers(50, 900))
+    sizes = {Axis(f"a{i}"): int(size) for i, size in enumerate(generator.choice([2, 3, 4, 6, 8, 12], attributes))}
+    names = list(sizes)
+    picks = [generator.choice(attributes, int(generator.integers(2, 7)), replace=False) for _ in range(cliques)]
+    problem = Problem([frozenset(names[i] for i in pick) for pick in picks], sizes, 150_000)
+    print([assigned(leaning(problem, m)) for m in (5, 20, cliques // 3)])
+"""
+
+
+def test_what_is_measured_together_does_not_depend_on_threads_or_the_processor() -> None:
+    """A matrix product of floats adds up in an order of its own, and equal sums must stay equal: ties decide here."""
+
+    def found(**environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", ASSIGNED], env={**os.environ, **environment}, capture_output=True, text=True,
+            timeout=600, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    one = found(OPENBLAS_NUM_THREADS="1")
+    assert found(OPENBLAS_NUM_THREADS="4") == one
+    assert found(OPENBLAS_NUM_THREADS="1", OPENBLAS_CORETYPE="Prescott") == one  # the products of another processor

@@ -11,10 +11,11 @@ import pytest
 
 from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
-from understudy.errors import BudgetError, TooLarge, UsageError
+from understudy.errors import BudgetError, LedgerError, TooLarge, UsageError
 from understudy.privacy.budget import Budget
+from understudy.privacy.choices import Choice
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.owned_table import OwnedTable, digest
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
@@ -161,3 +162,38 @@ def test_a_resumed_run_repeats_its_outcomes(ledger_path: Path) -> None:
         table.reservation._lock.release()  # type: ignore[attr-defined]  # the process ends without a release
     assert seen[0] == seen[1]
     assert len(Ledger(ledger_path).entries()) == 4  # open, reserve and two charges
+
+
+def interrupted(ledger_path: Path, ask: str, outcome: bytes) -> PrivateTable:
+    """A table whose run has answered one choice, known by `ask`, and was then killed."""
+    schema, columns = schema_of(SIZES, ROWS), columns_of(SIZES, ROWS)
+    table = private_table(schema, columns, Budget(1), ledger_path)
+    charge = table.reservation.charge("structure", Fraction(1, 100), ask)  # type: ignore[attr-defined]
+    charge.drawing()
+    charge.journal(outcome)
+    table.reservation._lock.release()  # type: ignore[attr-defined]
+    return private_table(schema, columns, Budget(1), ledger_path)
+
+
+OFFERED = [Pair(Axis("b"), (Axis("a"),)), Pair(Axis("c"), (Axis("a"),)), Pair(Axis("c"))]
+
+
+@pytest.mark.parametrize("outcome", range(3))
+def test_a_choice_of_an_earlier_version_is_known_by_all_of_its_question(ledger_path: Path, outcome: int) -> None:
+    """Version 0.1 had penalties in what identifies a choice; its interrupted runs are finished."""
+    asked = digest(Choice(OFFERED, "R", [1, 2, 3]).as_json(), "1/100")
+    table = interrupted(ledger_path, asked, str(outcome).encode())
+    assert table.choose(OFFERED, "R", Fraction(1, 100), "structure", [1, 2, 3]) == OFFERED[outcome]
+
+
+def test_a_choice_is_known_by_its_options_score_and_cost(ledger_path: Path) -> None:
+    """A penalty that was worked out again, on another machine, may be another; another option may not."""
+    asked = digest(Choice(OFFERED, "R").asked(), "1/100")
+    table = interrupted(ledger_path, asked, b"2")
+    assert table.choose(OFFERED, "R", Fraction(1, 100), "structure", [7, 8, 9]) == OFFERED[2]
+    table.reservation._lock.release()  # type: ignore[attr-defined]
+    for options, score, cost in ((OFFERED[:2], "R", "1/100"), (OFFERED, "I", "1/100"), (OFFERED, "R", "1/50")):
+        other = private_table(table.schema, columns_of(SIZES, ROWS), Budget(1), ledger_path)
+        with pytest.raises(LedgerError, match="asked something else"):
+            other.choose(options, score, Fraction(cost), "structure")
+        other.reservation._lock.release()  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ EXACT = 12  # cliques that the exact solver takes: 3^12 steps
 RELAXED = 20  # cliques up to which the relaxation is tried unasked: beyond, it takes minutes
 THOROUGH = 60  # cliques up to which every number of clusters is tried; beyond, twelve of them and then fewer
 MERGED = 300  # cliques up to which two clusters at a time are merged; beyond, only moves from one start are tried
-LOG_UNIT = 2.0**40  # a logarithm is kept as an integer multiple of its inverse: cells up to 10^9 come back exactly
+LOG_UNIT = 2.0**36  # a logarithm is kept as a whole multiple of its inverse: cells up to 10^8 come back exactly
 GREEDY = 300  # cliques up to which any merging is tried unasked
 
 
@@ -46,11 +46,14 @@ class Problem:
         return self._whole_logs / LOG_UNIT
 
     @cached_property
-    def _whole_logs(self) -> NDArray[np.int64]:
-        """Logarithms as integers: their sums do not depend on the order, which a matrix product of floats leaves to the
-        number of threads. What ties stays tied, so that the same tables are asked for on every machine."""
+    def _whole_logs(self) -> Floats:
+        """Return logarithms as whole numbers: their sums are exact below 2^53, in whatever order a matrix product adds.
+
+        The order is that of the threads and the processor. What ties stays tied, so that every machine asks for the
+        same tables.
+        """
         sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
-        return np.rint(np.log(sizes) * LOG_UNIT).astype(np.int64)
+        return np.rint(np.log(sizes) * LOG_UNIT)
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:
@@ -65,8 +68,7 @@ class Problem:
     @cached_property
     def shared(self) -> Floats:
         """Return the logarithm of the cells that each two cliques have in common."""
-        members = self.members.astype(np.int64)
-        return np.asarray((members * self._whole_logs) @ members.T) / LOG_UNIT
+        return np.asarray((self.members * self._whole_logs) @ self.members.T.astype(np.float64)) / LOG_UNIT
 
     def weight(self, clusters: Clusters) -> float:
         """Σ|CL|·cells(CL): the total variance over v(m)."""
