@@ -181,6 +181,9 @@ def spark_reader(library: str | None) -> Reader:
         else:
             found = with_rows(read_columns(library, columns), len(next(iter(columns.values()))))
             path = write_parquet(library, found, folder)
+            held = parquet.read_table(path)
+            timed = [name for name in held.column_names if pa.types.is_time(held.schema.field(name).type)]
+            parquet.write_table(held.drop_columns(timed), path)  # Spark opens no file that has times of day
             warehouse = SparkRows(str(path), None)
         try:
             names = [name for name in parquet.read_schema(path).names if name != "row"]

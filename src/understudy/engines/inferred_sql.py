@@ -7,6 +7,7 @@ it is refused before any charge, never guessed.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,8 +84,10 @@ class _InferredWriter(Writer):
     # -- texts and what they are read as ---------------------------------------------------------------------
 
     def _is_null(self, cell: str) -> str:
-        nulls = ", ".join(self.syntax.text(text) for text in sorted(NULLS))
-        return f"{cell} IS NULL OR {cell} IN ({nulls}) OR {self.syntax.matches(cell, _NAN)}"
+        return f"{cell} IS NULL OR {cell} IN ({self._texts_of(NULLS)})"
+
+    def _texts_of(self, texts: Iterable[str]) -> str:
+        return ", ".join(self.syntax.text(text) for text in sorted(texts))
 
     def _number_of(self, cell: str) -> str:
         """The number that a plain numeral or a boolean is, else null."""
@@ -108,8 +111,10 @@ class _InferredWriter(Writer):
         return [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in texts]
 
     def _coded(self, cell: str, known: list[str], unreadable: str) -> str:
-        """In order: nulls, what is known, what cannot be told; the rest is undeclared."""
+        """In order: nulls, what is known, what cannot be told; the rest is undeclared. Patterns come last: they take
+        time, and few cells come to them."""
         cases = [f"WHEN {self._is_null(cell)} THEN {self._null}", *known]
+        cases += [f"WHEN {self.syntax.matches(cell, _NAN)} THEN {self._null}"]
         return f"CASE {' '.join(cases)} WHEN {unreadable} THEN {UNREADABLE} ELSE {self._unfit} END"
 
     # -- ordered attributes ----------------------------------------------------------------------------------
@@ -196,7 +201,8 @@ class _InferredWriter(Writer):
         """The cell as text, and the number that it is."""
         source, type = self._source, self.column.type
         if type not in NUMBERS:
-            return self._as_text(), self._number_of(cell)
+            listed = f"{cell} IN ({self._texts_of(self._known)})"
+            return self._as_text(), f"CASE WHEN NOT {listed} THEN {self._number_of(cell)} END"
         read = self.syntax.as_text(source)
         if type in ("real", "double"):
             read = f"CASE WHEN NOT {self._is_nan(source)} THEN {read} END"
