@@ -93,7 +93,7 @@ class Delimited:
         codec = codecs.lookup(self.encoding).name
         decode = None if codec in ("utf-8", "utf-8-sig") else codecs.getincrementaldecoder(codec)().decode
         compression = "gzip" if self.path.suffix.lower() == ".gz" else None
-        with pa.input_stream(str(self.path), compression=compression) as stream:
+        with pa.input_stream(str(self.path.absolute()), compression=compression) as stream:
             first = True
             while raw := stream.read(size):
                 if first and raw.startswith(_BOM) and decode is not None:

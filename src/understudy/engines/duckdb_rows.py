@@ -21,8 +21,9 @@ from understudy.errors import DataError, UnderstudyError, UsageError
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _TYPES: dict[str, Type] = {
     **dict.fromkeys(_INTEGERS, "integer"), "VARCHAR": "text", "BOOLEAN": "boolean", "FLOAT": "real",
-    "DOUBLE": "double", "DATE": "date", "TIMESTAMP": "timestamp", "TIMESTAMP_S": "timestamp",
-    "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp", "TIMESTAMP WITH TIME ZONE": "instant",
+    '"NULL"': "text", "DOUBLE": "double", "TIME": "time", "DATE": "date", "TIMESTAMP": "timestamp",
+    "TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": "instant",
 }  # fmt: skip
 
 
@@ -118,6 +119,11 @@ class DuckDBRows:
                     "process is writing to it"
                 ) from None
             raise UnderstudyError(f"the data could not be {what} by DuckDB ({kind}); is the disk full?") from None
+        except (duckdb.ConversionException, duckdb.OutOfRangeException) as error:
+            raise DataError(
+                f"DuckDB could not code a column of the data ({type(error).__name__}): look at times and numbers "
+                "beyond the range of its types"
+            ) from None
         except duckdb.Error as error:
             raise UnderstudyError(f"the data could not be {what} by DuckDB ({type(error).__name__})") from None
 

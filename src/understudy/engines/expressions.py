@@ -26,7 +26,7 @@ from understudy.schema import Attribute, Booleans, Intervals
 from understudy.schema.readings import BOOLEANS
 
 UNREADABLE = -2
-Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant"]
+Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant", "time"]
 NUMBERS = ("integer", "real", "double", "decimal")
 MOMENTS = ("date", "timestamp", "instant")
 _LISTED = 24  # texts that are compared one after the other; more are joined
@@ -75,7 +75,7 @@ class Writer:
 
     def expression(self) -> Expression:
         domain, type = self.attribute.domain, self.column.type
-        if type is None:
+        if type is None or type == "time":
             raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
         if isinstance(domain, Booleans) and type == "boolean":
             name = self._name("x")

@@ -7,6 +7,7 @@ it is refused before any charge, never guessed.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,7 +33,11 @@ _MOMENT_LIKE = (
 )
 _DIGIT = f"{_ANY}(?:[0-9]|{FAR}){_ANY}"
 _WORDS = f"{_S}*(?:[tTfFyYnN]|[yY][eE][sS]|[nN][oO]){_S}*"
-_MIDNIGHT = "([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ]00(?::00(?::00(?:\\.0{1,6})?)?)?)?"
+_CLOCK = "([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\\.[0-9]{1,9})?)?)?(?:Z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))?"
+_ISO = f"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_CLOCK})?"
+_PARTS = dict(zip("YmdHMSzoi", ("y", "m", "d", "h", "n", "s", "z", "zh", "zm")))  # the last three: a time zone
+_FRACTION = f"{_ANY}[.]0*[1-9]{_ANY}"
+_DAY = 86_400
 _EXACT = 10**15  # whole numbers up to here are compared as text
 
 
@@ -50,12 +55,12 @@ class _InferredWriter(Writer):
         domain, type = self.attribute.domain, self.column.type
         if type is None or (isinstance(domain, Booleans) and type == "boolean"):
             return super().expression()
+        if type == "time" or (type in MOMENTS and domain.kind not in ("date", "datetime")):
+            return self._foreign_cells()
         if not isinstance(domain, Intervals):
-            return self._foreign_cells() if type in MOMENTS else self._listed()
+            return self._listed()
         if domain.kind in ("integer", "number"):
-            if type in NUMBERS:
-                return self._typed_numbers()
-            return self._foreign_cells() if type in MOMENTS else self._numbers_in_text()
+            return self._typed_numbers() if type in NUMBERS else self._numbers_in_text()
         if type in MOMENTS:
             return self._typed_moments(domain)
         return self._foreign_cells() if type == "boolean" else self._moments_in_text(domain)
@@ -78,8 +83,10 @@ class _InferredWriter(Writer):
     # -- texts and what they are read as ---------------------------------------------------------------------
 
     def _is_null(self, cell: str) -> str:
-        nulls = ", ".join(self.syntax.text(text) for text in sorted(NULLS))
-        return f"{cell} IS NULL OR {cell} IN ({nulls}) OR {self.syntax.matches(cell, _NAN)}"
+        return f"{cell} IS NULL OR {cell} IN ({self._texts_of(NULLS)})"
+
+    def _texts_of(self, texts: Iterable[str]) -> str:
+        return ", ".join(self.syntax.text(text) for text in sorted(texts))
 
     def _number_of(self, cell: str) -> str:
         """The number that a plain numeral or a boolean is, else null."""
@@ -103,8 +110,10 @@ class _InferredWriter(Writer):
         return [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in texts]
 
     def _coded(self, cell: str, known: list[str], unreadable: str) -> str:
-        """In order: nulls, what is known, what cannot be told; the rest is undeclared."""
+        """In order: nulls, what is known, what cannot be told; the rest is undeclared. Patterns come last: they take
+        time, and few cells come to them."""
         cases = [f"WHEN {self._is_null(cell)} THEN {self._null}", *known]
+        cases += [f"WHEN {self.syntax.matches(cell, _NAN)} THEN {self._null}"]
         return f"CASE {' '.join(cases)} WHEN {unreadable} THEN {UNREADABLE} ELSE {self._unfit} END"
 
     # -- ordered attributes ----------------------------------------------------------------------------------
@@ -116,22 +125,38 @@ class _InferredWriter(Writer):
         return Expression(code, {cell: self._as_text()}, {}, {value: self._number_of(cell)}, self._step(value)[1])
 
     def _moments_in_text(self, domain: Intervals) -> Expression:
-        iso = domain.kind == "date" and domain.format is None
-        rule = (_MIDNIGHT, "", "Ymd") if iso else moment_rule(domain)
-        assert rule is not None  # a format that is not year, month, day was refused
-        pattern, _, letters = rule
-        cell, value, plain = self._name("x"), self._name("v"), self.syntax.matches(self._name("x"), pattern)
-        names = {letter: f"{'c' if letter in 'HMS' else 'p'}{letter.lower()}_{self.at}" for letter in letters}
+        cell, value = self._name("x"), self._name("v")
+        pattern, letters = _ISO, "YmdHMSzoi"
+        if domain.format is not None:
+            rule = moment_rule(domain)
+            assert rule is not None  # a format that is not year, month, day was refused
+            pattern, _, letters = rule
+        names = {letter: f"p{_PARTS[letter]}_{self.at}" for letter in letters}
+        plain = self.syntax.matches(cell, pattern)
         parts = {}
         for at, letter in enumerate(letters, 1):
-            found = self.syntax.parsed_integer(f"nullif({self.syntax.group(cell, pattern, at)}, '')")
+            text = f"nullif({self.syntax.group(cell, pattern, at)}, '')"
+            found = text if letter == "z" else self.syntax.parsed_integer(text)
             parts[names[letter]] = f"CASE WHEN {plain} THEN {found} END"
         known = [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in self._known.items()]
         known += [f"WHEN {value} IS NOT NULL THEN {self._number_code(value)}"]
         words = "|".join(_spelt(word) for word in BOOLEANS)
         code = self._coded(cell, known, self.syntax.matches(cell, f"{_DIGIT}|{words}"))
-        moment = {value: civil(names, domain.kind, self.syntax)}
-        return Expression(code, {cell: self._whole_text()}, parts, moment, self._step(value)[1])
+        moment = self._iso(names, domain.kind) if domain.format is None else civil(names, domain.kind, self.syntax)
+        return Expression(code, {cell: self._whole_text()}, parts, {value: moment}, self._step(value)[1])
+
+    def _iso(self, names: dict[str, str], kind: str) -> str:
+        """Seconds since 1970 in UTC, or days (infinite where it is not midnight); null where there is no such day."""
+        year, sign = names["Y"], names["z"]
+        ahead = f"coalesce({names['o']}, 0) * 3600 + coalesce({names['i']}, 0) * 60"
+        seconds = f"{civil(names, 'datetime', self.syntax)} - CASE WHEN {sign} = '-' THEN -1 ELSE 1 END * ({ahead})"
+        far = f"{sign} IS NOT NULL AND {year} IN (1, 9999)"  # another zone may lead out of Python's years
+        if kind == "datetime":
+            return f"CASE WHEN {far} THEN NULL ELSE {seconds} END"
+        days = f"({seconds}) / {_DAY}"
+        part = self.syntax.matches(self._name("x"), _FRACTION)
+        infinite = self.syntax.double(math.inf)
+        return f"CASE WHEN {far} THEN NULL WHEN {part} OR {self.syntax.broken(days)} THEN {infinite} ELSE {days} END"
 
     def _whole_text(self) -> str:
         """A cell as text: of a whole number its digits, whatever type they came in."""
@@ -175,7 +200,8 @@ class _InferredWriter(Writer):
         """The cell as text, and the number that it is."""
         source, type = self._source, self.column.type
         if type not in NUMBERS:
-            return self._as_text(), self._number_of(cell)
+            listed = f"{cell} IN ({self._texts_of(self._known)})"
+            return self._as_text(), f"CASE WHEN NOT {listed} THEN {self._number_of(cell)} END"
         read = self.syntax.as_text(source)
         if type in ("real", "double"):
             read = f"CASE WHEN NOT {self._is_nan(source)} THEN {read} END"

@@ -125,12 +125,17 @@ class ParquetFile:
     path: Path
     trust: Types = "inferred"
 
+    @property
+    def _place(self) -> Path:
+        """From the root: Arrow takes a name that begins with ~ for a home folder."""
+        return self.path.absolute()
+
     @cached_property
     def _schema(self) -> Any:
         from pyarrow import parquet
 
         with self._told():
-            return parquet.read_schema(self.path)
+            return parquet.read_schema(self._place)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,7 +151,7 @@ class ParquetFile:
         from pyarrow import parquet
 
         with self._told():
-            return int(parquet.read_metadata(self.path).num_rows)
+            return int(parquet.read_metadata(self._place).num_rows)
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         from pyarrow import parquet
@@ -156,7 +161,7 @@ class ParquetFile:
             unchanged(self.path),
             self._told(),
             # buffering ahead would hold the bytes of the whole file by its end
-            parquet.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file,
+            parquet.ParquetFile(self._place, read_dictionary=texts, pre_buffer=False) as file,
         ):
             for batch in file.iter_batches(batch_size=1 << 17, columns=list(names)):
                 for name in names:

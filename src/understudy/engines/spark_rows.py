@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import threading
 import warnings
@@ -28,7 +29,8 @@ from understudy.errors import DataError, UnderstudyError, UsageError
 
 FOLDER = "spark.understudy.folder"
 _TYPES: dict[str, Type] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"), "string": "text", "boolean": "boolean",
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"), "string": "text", "void": "text",
+    "boolean": "boolean",
     "float": "real", "double": "double", "date": "date", "timestamp_ntz": "timestamp", "timestamp": "instant",
 }  # fmt: skip
 _CONFIGURATION = {
@@ -69,8 +71,7 @@ class SparkRows:
             if "://" not in self._data and not Path(self._data).exists():
                 raise UsageError(f"there is no file {self._data!r}")
             with self._told("opened"):
-                path = self._data if "://" in self._data else Path(self._data).resolve().as_uri()
-                frame = session.read.parquet(path)
+                frame = session.read.parquet(_one_path(self._data))
         else:
             with self._told("opened"):
                 frame = session.table(".".join(map(self.syntax.quoted, names_of(self._data))))
@@ -223,6 +224,12 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 def _full(error: Exception) -> bool:
     """Whether a write failed for want of room, on a disk or by a quota. The text is looked at and never passed on."""
     return any(words in str(error) for words in ("No space left on device", "uota exceeded", "QuotaExceeded"))
+
+
+def _one_path(data: str) -> str:
+    """A file or folder as Spark takes it: its name as it is, with no character that would make it a pattern."""
+    name = data if "://" in data else f"file://{Path(data).resolve().as_posix()}"
+    return re.sub(r"([\\*?\[\]{},])", r"\\\1", name)
 
 
 def _is_path(data: str) -> bool:

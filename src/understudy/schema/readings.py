@@ -24,7 +24,7 @@ NULLS = frozenset((
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "n/a", "null",
 ))  # fmt: skip
 BOOLEANS = {"false": "0", "true": "1"}  # Arrow makes booleans of 0 and 1 where one cell is `true`
-_WORDS = frozenset(("t", "f", "y", "n", "yes", "no"))  # booleans to DuckDB's reader, texts to others
+_WORDS = {"f": "0", "n": "0", "no": "0", "t": "1", "y": "1", "yes": "1"}  # booleans to DuckDB's reader, texts to others
 _SPACE = " \t\n\v\f\r"
 _NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?0([xX][0-9a-fA-F]{1,15}|[bB][01]{1,60})")
@@ -136,7 +136,14 @@ class Readings:
         """The code of the canonical text of each declared text."""
         usual = {"0": 0, "1": 1} if isinstance(self.attribute.domain, Booleans) else {}
         read = {canonical(text, self.decimal): self._declared_code(text) for text in self.declared}
-        return usual | {text: code for text, code in read.items() if text is not None}
+        return self._pair | usual | {text: code for text, code in read.items() if text is not None}
+
+    @cached_property
+    def _pair(self) -> dict[str, int]:
+        """The codes of booleans in a list with one word for no and one for yes."""
+        words = [text for text in self.declared if text.lower() in _WORDS]
+        pair = {_WORDS[text.lower()]: self._declared_code(text) for text in words}
+        return pair if len(words) == len(pair) == 2 else {}
 
     @cached_property
     def lists_numbers(self) -> bool:
@@ -147,7 +154,7 @@ class Readings:
     @cached_property
     def lists_words(self) -> bool:
         """Whether a declared text is a boolean to some readers and a text to others: F, yes."""
-        return any(text.lower() in _WORDS for text in self.known)
+        return any(text.lower() in _WORDS for text in self.declared)
 
     def _declared_code(self, text: str) -> int:
         return self.attribute.missing_code if text in self.attribute.missing else int(self.attribute.encode([text])[0])
