@@ -160,7 +160,7 @@ def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model
 
     if any(document["kind"] == "mixture" for document in documents):
         raise ValueError
-    weights = arrays.take("weights", (len(documents),), np.float64)
+    weights = _shares(arrays.take("weights", (len(documents),), np.float64))
     parts = [model_from_parts(doc, _Prefixed(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
     return Mixture.of(schema, parts, weights.tolist())
 
@@ -184,7 +184,7 @@ def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> M
     dimensions = wavelet_dimensions(schema, axes, kinds, MOST_CELLS)  # refuses what is too large or does not fit
     if document["form"] not in ("tight", "published"):
         raise ValueError
-    if total is not None and not (type(total) is int and 0 <= total <= MAX_TOTAL):
+    if total is not None and not (type(total) is int and 1 <= total <= MAX_TOTAL):
         raise ValueError
     noise, scale = checked_noise(document)
     values = arrays.take("coefficients", tuple(d.coefficients for d in dimensions), np.int64)
@@ -240,7 +240,11 @@ def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schem
     shape = schema.sizes(axes)
     if math.prod(shape) > MOST_CELLS:
         raise ValueError
-    table = arrays.take(name, shape, np.float64)
-    if not ((table >= 0) & (table <= 1 + _SLACK)).all():  # nor is one that is not a number
+    return _shares(arrays.take(name, shape, np.float64))
+
+
+def _shares(table: NDArray[Any]) -> NDArray[np.float64]:
+    """Refuse a table that is not of shares: between 0 and 1, and numbers."""
+    if not ((table >= 0) & (table <= 1 + _SLACK)).all():
         raise ValueError
     return table

@@ -264,7 +264,7 @@ def _read(stored: StoredRelease) -> Release:
         schema,
         model_from_parts(body["model"], stored, schema),
         tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
-        _whole(body["rows"]),
+        _whole(body["rows"], 1),
         columns,
         body["facts"],
         stored.documents["card"],
@@ -283,8 +283,8 @@ def _listed(value: Any) -> list[Any]:
     return value
 
 
-def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= MAX_TOTAL:
+def _whole(value: Any, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= MAX_TOTAL:
         raise ValueError
     return value
 

@@ -12,6 +12,7 @@ nothing asks for is refused without being unpacked.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import math
@@ -40,6 +41,7 @@ MAX_MEMBERS = 20_000
 MAX_ATTRIBUTES = 20_000
 FREE_CODES = 2**20  # how many values the attributes may have in all; beyond it, what the file's size allows
 _MAX_HEADER = 1024  # of an array; numpy's take 128 bytes for any shape a release has
+_MAGIC = b"\x93NUMPY\x01\x00"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _DOCUMENTS = ("schema", "card", "model", "measurements")
 _APART = ("manifest.json", "ledger.json")  # not hashed
@@ -215,15 +217,15 @@ class StoredRelease:
 
 
 def _array(data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A view of the bytes, which are of one array with this shape and type."""
-    buffer = io.BytesIO(data[: _MAX_HEADER + 16])
+    """A view of the bytes, which are one array of this shape and type in the format .npy, version 1.0."""
+    start = 10 + int.from_bytes(data[8:10], "little")
+    if data[:8] != _MAGIC or len(data) - start != dtype.itemsize * math.prod(shape):
+        raise ReleaseError("an array of the release is damaged")
     try:
-        if np.lib.format.read_magic(buffer) != (1, 0):
-            raise ValueError
-        found = np.lib.format.read_array_header_1_0(buffer)
-        if found != (shape, False, dtype) or len(data) - buffer.tell() != dtype.itemsize * math.prod(shape):
-            raise ValueError
-        array = np.frombuffer(data, dtype, offset=buffer.tell()).reshape(shape)
-        return array if array.flags.aligned else array.copy()
-    except (ValueError, EOFError, TypeError, SyntaxError, OverflowError, RecursionError, MemoryError):
-        raise ReleaseError("an array of the release is damaged") from None
+        header = ast.literal_eval(data[10:start].decode("latin-1"))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        header = None
+    if header != {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}:
+        raise ReleaseError("an array of the release is damaged")
+    array = np.frombuffer(data, dtype.newbyteorder("<"), offset=start).reshape(shape).astype(dtype, copy=False)
+    return array if array.flags.aligned else array.copy()

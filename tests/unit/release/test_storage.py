@@ -347,6 +347,10 @@ def first(members: Members, prefix: str) -> str:
         pytest.param(lambda good: npy(np.zeros(10**6))[:300], id="a lying header"),
         pytest.param(lambda good: npy(good, version=(2, 0)), id="another npy version"),
         pytest.param(lambda good: b"\x93NUMPY\x01\x00\x10\x00__import__('os')", id="code in the header"),
+        pytest.param(lambda good: npy(good).replace(b"}", b"(", 1), id="a header that does not end"),
+        pytest.param(lambda good: npy(good).replace(b"'descr'", b"'d\\escr"), id="a header that is no text"),
+        pytest.param(lambda good: npy(np.asfortranarray(np.stack([good, good]))), id="columns first"),
+        pytest.param(lambda good: npy(good.astype(">f8")), id="bytes the other way round"),
         pytest.param(lambda good: b"", id="nothing"),
     ],
 )
