@@ -18,8 +18,10 @@ import pytest
 from conftest import schema_of
 from understudy.engines.coding import row_misfits
 from understudy.engines.pairs import PairCounts
-from understudy.errors import SchemaError, TooLarge
+from understudy.errors import SchemaError, TooLarge, UsageError
+from understudy.methods import method_named
 from understudy.privacy import statistics
+from understudy.privacy.budget import Budget
 from understudy.privacy.choices import LARGEST_PENALTY, Choice, Links, NextLink
 from understudy.privacy.mechanisms import choice_scale, noise_scale, noisy_choice
 from understudy.privacy.scores import (
@@ -366,3 +368,21 @@ def test_a_person_with_very_many_rows_is_refused_by_the_sensitivity() -> None:
     for scale in (lambda: choice_scale("pure", 2**62, 1), lambda: noise_scale("zcdp", 2**62, 2**124, 1)):
         with pytest.raises(TooLarge, match="rows_per_person"):
             scale()
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_a_method_hears_of_it_before_anything_is_charged(neighbours: str) -> None:
+    """A choice that is refused in a later round would leave a run that has paid and cannot go on."""
+    declared = 2**31 if neighbours == "replace-one" else None
+    schema = schema_of(dict.fromkeys("abcdefgh", 2), declared, neighbours, rows_max=2**31)
+    for degree in (4, 5):
+        method = method_named("privbayes", {"score": "F", "degree": degree}, schema)
+        if degree == 4:
+            assert method.plan(schema, Budget(1), 2**31).options["score"] == "F"
+        else:
+            with pytest.raises(UsageError, match="use score R"):
+                method.plan(schema, Budget(1), 2**31)
+    few = method_named("privbayes", {"degree": 5}, schema).plan(schema, Budget("1e-9"), 2**31)
+    assert few.options["score"] == "R"  # so little budget that F is taken otherwise
+    few = method_named("privbayes", {"degree": 4}, schema).plan(schema, Budget("1e-9"), 2**31)
+    assert few.options["score"] == "F"
