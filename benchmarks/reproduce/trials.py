@@ -82,7 +82,7 @@ class Purse:
         self.accounting, self.purse = accounting_of(budget), purse(budget)
         self.left = self.purse
 
-    def charge(self, purpose: str, cost: Fraction, ask: str) -> Any:
+    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Any = None) -> Any:
         if not 0 <= cost <= self.left:
             raise ValueError(f"{purpose} would overspend")
         self.left -= cost

@@ -118,7 +118,7 @@ class FreeReservation:
     def __init__(self, accounting: str, purse: Fraction) -> None:
         self.accounting, self.purse, self.left = accounting, purse, purse
 
-    def charge(self, purpose: str, cost: Fraction, ask: str) -> Any:
+    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Any = None) -> Any:
         assert 0 <= cost <= self.left
         self.left -= cost
         return SimpleNamespace(outcome=None, drawing=lambda: None, journal=lambda _: None, note=lambda _: None)

@@ -100,6 +100,7 @@ def test_a_published_table_with_the_network_of_its_release(people, tmp_path):
             "--rows",
             500,
             "--quiet",
+            "--accept-large-epsilon",
         ).code
         == 0
     )

@@ -96,7 +96,17 @@ def test_given_something_impossible(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n" + "true,true\nfalse,false\n" * 2000)
     out = tmp_path / "o.csv"
     done = run(
-        "publish", tmp_path / "t.csv", "--schema", schema, "--epsilon", 1000, "-o", out, "--set", "estimate=paper"
+        "publish",
+        tmp_path / "t.csv",
+        "--schema",
+        schema,
+        "--epsilon",
+        1000,
+        "-o",
+        out,
+        "--set",
+        "estimate=paper",
+        "--accept-large-epsilon",
     )
     assert done.code == 0
     flags = ["--given", "a=true", "--given", "b=false"]

@@ -188,7 +188,7 @@ def perform(case: Case, ledger: Path, die: tuple[int, str] | None = None) -> dic
 def _rival(case: Case, data: pa.Table, schema: Schema, budget: Budget, path: Path, source: Any) -> tuple[Any, bool]:
     columns = {name: np.asarray(data[name].to_pylist(), dtype=np.uint8) for name in data.column_names}
     book = Ledger(path)
-    reservation = book.reserve(schema, budget, {"method": case.method}, unlimited=True, private=False)
+    reservation = book.reserve(schema, budget, {"method": case.method}, unlimited=True, private=False, fingerprint="t")
     fit = rival_named(case.method, case.options).fit(
         OwnedTable(schema, MemoryEngine(columns, ROWS, schema), reservation, source)
     )

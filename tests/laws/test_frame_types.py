@@ -148,7 +148,16 @@ def test_no_cell_moves_a_type(reader: str, tmp_path: Path) -> None:
 
     def types(columns: dict[str, list[str]]) -> dict[str, str]:
         frame = READERS[reader](columns)
-        release = publish(frame, schema, epsilon=9, method="privbayes", ledger=tmp_path / "l.db", cap="none", degree=0)
+        release = publish(
+            frame,
+            schema,
+            epsilon=9,
+            method="privbayes",
+            ledger=tmp_path / "l.db",
+            cap="none",
+            degree=0,
+            types="declared",
+        )
         found = [types_of(release.sample(rows, seed=rows)) for rows in (0, 1, 7)]
         assert type(release.sample(1)) is type(frame) and found[0] == found[1] == found[2]
         return found[0]

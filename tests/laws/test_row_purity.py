@@ -194,6 +194,7 @@ def spark_reader(library: str | None) -> Reader:
     return read
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("library", ["pandas", "pyarrow", None], ids=str)
 @pytest.mark.parametrize("amount", ["some", pytest.param("all", marks=pytest.mark.long)])
 def test_spark(amount: str, library: str | None, tmp_path: Path, spark: Any) -> None:

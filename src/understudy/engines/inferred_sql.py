@@ -184,23 +184,32 @@ class _InferredWriter(Writer):
         whole = f"abs({value}) < {_EXACT} AND NOT {self.syntax.broken(value)}"
         digits = self.syntax.as_text(self.syntax.as_integer(value))
         shown = f"WHEN {value} IS NOT NULL THEN CASE WHEN {whole} THEN {digits} ELSE '' END ELSE {cell}"
-        texts: dict[str, int] = {}
-        by_value = []
-        for text, code in self._known.items():
-            stands_for = numeral(text)
-            if stands_for is None or (abs(stands_for) < _EXACT and stands_for == math.floor(stands_for)):
-                texts[text] = code
-            else:
-                by_value.append(f"WHEN {value} = {self.syntax.double(stands_for)} THEN {code}")
-        found, join = self._lookup(key, texts)
+        by_value = [
+            f"WHEN {value} = {self.syntax.double(float(numeral(text) or 0))} THEN {code}"
+            for text, code in self._known.items()
+            if text not in self._compared_as_text
+        ]
+        found, join = self._lookup(key, self._compared_as_text)
         coded = self._coded(cell, by_value + found, self._unreadable_text(cell, value))
         return Expression(coded, {cell: read}, {value: number}, {key: f"CASE {shown} END"}, join)
+
+    @cached_property
+    def _compared_as_text(self) -> dict[str, int]:
+        """The codes of known texts that are no numbers, or whole numbers whose digits are exact."""
+        numbers = {text: numeral(text) for text in self._known}
+        return {
+            text: code
+            for text, code in self._known.items()
+            if (number := numbers[text]) is None or (abs(number) < _EXACT and number == math.floor(number))
+        }
 
     def _read_list(self, cell: str) -> tuple[str, str]:
         """The cell as text, and the number that it is."""
         source, type = self._source, self.column.type
         if type not in NUMBERS:
-            listed = f"{cell} IN ({self._texts_of(self._known)})"
+            if not self._compared_as_text:
+                return self._as_text(), self._number_of(cell)
+            listed = f"{cell} IN ({self._texts_of(self._compared_as_text)})"
             return self._as_text(), f"CASE WHEN NOT {listed} THEN {self._number_of(cell)} END"
         read = self.syntax.as_text(source)
         if type in ("real", "double"):

@@ -56,6 +56,7 @@ def test_the_file_that_is_named_is_read(engine: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.engines
 def test_spark_reads_the_file_that_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need_spark()
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

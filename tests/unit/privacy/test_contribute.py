@@ -29,7 +29,9 @@ class Owned:
 
     def __init__(self, path: Path, budget: Budget | None = None, source: Any = None) -> None:
         self.ledger = Ledger(path)
-        self.reservation = self.ledger.reserve(SCHEMA, budget or Budget(1), {"method": "test"}, unlimited=True)
+        self.reservation = self.ledger.reserve(
+            SCHEMA, budget or Budget(1), {"method": "test"}, unlimited=True, fingerprint="t"
+        )
         engine = MemoryEngine(columns_of(SIZES, 50), 50, SCHEMA)
         self.table = OwnedTable(SCHEMA, engine, self.reservation, source or another_source())
 

@@ -186,7 +186,7 @@ def appraiser(path: Path, budget: Budget, source: Any = None, **more: Any) -> tu
     engine = Watched(columns_of(SIZES, N), N, schema)
     ledger = Ledger(path)
     engine.ledger, engine.seen = ledger, []
-    reservation = ledger.reserve(schema, budget, {"method": "evaluate"})
+    reservation = ledger.reserve(schema, budget, {"method": "evaluate"}, fingerprint="t")
     return OwnedTable(schema, engine, reservation, source or SystemSource()), engine, ledger
 
 
@@ -236,7 +236,7 @@ def test_a_resumed_run_repeats_its_outcome(ledger_path: Path) -> None:
     seen = []
     for _ in range(2):
         schema, engine = people()
-        reservation = Ledger(ledger_path).reserve(schema, Budget(1), {"method": "evaluate"})
+        reservation = Ledger(ledger_path).reserve(schema, Budget(1), {"method": "evaluate"}, fingerprint="t")
         table = OwnedTable(schema, engine, reservation, SystemSource())
         seen.append(table.appraise(Errors(CLASSIFIER), Fraction(1, 100), "errors"))
         reservation._lock.release()  # the process ends without a release

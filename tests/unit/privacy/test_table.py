@@ -192,8 +192,10 @@ def test_a_choice_is_known_by_its_options_score_and_cost(ledger_path: Path) -> N
     table = interrupted(ledger_path, asked, b"2")
     assert table.choose(OFFERED, "R", Fraction(1, 100), "structure", [7, 8, 9]) == OFFERED[2]
     table.reservation._lock.release()  # type: ignore[attr-defined]
-    for options, score, cost in ((OFFERED[:2], "R", "1/100"), (OFFERED, "I", "1/100"), (OFFERED, "R", "1/50")):
-        other = private_table(table.schema, columns_of(SIZES, ROWS), Budget(1), ledger_path)
+    for at, (options, score, cost) in enumerate(
+        ((OFFERED[:2], "R", "1/100"), (OFFERED, "I", "1/100"), (OFFERED, "R", "1/50"))
+    ):
+        other = interrupted(ledger_path.with_name(f"{at}.db"), asked, b"2")  # refused once, a run is closed
         with pytest.raises(LedgerError, match="asked something else"):
             other.choose(options, score, Fraction(cost), "structure")
         other.reservation._lock.release()  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mutations import mutant
+from release_mutations import mutant
 
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.release import Release
