@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 try:
@@ -67,6 +68,15 @@ class ProcessLock:
             os.close(handle)
             with contextlib.suppress(PermissionError):
                 self._path.unlink(missing_ok=True)
+
+
+def remove_stale(folder: Path, pattern: str) -> None:
+    """Remove the lock files of this name (a regular expression) that no process holds."""
+    for path in folder.iterdir():
+        if re.fullmatch(pattern, path.name):
+            lock = ProcessLock(path)
+            if lock.acquire():
+                lock.release()
 
 
 def on_network_file_system(path: Path) -> bool:

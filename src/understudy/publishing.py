@@ -19,6 +19,7 @@ from understudy.errors import BudgetError, ReleaseError, UsageError
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import Head
+from understudy.privacy.kept_releases import MAX_KEPT_BYTES
 from understudy.privacy.known_ledgers import other_ledgers, remember, source_name
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.owned_table import OwnedTable
@@ -196,7 +197,10 @@ def _publish(
             reservation.saving(release.hash)
             target.write(release)
         charges = reservation.charges()
-        reservation.finish(release.hash, keep=release.to_bytes() if target is None and source.private else None)
+        keep = release.to_bytes() if target is None and source.private else None
+        if keep is not None and len(keep) > MAX_KEPT_BYTES:
+            _log.warning("this release is too large for the ledger to keep: save it before the process ends")
+        reservation.finish(release.hash, keep)
     except BaseException as error:
         reservation.abandon(type(error).__name__)
         raise

@@ -28,7 +28,7 @@ from typing import Any, Self
 
 from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.formats import LEDGER_FORMAT
-from understudy.lock import ProcessLock
+from understudy.lock import ProcessLock, remove_stale
 from understudy.privacy.accountant import COMPOSITION_RULE
 from understudy.privacy.budget import Amount, Budget, exact, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
@@ -191,7 +191,10 @@ class Ledger:
             if (resumed := self._interrupted(account, body, budget, fingerprint, resume, only)) is not None:
                 return resumed
             if only is not None:
-                raise UsageError("the file to be written belongs to an unfinished run of another request")
+                raise UsageError(
+                    "the release file belongs to an interrupted run of another request: run that command again to "
+                    "finish it, choose another name, or replace the file with --force"
+                )
             refuse_over_cap(state, budget)
             return self._new(account, body, budget, fingerprint)
 
@@ -349,12 +352,7 @@ class Ledger:
 
     def sweep_locks(self) -> None:
         """Remove lock files of processes that are gone; whoever resumes such a run makes the file again."""
-        own = re.compile(re.escape(self.path.name) + r"\.[0-9a-f]{32}\.lock")
-        for path in self.path.absolute().parent.iterdir():
-            if own.fullmatch(path.name):
-                lock = ProcessLock(path)
-                if lock.acquire():
-                    lock.release()
+        remove_stale(self.path.absolute().parent, re.escape(self.path.name) + r"\.[0-9a-f]{32}\.lock")
 
     # -- transactions ----------------------------------------------------------------------------------------
 
