@@ -139,6 +139,14 @@ def cell_texts(cells: Sequence[Any], name: str) -> Any:
     return pa.array([text(cell) for cell in cells], pa.large_string())
 
 
+def of_one_type(cells: Sequence[Any]) -> bool:
+    """Whether all cells but nulls are texts, or numbers, or booleans, or dates, or datetimes: Arrow bends the rest."""
+    types = {type(cell) for cell in cells if not _is_null(cell)}
+    numbers = {found for found in types if issubclass(found, int | float | np.number) and not issubclass(found, bool)}
+    moments = {found for found in types if issubclass(found, datetime)}
+    return len(types - numbers - moments) + bool(numbers) + bool(moments) <= 1
+
+
 def _cell_text(cell: Any, name: str) -> str | None:
     if isinstance(cell, np.datetime64):
         return None if np.isnat(cell) else str(cell)
@@ -150,11 +158,16 @@ def _cell_text(cell: Any, name: str) -> str | None:
         return "true" if cell else "false"
     if isinstance(cell, int | float | Decimal):
         return canonical_number(_as_float(cell))
-    if type(cell).__name__ in ("NaTType", "NAType", "NoneType"):  # of pandas
+    if _is_null(cell):
         return None
     if isinstance(cell, date | datetime | time):
         return cell.isoformat()
     raise _objects(name)
+
+
+def _is_null(cell: Any) -> bool:
+    """Whether it is None, NaN, or what pandas has for them."""
+    return type(cell).__name__ in ("NaTType", "NAType", "NoneType") or (isinstance(cell, float) and cell != cell)
 
 
 def _as_float(number: int | float | Decimal) -> float:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
-from understudy.engines.inferred import cell_texts
+from understudy.engines.inferred import cell_texts, of_one_type
 from understudy.engines.steady import unchanged
 from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
@@ -222,16 +222,21 @@ class Frame:
         objects = _holds_objects(column.to_native())
         if objects and self.trust == "inferred":
             return cell_texts(column.to_list(), name)
+        if objects and not of_one_type(column.to_list()):
+            raise _mixed(name)
         try:
             return column.to_arrow()
         except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError):
             # the library's message holds the cell: it is never passed on
             if self.trust == "inferred":
                 return cell_texts(column.to_list(), name)
-            raise DataError(
-                f"column {name!r} mixes cells of different types: convert it to one type, for example text",
-                attribute=name,
-            ) from None
+            raise _mixed(name) from None
+
+
+def _mixed(name: str) -> DataError:
+    return DataError(
+        f"column {name!r} mixes cells of different types: convert it to one type, for example text", attribute=name
+    )
 
 
 def _holds_objects(column: Any) -> bool:

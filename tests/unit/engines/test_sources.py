@@ -266,6 +266,20 @@ def test_a_column_of_objects_is_read_cell_by_cell() -> None:
     assert cells(open_source(pd.DataFrame({"a": pd.Series(objects, dtype=object)})))["a"] == expected
 
 
+def test_a_declared_column_of_objects_is_of_one_type() -> None:
+    for objects in (
+        [True, None, False],
+        [1, None, 2.0],
+        [date(2024, 1, 2), None],
+        ["x", float("nan")],
+        [pd.Timestamp(2024, 1, 2)],
+    ):
+        assert cells(open_source(pd.DataFrame({"a": pd.Series(objects, dtype=object)}), types="declared"))["a"]
+    for mixed in ([date(2024, 1, 2), datetime(2024, 1, 2, 3)], [1.0, True], [1, "x"], [b"x", "y"], [Decimal(1), 1]):
+        with pytest.raises(DataError, match="mixes cells"):
+            cells(open_source(pd.DataFrame({"a": pd.Series(mixed, dtype=object)}), types="declared"))
+
+
 @pytest.mark.parametrize("objects", [[1, CANARY], [object(), CANARY], [[1], CANARY], [{CANARY: 1}], [1 + 2j, CANARY]])
 def test_a_column_of_mixed_types_is_named_and_not_echoed(objects: list[Any]) -> None:
     """Where types are declared, a column has one; where they are inferred, cells are texts, numbers, dates or booleans."""
