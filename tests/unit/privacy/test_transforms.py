@@ -208,7 +208,7 @@ def test_references_that_do_not_fit_are_refused(ledger_path: Path) -> None:
     for score, references in (("D", None), ("R", [fitting]), ("D", []), ("D", [fitting, fitting])):
         with pytest.raises(UsageError, match="reference"):
             table.choose(options, score, Fraction(1, 2), "t", references=references)
-    for wrong in (np.zeros(3, dtype=np.int64), np.zeros(2), np.full(2, 2**40)):
+    for wrong in (np.zeros(3, dtype=np.int64), np.zeros(2), np.full(2, 2**60)):
         with pytest.raises(UsageError, match="whole number"):
             table.choose(options, "D", Fraction(1, 2), "t", references=[wrong])
     assert table.reservation.charges() == []  # type: ignore[attr-defined]
