@@ -28,11 +28,13 @@ from classifiers import errors, split, tasks
 from measures import measures
 from page import write
 from tables import NAMES, ROOT, Neighbours, RawTable, read_texts
+from threadpoolctl import threadpool_limits
+from tree_form import redrawn, treed
 
 from understudy.schema import Schema
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "raw.jsonl"
-FORMS = ("resampled", "drafted", "plain", "expert")
+RESULTS = Path(os.environ.get("RAW_RESULTS", Path(__file__).resolve().parents[1] / "results" / "raw.jsonl"))
+FORMS = ("resampled", "drafted", "plain", "expert", "tree")
 PROMISES: dict[str, tuple[Neighbours, str]] = {"approximate": ("add-remove", "1e-6"), "pure": ("replace-one", "0")}
 PATIENCE = 3600.0  # seconds by the clock for one publication
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -94,7 +96,7 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
         trained = truth.frame.iloc[draw.choice(known, len(known))]  # the tested rows must not be among them
         return head | {"figures": truth.figures(again.reset_index(drop=True), trained)}
     start, before = time.perf_counter(), _children()
-    failure, told = publish(cell, truth, folder / "out.csv", folder)
+    failure, told = publish(cell, truth, folder / "out.csv", folder, run)
     spent = {"cpu": round(_children() - before, 1), "wall": round(time.perf_counter() - start, 1)}
     if failure:
         return head | spent | {"failure": failure}
@@ -102,7 +104,7 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
     return head | spent | {"rows": len(made), "method": told.get("method")} | {"figures": truth.figures(made)}
 
 
-def publish(cell: Cell, truth: Truth, out: Path, folder: Path) -> tuple[str | None, dict[str, Any]]:
+def publish(cell: Cell, truth: Truth, out: Path, folder: Path, run: int) -> tuple[str | None, dict[str, Any]]:
     """Run `understudy publish` in a process of its own; why it failed, or None, and what it said."""
     neighbours, delta = PROMISES[cell.promise]
     schema = folder / "schema.toml"
@@ -110,8 +112,14 @@ def publish(cell: Cell, truth: Truth, out: Path, folder: Path) -> tuple[str | No
         old.unlink()
     for old in (out, out.with_suffix(".release.zip"), schema):
         old.unlink(missing_ok=True)
-    truth.table.schema(cell.form, neighbours).save(schema)  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "understudy", "publish", truth.path, "--schema", schema, "--epsilon", cell.epsilon]
+    epsilon, trees = cell.epsilon, None
+    if cell.form == "tree":
+        trees = treed(truth.table, truth.frame, cell.epsilon, neighbours, run)
+        trees.schema.save(schema)
+        epsilon = trees.left
+    else:
+        truth.table.schema(cell.form, neighbours).save(schema)  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "understudy", "publish", truth.path, "--schema", schema, "--epsilon", epsilon]
     command += ["--delta", delta, "-o", out, "--ledger", folder / "ledger.db", "--json", "--quiet"]
     done = subprocess.run(
         [str(part) for part in command],
@@ -122,6 +130,8 @@ def publish(cell: Cell, truth: Truth, out: Path, folder: Path) -> tuple[str | No
     )
     if done.returncode:
         return (done.stderr.strip() or done.stdout.strip())[-300:], {}
+    if trees is not None:
+        redrawn(out, trees, run)
     return None, json.loads(done.stdout)
 
 
@@ -155,6 +165,12 @@ def cells(asked: argparse.Namespace, table: str) -> list[Cell]:
 
 
 def compare(asked: argparse.Namespace) -> None:
+    """Run what is missing: a first run of everything, then a second one."""
+    for repetitions in range(1, asked.repetitions + 1):
+        _compare(asked, repetitions)
+
+
+def _compare(asked: argparse.Namespace, repetitions: int) -> None:
     for name in asked.tables:
         table = RawTable(name, asked.data)
         if not table.available:
@@ -164,7 +180,7 @@ def compare(asked: argparse.Namespace) -> None:
             truth: Truth | None = None
             for cell in cells(asked, name):
                 done = sum(cell.matches(line) for line in recorded())
-                for run in range(done, asked.repetitions):
+                for run in range(done, repetitions):
                     truth = truth or Truth.of(table, Path(folder))
                     record(perform(cell, truth, Path(folder), run))
 
@@ -181,7 +197,8 @@ def main() -> None:
     parser.add_argument("--page-only", action="store_true")
     asked = parser.parse_args()
     if not asked.page_only:
-        compare(asked)
+        with threadpool_limits(1):  # threads that wait for each other are slow on a busy machine
+            compare(asked)
     write(recorded())
 
 
