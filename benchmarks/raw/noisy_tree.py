@@ -195,22 +195,22 @@ class Tree:
         return np.add.reduceat(weights, self.starts[level])
 
 
-def tree_of(units: Units, depth: int, fanout: int = FANOUT, alone: int = 256) -> Tree:
-    """Return `depth` levels; level l cuts the range into fanout^l nodes of about equal prior mass.
+def tree_of(units: Units, sizes: Sequence[int], alone: int = 256) -> Tree:
+    """Return a level for each size, each a multiple of the one before: so many nodes of about equal prior mass.
 
-    A boundary is the end of a unit nearest to a multiple of fanout^−l, so that levels are nested and a unit of much
-    mass, such as 0, stands alone early. Where the last level has `alone` nodes or more, it has every point alone.
+    A boundary is the end of a unit nearest to a multiple of 1/size, so that levels are nested and a unit of much mass,
+    such as 0, stands alone early. Where the last level has `alone` nodes or more, it has every point alone.
     """
     ends = np.concatenate([[0.0], np.cumsum(units.prior)])
     ends /= ends[-1]
     levels = []
-    for level in range(1, depth + 1):
-        wanted = np.arange(fanout**level) / fanout**level
+    for size in sizes:
+        wanted = np.arange(size) / size
         at = np.searchsorted(ends, wanted)
         left = np.clip(at - 1, 0, None)
         nearest = np.where(wanted - ends[left] < ends[at] - wanted, left, at)
         starts = np.unique(nearest[nearest < len(units)])
-        if level == depth and fanout**level >= alone:
+        if size == sizes[-1] >= alone:
             single = np.flatnonzero(units.point)
             starts = np.unique(np.concatenate([starts, single, single + 1]))
         levels.append(starts[starts < len(units)].astype(np.int64))
@@ -264,6 +264,8 @@ class Settling:
     coarse: int = 2  # the upper levels are sparse, those below are smooth
     small: float = 1.5  # on a coarse level, a child of fewer rows than so many standard deviations is empty
     stein: float = 1.0  # on a finer one, how strongly a split is pulled towards the flat one (James and Stein)
+    filled: float = 0.75  # a coarse level below one with more of its nodes filled than this is smooth, too
+    sure: float = 3.0  # with fewer rows in all than so many standard deviations of a first node, no level is sparse
     flat: Flat = "width"  # what a flat split is proportional to
 
 
@@ -275,16 +277,19 @@ def settled(estimates: Estimates, total: float, settling: Settling = DEFAULT) ->
     tree = estimates.tree
     measure = tree.units.width if settling.flat == "width" else tree.units.prior
     parent, first = np.asarray([max(float(total), 0.0)]), np.asarray([0, len(tree.starts[0])])
+    sparse = total >= settling.sure * math.sqrt(float(estimates.variances[0].mean()))
     for level in range(tree.depth):
         weight = np.maximum(tree.gathered(measure, level), 0.0)
-        parent = _split(estimates, level, parent, first, weight, settling)
+        parent = _split(estimates, level, parent, first, weight, settling, sparse and level < settling.coarse)
+        sparse = sparse and float((parent > 0).mean()) < settling.filled
         if level + 1 < tree.depth:
             first = tree.children[level]
     return parent
 
 
 def _split(
-    estimates: Estimates, level: int, parent: Floats, first: Index, weight: Floats, settling: Settling
+    estimates: Estimates, level: int, parent: Floats, first: Index, weight: Floats, settling: Settling,
+    sparse: bool,
 ) -> Floats:  # fmt: skip
     """Return the counts of one level's nodes."""
     size = np.diff(first)
@@ -293,7 +298,7 @@ def _split(
     flat = _flat_split(parent, weight, first, owner)
     short = (parent - np.add.reduceat(value, first[:-1])) / np.add.reduceat(noise**2, first[:-1])
     value = value + noise**2 * short[owner]
-    if level >= settling.coarse:
+    if not sparse:
         value = flat + _believed(value - flat, noise, first, settling.stein)[owner] * (value - flat)
         return _onto_simplex(value, parent, first, owner)
     split = _onto_simplex(value, parent, first, owner)
@@ -402,7 +407,15 @@ def cells_of(tree: Tree, mass: Floats, wanted: int, noise: float) -> Cells:
         inner = start + 1 + np.searchsorted(ends, share * np.arange(1, count) / count)
         cuts += [int(start), *(int(c) for c in inner if start < c < end)]
     first = np.unique(np.concatenate([np.asarray(cuts, dtype=np.int64), np.flatnonzero(alone), [0]]))
-    return Cells(tree, mass, first.astype(np.int64), alone[first])
+    first = np.unique(_with_its_point(tree, first.astype(np.int64), alone))
+    return Cells(tree, mass, first, alone[first])
+
+
+def _with_its_point(tree: Tree, first: Index, alone: NDArray[np.bool_]) -> Index:
+    """Move a cut between a point that is not alone and the cell that begins at it to before the point."""
+    low = tree.units.low[tree.starts[-1]]
+    before = np.maximum(first - 1, 0)
+    return np.where((first > 0) & (low[before] == low[first]) & ~alone[before], before, first)
 
 
 def _is_single(tree: Tree) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -133,9 +133,13 @@ def distances(real: Floats, made: Floats) -> tuple[float, float, float]:
 class Design:
     """All constants of the tree."""
 
+    first: int = 4  # nodes of the first level
     fanout: int = 4
     depth: int | None = None  # None: by the rule
-    deepest: float = 1.0  # of n over the noise: the most leaves
+    deepest: float = 1.0  # times rows over the noise of a one-way count: as many leaves, or the next power
+    deepest_pure: float = 0.25  # where epsilons of levels add up
+    least: int = 16  # leaves in any case
+    single: float = 64.0  # pure: with less rows over noise than this, one level of 16 nodes
     linear: float = 0.5
     zero: float = 0.05
     end: float = 0.01
@@ -146,17 +150,21 @@ class Design:
     points: bool = True
     alone: int = 256
 
-    def levels(self, rows: float, price: Price, units: Units) -> int:
-        """Return how many levels there are: a public rule on rows and price."""
-        if self.depth is not None:
-            return self.depth
-        leaves = self.deepest * rows / math.sqrt(price.variance(1.0))
-        most = max(4.0, min(leaves, len(units)))
-        return max(1, min(8, math.ceil(math.log(most, self.fanout) - 1e-9)))
+    def sizes(self, rows: float, price: Price, units: Units) -> tuple[int, ...]:
+        """Return how many nodes each level has: a public rule on rows and price."""
+        deepest = self.deepest_pure if price.pure else self.deepest
+        most = min(max(self.least, deepest * rows / math.sqrt(price.variance(1.0))), len(units), 16_384)
+        if price.pure and rows / math.sqrt(price.variance(1.0)) < self.single:
+            return (self.least,)
+        found = [self.first]
+        while (len(found) < self.depth) if self.depth else found[-1] < most:
+            found.append(found[-1] * self.fanout)
+        return tuple(found)
 
-    def shares(self, depth: int) -> Floats:
-        peak = math.log(self.peak, self.fanout)
-        weights = np.asarray([self.ratio ** abs(level - peak) for level in range(1, depth + 1)])
+    def shares(self, sizes: Sequence[int]) -> Floats:
+        """Return the part of the price that each level gets."""
+        far = [abs(math.log(size / self.peak, self.fanout)) for size in sizes]
+        weights = np.asarray([self.ratio**away for away in far])
         return np.asarray(weights / weights.sum())
 
 
@@ -172,28 +180,19 @@ def units_for(span: Range, design: Design) -> Units:
     return _UNITS[key]
 
 
-def tree_for(span: Range, design: Design, depth: int) -> Tree:
-    key = (
-        span,
-        design.linear,
-        design.zero,
-        design.end,
-        design.other,
-        design.points,
-        design.fanout,
-        depth,
-        design.alone,
-    )
+def tree_for(span: Range, design: Design, sizes: tuple[int, ...]) -> Tree:
+    units = units_for(span, design)
+    key = (id(units), sizes, design.alone)
     if key not in _TREES:
-        _TREES[key] = tree_of(units_for(span, design), depth, design.fanout, design.alone)
+        _TREES[key] = tree_of(units, sizes, design.alone)
     return _TREES[key]
 
 
 def measured(values: Floats, span: Range, price: Price, design: Design, generator: np.random.Generator) -> Estimates:
     """Return what the noisy tree says of all nodes."""
     units = units_for(span, design)
-    depth = design.levels(len(values), price, units)
-    tree, shares = tree_for(span, design, depth), design.shares(depth)
+    sizes = design.sizes(len(values), price, units)
+    tree, shares = tree_for(span, design, sizes), design.shares(sizes)
     counts = tree.counts(units.encode(values))
     noisy = [c + price.noise(s, len(c), generator) for c, s in zip(counts, shares)]
     return gathered_upwards(tree, noisy, [price.variance(s) for s in shares])
@@ -319,9 +318,10 @@ def table(
 def report(found: dict[str, Floats], prices: Iterable[Price] = PRICES) -> None:
     """Print geometric means over shapes and runs, by size and price, and over all."""
     names = [p.name for p in prices]
-    print("\nmean of the three logarithms")
+    print("\ngeometric mean of the three measures over everything, ± its standard deviation between runs")
     for name, values in found.items():
-        print(f"{name:28s} {np.exp(np.log(np.maximum(values, 1e-5)).mean()):.4f}")
+        by_run = np.exp(np.log(np.maximum(values, 1e-5)).mean(axis=(0, 1, 2, 4)))
+        print(f"{name:28s} {by_run.mean():.4f} ±{by_run.std(ddof=1) if len(by_run) > 1 else 0:.4f}")
     for index, measure in enumerate(("W1/sd", "KS", "deciles")):
         print(f"\n{measure:28s} all   |" + " ".join(f"{n}:" + " " * 22 for n in names))
         for name, values in found.items():
@@ -352,30 +352,73 @@ def sweeps() -> dict[str, dict[str, Design]]:
     def of(**changes: Any) -> Design:
         return replace(BASE, **changes)
 
+    def settling(**changes: Any) -> Design:
+        return replace(BASE, settling=replace(s, **changes))
+
     return {
-        "fanout": {f"fanout {f}": of(fanout=f) for f in (2, 3, 4, 6, 8)},
-        "deepest": {f"leaves ≤ {d:g} n/σ": of(deepest=d) for d in (0.25, 0.5, 1, 2, 4, 16)},
-        "linear": {f"linear {a:g}": of(linear=a) for a in (0.1, 0.3, 0.5, 0.7, 1.0)},
-        "zero": {f"zero {z:g}": of(zero=z) for z in (0.0005, 0.02, 0.05, 0.1, 0.2)},
-        "peak": {f"peak {p:g} ratio {r:g}": of(peak=p, ratio=r) for p in (4, 16, 64) for r in (0.5, 0.7, 1.0)},
-        "small": {f"small {c:g}": of(settling=replace(s, small=c)) for c in (0, 1, 1.5, 2, 3)},
-        "coarse": {f"coarse {c:g}": of(settling=replace(s, coarse=c)) for c in (0, 1, 2, 3, 4)},
-        "stein": {f"stein {c:g}": of(settling=replace(s, stein=c)) for c in (0, 0.5, 1, 2, 3)},
-        "flat": {f"flat by {f}": of(settling=replace(s, flat=f)) for f in ("width", "prior")},
-        "alone": {f"alone {a:g}": of(alone=a) for a in (4, 64, 256, 1024, 10**9)},
+        "fanout": {f"fanout {f}": of(fanout=f, first=f) for f in (2, 3, 4, 6, 8)},
+        "first": {f"first level of {f}": of(first=f) for f in (4, 8, 16, 32)},
+        "deepest": {f"leaves ≥ {d:g} n/σ": of(deepest=d, deepest_pure=d / 4) for d in (0.25, 0.5, 1, 2, 4, 16)},
+        "single": {f"one level below n/σ = {x}": of(single=x) for x in (0, 20, 64, 200)},
+        "linear": {f"linear part {a:g}": of(linear=a) for a in (0.1, 0.3, 0.5, 0.7, 1.0)},
+        "zero": {f"mass of zero {z:g}": of(zero=z) for z in (0.0005, 0.02, 0.05, 0.1, 0.2)},
+        "peak": {f"peak {p:g}, ratio {r:g}": of(peak=p, ratio=r) for p in (4, 16, 64) for r in (0.5, 0.7, 1.0)},
+        "coarse": {f"{c} sparse levels": settling(coarse=c) for c in (0, 1, 2, 3, 4)},
+        "small": {f"empty below {c:g} σ": settling(small=c) for c in (0, 1, 1.5, 2, 3)},
+        "filled": {f"sparse below {c:g} filled": settling(filled=c) for c in (0.5, 0.75, 1.0, 2.0)},
+        "sure": {f"sparse from {c:g} σ": settling(sure=c) for c in (0, 2, 3, 4, 6, 10)},
+        "stein": {f"stein {c:g}": settling(stein=c) for c in (0, 0.5, 1, 2, 3)},
+        "flat": {f"flat by {f}": settling(flat=f) for f in ("width", "prior")},
+        "alone": {f"points alone from {a:g} leaves": of(alone=a) for a in (4, 64, 256, 1024, 10**9)},
         "points": {f"points {b}": of(points=b) for b in (True, False)},
     }
 
 
+def columns_of_raw_tables(runs: int) -> None:
+    """Print the tree beside equal bins on the ordered columns of the raw tables, at the price of their width."""
+    import tempfile
+    from pathlib import Path
+
+    from measures import columns
+    from tables import NAMES, RawTable, read_texts
+    from tree_form import span_of
+
+    for name in NAMES:
+        table_ = RawTable(name)
+        if not table_.available:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            table_.write_csv(Path(folder) / "raw.csv")
+            frame = read_texts(Path(folder) / "raw.csv")
+        schema = table_.schema("drafted", "add-remove")
+        found = [c for c in columns(frame, schema).values() if c.values is not None and len(c.present) > 1]
+        kept = [(c.present, span_of(c.attribute)) for c in found if (span_of(c.attribute).values or 100) > 32]
+        for pure in (False, True):
+            whole = Price.of(1, pure)
+            price = Price(whole.name, whole.cost * ATTRIBUTES / len(schema.modelled), pure)
+            shown = []
+            for make in (by_equal_bins, tree_maker(BASE)):
+                all_ = [
+                    distances(np.sort(v), make(v, span, price, np.random.default_rng([r, i])).quantiles())
+                    for r in range(runs)
+                    for i, (v, span) in enumerate(kept)
+                ]
+                shown.append(np.mean(all_, axis=0))
+            text = "   ".join(" ".join(f"{x:.3f}" for x in line) for line in shown)
+            print(f"{name:14s} {price.name:8s} {len(kept):2d} columns   {text}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["methods", "sweep", "shapes"])
+    parser.add_argument("what", choices=["methods", "sweep", "shapes", "columns"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     asked = parser.parse_args()
     if asked.what == "methods":
         report(table(OTHERS | {"tree": tree_maker(BASE)}, asked.runs, asked.sizes))
+    elif asked.what == "columns":
+        columns_of_raw_tables(asked.runs)
     elif asked.what == "shapes":
         found = table(OTHERS | {"tree": tree_maker(BASE)}, asked.runs, asked.sizes)
         for i, shape in enumerate(SHAPES):
