@@ -343,7 +343,7 @@ def _without_small(split: Floats, least: Floats, parent: Floats, first: Index, o
 
 # -- cells for a graphical model -----------------------------------------------------------------------------
 
-MIN_CELLS, MAX_CELLS = 4, 32
+MIN_CELLS, MAX_CELLS = 12, 32
 CELLS = 1.5  # times the third root of rows over noise
 
 
@@ -352,12 +352,22 @@ def cells_wanted(rows: float, noise: float) -> int:
     return int(min(MAX_CELLS, max(MIN_CELLS, math.ceil(CELLS * (max(rows, 1.0) / noise) ** (1 / 3)))))
 
 
+def unit_masses(tree: Tree, mass: Floats) -> Floats:
+    """Return the mass of each unit: a leaf's, spread evenly over what it holds."""
+    size = np.diff(np.append(tree.starts[-1], len(tree.units)))
+    owner = np.repeat(np.arange(tree.leaves), size)
+    width = tree.gathered(tree.units.width)
+    return mass[owner] * np.where(
+        width[owner] > 0, tree.units.width / np.maximum(width[owner], 1e-300), 1 / size[owner]
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Consecutive groups of leaves. `first[c]` is the first leaf of cell c; a single value that stands out is alone."""
+    """Consecutive groups of units. `first[c]` is the first unit of cell c; a single value that stands out is alone."""
 
-    tree: Tree
-    mass: Floats  # of the leaves
+    units: Units
+    mass: Floats  # of the units
     first: Index
     alone: NDArray[np.bool_]
 
@@ -365,63 +375,50 @@ class Cells:
     def counts(self) -> Floats:
         return np.add.reduceat(self.mass, self.first)
 
+    def encode(self, values: Floats) -> Index:
+        """Return the cell of each value."""
+        return np.searchsorted(self.first, self.units.encode(values), side="right") - 1
+
     def edges_and_points(self) -> tuple[Floats, Floats]:
         """Return bin edges and points as a schema would write them; with a step, a lone value is a bin of its own."""
-        units, leaf = self.tree.units, self.tree.starts[-1]
-        low = units.low[leaf[self.first]]
+        units, low = self.units, self.units.low[self.first]
         point = self.alone & (not units.span.step)
         edges = np.append(low[~point], units.high[-1] - units.span.step)
         if units.span.step and edges[-1] == edges[-2]:
             edges[-1] += units.span.step / 2
         return np.unique(np.append(edges, units.span.low)), low[point]
 
-    def leaf_of(self, cells: Index, generator: np.random.Generator) -> Index:
-        """Return a leaf for each cell, by the mass of its leaves; by their width where a cell has no mass."""
-        size = np.diff(np.append(self.first, self.tree.leaves))
+    def draw(self, cells: Index, generator: np.random.Generator) -> Floats:
+        """Return a value for each cell: from a unit by mass (by width where a cell has none), even inside the unit."""
+        size = np.diff(np.append(self.first, len(self.units)))
         owner = np.repeat(np.arange(len(self.first)), size)
-        width = self.tree.gathered(self.tree.units.width) + 1e-12
-        weight = np.where(self.counts[owner] > 0, self.mass, width)
-        share = weight / np.add.reduceat(weight, self.first)[owner]
-        ends = np.cumsum(share)
+        weight = np.where(self.counts[owner] > 0, self.mass, self.units.width + 1e-12)
+        ends = np.cumsum(weight / np.add.reduceat(weight, self.first)[owner])
         begin = np.concatenate([[0.0], ends])[self.first]
         drawn = np.searchsorted(ends, begin[cells] + generator.random(len(cells)) * (1 - 1e-9), side="right")
-        return np.clip(drawn, self.first[cells], (self.first + size - 1)[cells])
+        unit = np.clip(drawn, self.first[cells], (self.first + size - 1)[cells])
+        low, high, step = self.units.low[unit], self.units.high[unit], self.units.span.step
+        inside = generator.random(len(cells)) * (high - low)
+        return low + (np.floor(inside / step) * step if step else inside)
 
 
-def cells_of(tree: Tree, mass: Floats, wanted: int, noise: float) -> Cells:
+def cells_of(units: Units, mass: Floats, wanted: int, noise: float) -> Cells:
     """Return about `wanted` cells of equal mass between values that stand out.
 
-    A leaf of one value is alone where it holds half of a cell's share and at least three times `noise`, the standard
-    deviation of a leaf. A cell of less than `noise` is joined to its neighbour.
+    A unit of one value is alone where it holds half of a cell's share and at least twice `noise`, the standard
+    deviation of a count of the table that will be measured on these cells.
     """
-    total = float(mass.sum())
-    single = _is_single(tree)
-    alone = single & (mass >= max(total / (2 * wanted), 3 * noise))
+    single = np.isclose(units.high - units.low, units.span.step) if units.span.step else units.point
+    alone = single & (mass >= max(float(mass.sum()) / (2 * wanted), 2 * noise))
     rest = float(mass[~alone].sum())
     bounds = np.flatnonzero(np.diff(np.concatenate([[True], alone, [True]]).astype(np.int8)))
     cuts: list[int] = []
     for start, end in zip(bounds[::2], bounds[1::2]):
         share = float(mass[start:end].sum())
-        count = max(1, min(round(wanted * share / rest) if rest > 0 else 1, int(share / max(noise, 1e-9))))
-        ends = np.cumsum(mass[start:end])
-        inner = start + 1 + np.searchsorted(ends, share * np.arange(1, count) / count)
+        count = max(1, round(wanted * share / rest) if rest > 0 else 1)
+        inner = start + 1 + np.searchsorted(np.cumsum(mass[start:end]), share * np.arange(1, count) / count)
         cuts += [int(start), *(int(c) for c in inner if start < c < end)]
-    first = np.unique(np.concatenate([np.asarray(cuts, dtype=np.int64), np.flatnonzero(alone), [0]]))
-    first = np.unique(_with_its_point(tree, first.astype(np.int64), alone))
-    return Cells(tree, mass, first, alone[first])
-
-
-def _with_its_point(tree: Tree, first: Index, alone: NDArray[np.bool_]) -> Index:
-    """Move a cut between a point that is not alone and the cell that begins at it to before the point."""
-    low = tree.units.low[tree.starts[-1]]
-    before = np.maximum(first - 1, 0)
-    return np.where((first > 0) & (low[before] == low[first]) & ~alone[before], before, first)
-
-
-def _is_single(tree: Tree) -> NDArray[np.bool_]:
-    """Return which leaves hold one value."""
-    units, starts = tree.units, tree.starts[-1]
-    last = np.append(starts[1:], len(units)) - 1
-    if units.span.step:
-        return np.isclose(units.high[last] - units.low[starts], units.span.step)
-    return (last == starts) & units.point[starts]
+    first = np.unique(np.concatenate([np.asarray(cuts, dtype=np.int64), np.flatnonzero(alone), [0]]).astype(np.int64))
+    before = np.maximum(first - 1, 0)  # a point that is not alone stays with the cell that begins at it
+    first = np.unique(np.where((first > 0) & (units.low[before] == units.low[first]) & ~alone[before], before, first))
+    return Cells(units, mass, first, alone[first])

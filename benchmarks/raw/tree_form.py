@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from measures import columns
-from noisy_tree import Cells, Floats, Range, cells_of, cells_wanted, settled
+from noisy_tree import Cells, Floats, Range, cells_of, cells_wanted, settled, unit_masses
 from tables import Neighbours, RawTable
 from tree_study import BASE, DELTA, Design, Price, measured
 
@@ -78,9 +78,9 @@ def span_of(attribute: Attribute) -> Range:
 
 def _cells(values: Floats, attribute: Attribute, price: Price, generator: np.random.Generator, design: Design) -> Cells:
     estimates = measured(values, span_of(attribute), price, design, generator)
-    mass = settled(estimates, float(len(values)), design.settling)
-    noise = math.sqrt(float(estimates.variances[-1].mean()))
-    return cells_of(estimates.tree, mass, cells_wanted(len(values), math.sqrt(price.variance(1.0))), noise)
+    mass = unit_masses(estimates.tree, settled(estimates, float(len(values)), design.settling))
+    noise = math.sqrt(price.variance(1.0))
+    return cells_of(estimates.tree.units, mass, cells_wanted(len(values), noise), noise)
 
 
 def _attribute(attribute: Attribute, cells: Cells) -> Attribute:
@@ -110,14 +110,9 @@ def redrawn(path: Path, found: Treed, seed: int) -> None:
 
 
 def _drawn(values: Floats, cells: Cells, generator: np.random.Generator) -> Floats:
-    units, starts = cells.tree.units, cells.tree.starts[-1]
-    leaf = np.searchsorted(starts, units.encode(values), side="right") - 1
-    cell = np.searchsorted(cells.first, leaf, side="right") - 1
-    leaf = cells.leaf_of(cell, generator)
-    last = np.append(starts[1:], len(units)) - 1
-    low, high = units.low[starts[leaf]], units.high[last[leaf]]
-    out = low + generator.random(len(leaf)) * (high - low)
-    if units.span.step:
-        return low + np.floor(out - low)
-    digits = max(0, 4 - math.floor(math.log10(units.span.high - units.span.low)))
-    return np.where(high > low, np.round(out, digits), low)
+    span = cells.units.span
+    drawn = cells.draw(cells.encode(values), generator)
+    if span.step:
+        return drawn
+    rounded = np.round(drawn, max(0, 4 - math.floor(math.log10(span.high - span.low))))
+    return np.where(np.isin(drawn, cells.units.low[cells.units.point]), drawn, rounded)

@@ -13,7 +13,7 @@ from understudy.schema import Intervals
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks" / "raw"))
 
-from noisy_tree import Range, Tree, cells_of, consistent, gathered_upwards, settled, tree_of, units_of
+from noisy_tree import Range, Tree, cells_of, consistent, gathered_upwards, settled, tree_of, unit_masses, units_of
 
 SPANS = (
     Range(0, 100),
@@ -92,9 +92,11 @@ def test_noisy_leaves_are_counts_and_cells_are_a_domain(span: Range) -> None:
     noisy = [c + generator.normal(0, 50, len(c)) for c in tree.counts(tree.units.encode(values))]
     mass = settled(gathered_upwards(tree, noisy, [2500.0] * tree.depth), 20_000.0)
     assert mass.min() >= 0 and mass.sum() == pytest.approx(20_000)
-    cells = cells_of(tree, mass, 12, 50.0)
+    cells = cells_of(tree.units, unit_masses(tree, mass), 12, 50.0)
+    assert cells.counts.sum() == pytest.approx(20_000)
     edges, points = cells.edges_and_points()
     domain = Intervals("integer" if span.step else "number", tuple(edges.tolist()), tuple(points.tolist()))
     assert domain.size == len(cells.first) and 6 <= domain.size <= 20
-    leaf = np.searchsorted(tree.starts[-1], tree.units.encode(values), side="right") - 1
-    assert (np.searchsorted(cells.first, leaf, side="right") - 1 == domain.encode_numbers(values)).all()
+    codes = cells.encode(values)
+    assert (codes == domain.encode_numbers(values)).all()
+    assert (cells.encode(cells.draw(codes, generator)) == codes).all()
