@@ -1,0 +1,106 @@
+"""The page of the raw tables: `docs/raw.md`, from recorded runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "raw.md"
+FIGURES = {
+    "w1": "W1", "ks": "KS", "quantiles": "quantiles", "sd": "ln sd", "pairs": "pairs", "association": "association",
+    "zeros": "zeros", "missing": "missing", "missing_pairs": "missing together", "rounding": "rounding",
+    "boosting": "boosting", "linear": "linear", "format": "format",
+}  # fmt: skip
+TERMS = {"approximate": "(ε, 1e-6), add-remove", "pure": "pure ε, replace-one", "-": "none"}
+INTRODUCTION = """# Raw tables, end to end
+
+Each table is published by `understudy publish` as a steward would, from a schema that was written from its
+documentation only (`benchmarks/raw/schemas`), and the synthetic file is compared with the real one at the
+resolution of its cells. `drafted` is what `init` drafts: ranges and lists, numbers in 20 equal bins. `plain` is the
+same without any bins, where the version can do without. `expert` adds edges in steps of 1-2-5, points and the shape
+inside bins, from the same documentation.
+
+W1: Wasserstein-1 in standard deviations, mean over ordered columns · KS: largest difference of distribution
+functions · quantiles: mean error of nine quantiles in standard deviations · ln sd: |ln| of the ratio of standard
+deviations · pairs: mean TVD over all pairs of columns, numbers cut at the real deciles · association: mean absolute
+difference of Spearman's correlations and Cramér's V · zeros, missing, missing together: mean absolute difference of
+shares · rounding: TVD of how round values are · boosting, linear: error of classifiers on real rows, above that of
+one trained on real rows · format: share of cells that are written as some cell of the real column is. Mean of the
+runs, and in the tables of single data sets ± the standard deviation between runs. Written by
+`benchmarks/raw/run.py`.
+"""
+
+
+def write(lines: list[dict[str, Any]]) -> None:
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        groups[tuple(line[key] for key in ("table", "label", "form", "promise", "epsilon"))].append(line)
+    tables = list(dict.fromkeys(key[0] for key in groups))
+    parts = [INTRODUCTION, "## Mean over tables\n", *_means(groups, tables)]
+    for table in tables:
+        parts += [f"\n## {table}\n", *_one(groups, table)]
+    PAGE.write_text("\n".join(parts).rstrip() + "\n")
+
+
+def _head(first: str) -> list[str]:
+    names = [*FIGURES.values(), "CPU s", "runs"]
+    return [f"| {first} | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+
+
+def _rows(groups: dict[tuple[str, ...], list[dict[str, Any]]]) -> list[tuple[str, ...]]:
+    """Return label, form, promise and epsilon of every row, the floor first."""
+    found = dict.fromkeys(key[1:] for key in groups)
+    return sorted(found, key=lambda key: (key[2] != "-", key[3], key[2], key[0], key[1]))
+
+
+def _means(groups: dict[tuple[str, ...], list[dict[str, Any]]], tables: list[str]) -> list[str]:
+    """Return a line for each row that every table has."""
+    out = _head("")
+    for row in _rows(groups):
+        runs = [[r for r in groups.get((table, *row), []) if "figures" in r] for table in tables]
+        if not all(runs):
+            continue
+        figures = [statistics.mean(_mean(of, name) for of in runs) for name in FIGURES]
+        cpu = statistics.mean(_cpu(of) for of in runs)
+        out.append(f"| {_name(row)} | {' | '.join(map(_show, figures))} | {cpu:.0f} | {min(map(len, runs))} |")
+    return out
+
+
+def _one(groups: dict[tuple[str, ...], list[dict[str, Any]]], table: str) -> list[str]:
+    out = _head("")
+    for row in _rows(groups):
+        runs = groups.get((table, *row), [])
+        good = [run for run in runs if "figures" in run]
+        if good:
+            cells = [_cell([run["figures"][name] for run in good]) for name in FIGURES]
+            out.append(f"| {_name(row)} | {' | '.join(cells)} | {_cpu(good):.0f} | {len(good)} |")
+        elif runs:
+            out.append(f"| {_name(row)}: {runs[-1]['failure']} |" + " |" * (len(FIGURES) + 2))
+    return out
+
+
+def _name(row: tuple[str, ...]) -> str:
+    label, form, promise, epsilon = row
+    if form == "resampled":
+        return "resampled real rows"
+    said = f"{form}, {TERMS.get(promise, promise)}, ε = {epsilon}"
+    return said if label == "main" else f"{label}: {said}"
+
+
+def _mean(runs: list[dict[str, Any]], name: str) -> float:
+    return statistics.mean(run["figures"][name] for run in runs)
+
+
+def _cpu(runs: list[dict[str, Any]]) -> float:
+    return statistics.mean(run.get("cpu", 0.0) for run in runs)
+
+
+def _cell(values: list[float]) -> str:
+    spread = f" ±{_show(statistics.stdev(values))}" if len(values) > 1 else ""
+    return _show(statistics.mean(values)) + spread
+
+
+def _show(value: float) -> str:
+    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 10 else f"{value:.0f}"
