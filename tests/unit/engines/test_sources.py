@@ -268,7 +268,7 @@ def test_a_column_of_objects_is_read_cell_by_cell() -> None:
 
 def test_a_declared_column_of_objects_is_of_one_type() -> None:
     for objects in (
-        [True, None, False],
+        [True, None, False, pd.NA],
         [1, None, 2.0],
         [date(2024, 1, 2), None],
         ["x", float("nan")],
