@@ -333,6 +333,12 @@ def _onto_simplex(value: Floats, parent: Floats, first: Index, owner: Index) -> 
     return np.maximum(value - level[owner], 0.0)
 
 
+def nearest_counts(noisy: Floats, total: float) -> Floats:
+    """Return the nearest non-negative counts with this total."""
+    ends = np.asarray([0, len(noisy)])
+    return _onto_simplex(noisy, np.asarray([float(total)]), ends, np.zeros(len(noisy), dtype=np.int64))
+
+
 def _without_small(split: Floats, least: Floats, parent: Floats, first: Index, owner: Index) -> Floats:
     """Return the split with the rows of small children given to the others, or to the largest where all are small."""
     largest = np.maximum.reduceat(split, first[:-1])

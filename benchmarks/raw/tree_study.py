@@ -2,6 +2,7 @@
 
     python benchmarks/raw/tree_study.py methods      the tree beside other ways to spend the same price
     python benchmarks/raw/tree_study.py sweep NAME   one constant of the tree after the other (see SWEEPS)
+    python benchmarks/raw/tree_study.py stages       the tree alone, or a cheaper one and a table on its cells
     python benchmarks/raw/tree_study.py columns      the fixed tree on columns of the raw tables
 
 Noise is floating-point here: this is a simulation on generated or public columns, not a release.
@@ -19,15 +20,20 @@ from typing import Any
 
 import numpy as np
 from noisy_tree import (
+    Cells,
     Estimates,
     Floats,
     Range,
     Settling,
     Tree,
     Units,
+    cells_of,
+    cells_wanted,
     gathered_upwards,
+    nearest_counts,
     settled,
     tree_of,
+    unit_masses,
     units_of,
 )
 from shapes import SHAPES, Shape
@@ -203,6 +209,33 @@ def by_tree(values: Floats, span: Range, price: Price, generator: np.random.Gene
     return of_leaves(found.tree, settled(found, float(len(values)), design.settling))
 
 
+@dataclass(frozen=True)
+class Stages:
+    """A tree for part of the price; the rest for one table of counts on its cells."""
+
+    design: Design
+    tree: float = 1 / 3  # of the price
+
+    def __call__(self, values: Floats, span: Range, price: Price, generator: np.random.Generator) -> Density:
+        first, rows = replace(price, cost=price.cost * self.tree), float(len(values))
+        found = measured(values, span, first, self.design, generator)
+        mass = unit_masses(found.tree, settled(found, rows, self.design.settling))
+        wanted = cells_wanted(rows, math.sqrt(price.variance(1.0)))
+        cells = cells_of(found.tree.units, mass, wanted, math.sqrt(price.variance(1 - self.tree)))
+        counts = np.bincount(cells.encode(values), minlength=len(cells.first))
+        noisy = counts + price.noise(1 - self.tree, len(counts), generator)
+        return _refilled(cells, nearest_counts(noisy, rows))
+
+
+def _refilled(cells: Cells, counts: Floats) -> Density:
+    """Return the units with each cell's mass as it was measured, and its shape as the tree has it."""
+    size = np.diff(np.append(cells.first, len(cells.units)))
+    owner = np.repeat(np.arange(len(size)), size)
+    weight = np.where(cells.counts[owner] > 0, cells.mass, cells.units.width + 1e-12)
+    share = weight / np.add.reduceat(weight, cells.first)[owner]
+    return Density(cells.units.low, cells.units.high, share * counts[owner], cells.units.span.step)
+
+
 # -- other ways to spend the price ---------------------------------------------------------------------------
 
 
@@ -339,6 +372,13 @@ def report(found: dict[str, Floats], prices: Iterable[Price] = PRICES) -> None:
             print(f"{name:28s} {np.exp(logs.mean()):.4f} | {by}", flush=True)
 
 
+STAGES = {"tree alone": None, **{f"tree {s:.2f}, then its cells": s for s in (0.2, 1 / 3, 0.5, 2 / 3)}}
+
+
+def stage_makers() -> dict[str, Maker]:
+    return {name: tree_maker(BASE) if s is None else Stages(BASE, s) for name, s in STAGES.items()}
+
+
 def tree_maker(design: Design) -> Maker:
     return lambda values, span, price, generator: by_tree(values, span, price, generator, design)
 
@@ -417,13 +457,15 @@ def columns_of_raw_tables(runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["methods", "sweep", "shapes", "columns"])
+    parser.add_argument("what", choices=["methods", "sweep", "shapes", "stages", "columns"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     asked = parser.parse_args()
     if asked.what == "methods":
         report(table(OTHERS | {"tree": tree_maker(BASE)}, asked.runs, asked.sizes))
+    elif asked.what == "stages":
+        report(table(stage_makers(), asked.runs, asked.sizes))
     elif asked.what == "columns":
         columns_of_raw_tables(asked.runs)
     elif asked.what == "shapes":

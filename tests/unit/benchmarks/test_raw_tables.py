@@ -1,0 +1,70 @@
+"""The raw benchmark: its blind schemas can be read, and its measures see what they are for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from understudy.schema import Attribute, Categories, Intervals, Schema
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks" / "raw"))
+
+from measures import measures
+from tables import NAMES, RawTable
+
+ROWS = 4_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["drafted", "expert"])
+def test_blind_schemas_can_be_read(name: str, form: str) -> None:
+    table = RawTable(name)
+    if "codebook" in table.about and not table.available:
+        pytest.skip("its lists of codes are read from the codebook beside the data")
+    for neighbours in ("add-remove", "replace-one"):
+        schema = table.schema(form, neighbours)  # type: ignore[arg-type]
+        assert set(table.about["targets"]) <= {a.name for a in schema.modelled}
+        assert (schema.rows is None) == (neighbours == "add-remove")
+
+
+def schema() -> Schema:
+    amount = Attribute("amount", Intervals("number", (0.0, 50.0, 100.0)), missing=("",))
+    return Schema("small", (amount, Attribute("group", Categories(("a", "b")))), neighbours="add-remove")
+
+
+def frame(seed: int) -> pd.DataFrame:
+    draw = np.random.default_rng(seed)
+    amount = np.where(draw.random(ROWS) < 0.3, 0.0, draw.exponential(5, ROWS))
+    texts = [f"{v:.2f}" if v else "0" for v in amount]
+    texts = np.where(draw.random(ROWS) < 0.1, "", texts)
+    return pd.DataFrame({"amount": texts, "group": np.where(amount > 3, "b", "a")}).astype(str)
+
+
+def test_a_table_is_no_distance_from_itself_and_little_from_its_like() -> None:
+    real = frame(1)
+    same = measures(real, real, schema())
+    assert same.pop("format") == 1.0 and set(same.values()) == {0.0}
+    like = measures(real, frame(2), schema())
+    assert 0 < like["w1"] < 0.1 and 0 < like["pairs"] < 0.05 and like["format"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "figures"),
+    [
+        (lambda f: f.assign(amount=f.amount.replace("0", "1.00")), {"zeros": 0.25, "ks": 0.25, "w1": 0.04}),
+        (lambda f: f.assign(amount=f.amount.replace("", "1.00")), {"missing": 0.08, "pairs": 0.08}),
+        (lambda f: f.assign(group=f.group.to_numpy()[::-1]), {"association": 0.5, "pairs": 0.3}),
+        (lambda f: f.assign(amount=f.amount.where(f.amount.isin(["", "0"]), f.amount + "17")), {"format": -0.3}),
+        (lambda f: f.assign(amount=[t and f"{round(float(t))}" for t in f.amount]), {"rounding": 0.4}),
+    ],
+)  # fmt: skip
+def test_each_measure_sees_what_it_is_for(changed, figures) -> None:  # type: ignore[no-untyped-def]
+    """At least so much; of the share of cells that look real, at most one less so much."""
+    real = frame(1)
+    found = measures(real, changed(real), schema())
+    for name, least in figures.items():
+        assert (1 - found[name] >= -least) if least < 0 else (found[name] >= least), (name, found[name])
