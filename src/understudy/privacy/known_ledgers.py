@@ -12,6 +12,7 @@ import hmac
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -99,10 +100,14 @@ def _write(file: Path, key: bytes, known: list[KnownLedger]) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[Path]:
-    """Hold the file's lock; an OSError if another process does, since a note is not worth a wait."""
+    """Hold the file's lock; an OSError if another process does not let go of it."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = ProcessLock(file.with_name(file.name + ".lock"))
-    if not lock.acquire():
+    for _ in range(40):  # two seconds
+        if lock.acquire():
+            break
+        time.sleep(0.05)
+    else:
         raise OSError("in use")
     try:
         yield file

@@ -17,6 +17,7 @@ was killed can go on without paying or drawing twice; and a keyed fingerprint of
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import sqlite3
@@ -46,7 +47,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        self.path = Path(path)
+        self.path = Path(os.path.realpath(path))  # locks lie beside the file itself, whatever name it was opened by
         self.connection = connect(self.path, create=create)
         self.kept = KeptReleases(self)
 
@@ -250,6 +251,7 @@ class Ledger:
                 continue
             try:
                 self._check_source(entry, fingerprint, resume)
+                self.connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, NULL)", (reservation, fingerprint))
             except BaseException:
                 lock.release()
                 raise

@@ -21,7 +21,8 @@ def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> int:
     unfinished runs were closed because a draw of theirs was lost.
     """
     book.verify()
-    book.sweep_locks()
+    with book.transaction():  # no run is being taken up at this moment
+        book.sweep_locks()
     closed = book.close_lost_draws(schema.account)
     state = book.account(schema.account)
     if state is not None:

@@ -87,6 +87,7 @@ class Reservation:
         self._left -= cost
         unit = "epsilon" if self.accounting == "pure" else "rho"
         with self._ledger.transaction():
+            self._check_open()
             row = self._ledger.connection.execute(
                 "SELECT ask, state, outcome FROM journal WHERE reservation = ? AND step = ?", (self._id, step)
             ).fetchone()
@@ -129,6 +130,7 @@ class Reservation:
         """Write the release's hash and forget the outcomes: the release is safe in a file, or in `keep`."""
         try:
             with self._ledger.transaction():
+                self._check_open()
                 body = {"reservation": self._id, "release": release_hash}
                 entry = self._ledger.append("release", self.account, body)
                 if keep is not None:
@@ -151,8 +153,15 @@ class Reservation:
     def _ended(self) -> bool:
         return any(e.kind in ENDINGS and e.body["reservation"] == self._id for e in self._ledger.entries(self.account))
 
+    def _check_open(self) -> None:
+        """Refuse, in the present transaction, to go on with a reservation that somebody else has ended."""
+        row = self._ledger.connection.execute("SELECT 1 FROM sources WHERE reservation = ?", (self._id,)).fetchone()
+        if row is None:
+            raise LedgerError("this run was ended by another process: nothing more is drawn or released on it")
+
     def _mark(self, step: int, state: str, outcome: bytes | None) -> None:
         with self._ledger.transaction():
+            self._check_open()
             self._ledger.connection.execute(
                 "UPDATE journal SET state = ?, outcome = ? WHERE reservation = ? AND step = ?",
                 (state, outcome, self._id, step),

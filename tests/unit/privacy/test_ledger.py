@@ -383,3 +383,42 @@ def test_an_interrupted_run_is_not_continued_under_other_terms(ledger_path: Path
     assert same.resumed  # the control
     same._lock.release()
     ledger.close()
+
+
+@pytest.mark.parametrize("way", ["symbolic link", "another folder"])
+def test_a_live_run_is_not_ended_by_another_name_of_the_ledger(
+    ledger_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The attack: the lock lay beside the name, not the file, so that a live run was given back and spent nothing."""
+    (tmp_path / "sub").mkdir()
+    if way == "symbolic link":
+        first, other = Ledger(ledger_path), tmp_path / "sub" / "link.db"
+        other.symlink_to(ledger_path)
+    else:
+        monkeypatch.chdir(tmp_path)
+        first, other = Ledger(ledger_path.name), ledger_path
+        monkeypatch.chdir(tmp_path / "sub")
+    run = first.reserve(SCHEMA, Budget(1), REQUEST, fingerprint="t")
+    charge = run.charge("one", Fraction(1, 2), "a")
+    with Ledger(other) as second:
+        assert second.close_unfinished("people") == []  # it is alive
+        with pytest.raises(BudgetError, match="left 0"):
+            second.reserve(SCHEMA, Budget(1), REQUEST, fingerprint="t")  # and not to be taken up
+    charge.drawing()
+    charge.journal(b"x")
+    run.finish("r")
+    state = first.account("people")
+    assert state is not None and state.spent_epsilon == 1
+
+
+def test_a_run_that_was_ended_draws_and_releases_nothing(ledger_path: Path) -> None:
+    """Even if a lock was lost, as by renaming the ledger under a live run."""
+    ledger = Ledger(ledger_path)
+    run = ledger.reserve(SCHEMA, Budget(1), REQUEST, fingerprint="t")
+    charge = run.charge("one", Fraction(1, 2), "a")
+    run._lock.release()  # what should not happen
+    assert ledger.close_unfinished("people") == ["void"]
+    for step in (charge.drawing, lambda: run.charge("two", Fraction(1, 2), "b"), lambda: run.finish("r")):
+        with pytest.raises(LedgerError, match="ended by another process"):
+            step()
+    assert [e.kind for e in ledger.entries()] == ["open", "reserve", "charge", "void"]
