@@ -344,6 +344,7 @@ def write_parquet(library: str, columns: dict[str, Any], folder: Path) -> Path:
             frame.write_parquet(path)
         else:
             parquet.write_table(frame, path)
+        parquet.read_schema(path)  # polars writes integers that Arrow does not read
         return path
     except Exception:
         if len(columns) == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -205,8 +205,11 @@ class Frame:
     def types(self) -> dict[str, Any]:
         import pyarrow as pa
 
-        schema = self.frame.head(0).to_arrow().schema
-        return {field.name: field.type for field in schema if not pa.types.is_null(field.type)}
+        found, empty = {}, self.frame.head(0)
+        for name in self.columns:
+            with suppress(pa.ArrowException):  # a type that Arrow does not have
+                found[name] = empty.get_column(name).to_arrow().type
+        return {name: type for name, type in found.items() if not pa.types.is_null(type)}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         for name in names:
@@ -240,9 +243,10 @@ def _mixed(name: str) -> DataError:
 
 
 def _holds_objects(column: Any) -> bool:
-    """Whether a pandas column holds Python's objects, other than texts alone: Arrow would take the first for all."""
+    """Whether a column holds Python's objects, other than texts alone: Arrow would take the first one's type for all
+    (of pandas), or their addresses (of polars)."""
     if not type(column).__module__.startswith("pandas"):
-        return False
+        return str(column.dtype if hasattr(column, "dtype") else "") == "Object"
     from pandas.api.types import infer_dtype
 
     held = getattr(column.dtype, "categories", column)  # a categorical's distinct cells

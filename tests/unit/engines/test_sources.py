@@ -266,6 +266,14 @@ def test_a_column_of_objects_is_read_cell_by_cell() -> None:
     assert cells(open_source(pd.DataFrame({"a": pd.Series(objects, dtype=object)})))["a"] == expected
 
 
+def test_columns_that_arrow_has_no_type_for() -> None:
+    wide = pl.DataFrame({"a": pl.Series([10**25, None], dtype=pl.Int128), "b": pl.Series([1, "x"], dtype=pl.Object)})
+    assert cells(open_source(wide)) == {"a": [str(int(1e25)), None], "b": ["1", "x"]}
+    assert "a" not in open_source(wide).types
+    with pytest.raises(DataError, match="mixes cells"):
+        cells(open_source(wide, types="declared"))
+
+
 def test_a_declared_column_of_objects_is_of_one_type() -> None:
     for objects in (
         [True, None, False, pd.NA],
