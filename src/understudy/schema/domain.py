@@ -135,7 +135,10 @@ class Intervals:
         """Bins that hold nothing but declared points: no value would decode to them."""
         if self.integral:
             return [int(i) for i in np.flatnonzero(self._whole[2] <= 0)]
-        inner = np.asarray([self._inner(i) for i in range(self.bins)])
+        low, high = self._edges[:-1], self._edges[1:]
+        inner = low + (high - low) / 2
+        for i in np.flatnonzero(np.isin(inner, self.points)):
+            inner[i] = self._inner(int(i))
         return [int(i) for i in np.flatnonzero(self.encode_numbers(inner) != self.bin_codes)]
 
     def _check_format(self, format: str) -> None:
@@ -180,10 +183,12 @@ class Intervals:
     def own_value(self, bins: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:
         """The whole number that comes at this index among the own values of its bin."""
         values = self._whole[0][bins] + index
-        for point in sorted(self.points):
-            home = self._bin_of(np.asarray([point]))[0]
-            values[(bins == home) & (values >= point)] += 1
-        return values.astype(np.float64)
+        points = np.sort(np.asarray(self.points))
+        home = self._bin_of(points)
+        before = np.searchsorted(home, bins)  # points of lower bins
+        # a point p with r points below it in its bin comes before the own values from index p - r - first on
+        passed = points - (np.arange(len(points)) - np.searchsorted(home, home))
+        return (values + np.searchsorted(passed, values, side="right") - before).astype(np.float64)
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
@@ -257,10 +262,19 @@ class Intervals:
             fit &= values == np.floor(values)
         inside = np.clip(np.where(fit, values, self.edges[0]), self.edges[0], self.edges[-1])
         codes = bin_code[self._bin_of(inside)].astype(np.int32)
-        for point, code in zip(self.points, point_code):
-            codes[inside == point] = code
+        if self.points:
+            points, order = self._sorted_points
+            near = np.minimum(np.searchsorted(points, inside), len(points) - 1)
+            codes = np.where(points[near] == inside, point_code[order[near]], codes)
         codes[~fit] = UNFIT
         return codes
+
+    @cached_property
+    def _sorted_points(self) -> tuple[Floats, NDArray[np.int64]]:
+        """The points in order, and where each stands among the declared ones."""
+        points = np.asarray(self.points, dtype=np.float64)
+        order = np.argsort(points)
+        return points[order], order
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
         return self.encode_numbers(np.asarray([self.parse(text, decimal) for text in texts], dtype=np.float64))
@@ -274,11 +288,13 @@ class Intervals:
         in_bin = where >= 0
         uniform = generator.random(len(codes))
         values = self._whole_in_bin(where, uniform) if self.integral else self._number_in_bin(where, uniform)
-        for point, code in zip(self.points, point_code):
-            values[codes == code] = point
+        if self.points:
+            point_of_code = np.zeros(self.size)
+            point_of_code[point_code] = self.points
+            values[~in_bin] = point_of_code[codes[~in_bin]]
         if not self.integral:
             astray = in_bin & (self.encode_numbers(values) != codes)
-            values[astray] = np.asarray([self._inner(i) for i in range(self.bins)])[where[astray]]
+            values[astray] = [self._inner(int(i)) for i in where[astray]]
         return values.astype(np.int64) if self.integral else values
 
     def _whole_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:

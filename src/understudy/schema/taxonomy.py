@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class Level:
 class Taxonomy:
     """The levels above the domain, finest first; the root (everything in one group) is left out."""
 
-    levels: tuple[Level, ...]
+    levels: Sequence[Level]
     tree: Any = None  # the groups as written in the schema file, None when they follow from the order
 
     @staticmethod
@@ -53,18 +54,48 @@ class Taxonomy:
     @staticmethod
     def of_order(domain: Intervals) -> Taxonomy:
         """A binary tree over the bins, as in the paper; a declared point stands for itself."""
-        labels, codes = domain.labels, domain.bin_codes
-        levels = []
-        width = 2
-        while width < domain.bins:
-            group = np.arange(domain.size) + domain.bins  # a point is a group of its own
-            group[codes] = np.arange(domain.bins) // width
-            first = np.arange(0, domain.bins, width)
-            last = np.minimum(first + width, domain.bins) - 1
-            names = dict(enumerate(_span(labels[a], labels[b]) for a, b in zip(codes[first], codes[last])))
-            levels.append(_numbered(group, names, domain))
-            width *= 2
-        return Taxonomy(_useful(levels, domain.size))
+        return Taxonomy(OrderLevels(domain))
+
+
+@dataclass(frozen=True)
+class OrderLevels(Sequence[Level]):
+    """The levels of a binary tree over bins: each joins neighbours of the one below. Laid out when looked at, since few
+    of them ever are, and a domain may have 65,535 values."""
+
+    domain: Intervals
+
+    def __len__(self) -> int:
+        return max(0, (self.domain.bins - 1).bit_length() - 1)  # groups of 2, 4, … bins, until one has them all
+
+    @overload
+    def __getitem__(self, index: int) -> Level: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Level, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
+        places = range(len(self))[index]
+        return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
+
+    def _level(self, place: int) -> Level:
+        if place not in self._made:
+            self._made[place] = _joined(self.domain, 2 << place)
+        return self._made[place]
+
+    @cached_property
+    def _made(self) -> dict[int, Level]:
+        return {}
+
+
+def _joined(domain: Intervals, width: int) -> Level:
+    """The level at which so many neighbouring bins are one group."""
+    labels, codes = domain.labels, domain.bin_codes
+    group = np.arange(domain.size) + domain.bins  # a point is a group of its own
+    group[codes] = np.arange(domain.bins) // width
+    first = np.arange(0, domain.bins, width)
+    last = np.minimum(first + width, domain.bins) - 1
+    names = dict(enumerate(_span(labels[a], labels[b]) for a, b in zip(codes[first], codes[last])))
+    return _numbered(group, names, domain)
 
 
 def _numbered(group: NDArray[np.int64], names: Mapping[int, str], domain: Intervals) -> Level:

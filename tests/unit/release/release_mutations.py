@@ -67,7 +67,7 @@ def mutant(data: bytes, rng: random.Random) -> bytes:
     if kind < 0.22:
         rng.choice(UNHASHED)(members, rng)
         return packed(members)
-    with suppress(LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RecursionError):
+    with suppress(Exception):  # an earlier change may have left nothing for the next one to work on
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             rng.choice(FORGERIES)(members, rng)
     return packed(rehashed(members), rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)))

@@ -281,3 +281,24 @@ def test_bits_code_every_value(size, gray):
         assert all(bin(a ^ b).count("1") == 1 for a, b in pairwise(shown.tolist()))
     else:
         assert shown.tolist() == list(range(size))
+
+
+@given(
+    edges=st.lists(st.integers(-60, 60), min_size=2, max_size=9, unique=True),
+    points=st.lists(st.integers(-60, 60), max_size=20, unique=True),
+    half=st.sampled_from([0.0, 0.5]),
+)
+def test_own_values_are_the_whole_numbers_that_are_no_points(edges: list[int], points: list[int], half: float) -> None:
+    """Bin by bin and in order, however many points lie in one bin."""
+    cut = [edge + half for edge in sorted(edges)]
+    try:
+        domain = Intervals("integer", tuple(cut), tuple(float(p) for p in points if cut[0] <= p <= cut[-1]))
+    except SchemaError:
+        return  # a bin without a value of its own
+    bins = np.repeat(np.arange(domain.bins), domain.own_values)
+    index = np.concatenate([np.arange(count) for count in domain.own_values])
+    whole = [v for v in range(math.ceil(cut[0]), math.floor(cut[-1]) + 1) if v not in domain.points]
+    assert domain.own_value(bins, index).tolist() == whole
+    assert domain.encode_numbers(np.asarray(whole, dtype=float)).tolist() == domain.bin_codes[bins].tolist()
+    for point in domain.points:
+        assert domain.labels[domain.encode_numbers(np.asarray([point]))[0]] == domain.show(point)

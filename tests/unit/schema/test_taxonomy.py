@@ -115,3 +115,23 @@ def test_views_keep_missing_apart():
     assert attribute.view_size(axis) == 5 and attribute.view_labels(axis) == ("G", "H", "e", "f", "missing")
     assert attribute.view_map(axis).tolist() == [0, 0, 1, 1, 2, 3, 4]
     assert attribute.levels == 2
+
+
+def test_levels_of_an_order_are_laid_out_when_looked_at():
+    """A schema with many large attributes opens at once; a stranger's release may have one."""
+    attribute = Attribute("a", Intervals("integer", tuple(v - 0.5 for v in range(65_536))))
+    assert attribute.taxonomy is not None and attribute.levels == 16
+    made = attribute.taxonomy.levels._made
+    assert not made and attribute.view_size(Axis("a", 3)) == 8192 and list(made) == [2]
+    assert attribute.taxonomy.levels[-1].labels == ("0..32767", "32768..65534")
+    assert [len(level.labels) for level in attribute.taxonomy.levels[13:]] == [4, 2]
+    assert attribute.taxonomy == taxonomy_of(attribute.domain) and attribute.taxonomy != taxonomy_of(REGIONS)
+    with pytest.raises(IndexError):
+        attribute.taxonomy.levels[15]
+
+
+@given(st.integers(1, 300))
+def test_an_order_has_as_many_levels_as_it_says(bins: int):
+    levels = Taxonomy.of_order(Intervals("number", tuple(map(float, range(bins + 1))))).levels
+    assert len(levels) == len(list(levels)) == len([w for w in (2, 4, 8, 16, 32, 64, 128, 256) if w < bins])
+    assert_nested(Taxonomy(levels), bins)
