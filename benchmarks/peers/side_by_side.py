@@ -17,7 +17,7 @@ from typing import Any
 
 import coded
 from environments import PACKAGES, make
-from page import write
+from peers_page import write
 from runs import Run, perform, reference, today
 from tools import TOOLS
 

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from classifiers import errors, split, tasks
-from measures import measures
-from page import write
+from closeness import measures
+from raw_page import write
 from tables import NAMES, ROOT, Neighbours, RawTable, read_texts
 from threadpoolctl import threadpool_limits
 from tree_form import redrawn, treed

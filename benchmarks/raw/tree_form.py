@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from measures import columns
+from closeness import columns
 from noisy_tree import Cells, Floats, Range, cells_of, cells_wanted, settled, unit_masses
 from tables import Neighbours, RawTable
 from tree_study import BASE, DELTA, Design, Price, measured

@@ -426,7 +426,7 @@ def columns_of_raw_tables(runs: int) -> None:
     import tempfile
     from pathlib import Path
 
-    from measures import columns
+    from closeness import columns
     from tables import NAMES, RawTable, read_texts
     from tree_form import span_of
 

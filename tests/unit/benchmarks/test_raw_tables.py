@@ -13,7 +13,7 @@ from understudy.schema import Attribute, Categories, Intervals, Schema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks" / "raw"))
 
-from measures import measures
+from closeness import measures
 from tables import NAMES, RawTable
 
 ROWS = 4_000
