@@ -21,10 +21,12 @@ from understudy.schema.domain import (
     Dropped,
     Identifier,
     Intervals,
+    Kind,
 )
 from understudy.schema.moment import parse_moment
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
+from understudy.schema.tree_grid import MIN_VALUES, TreeGrid
 
 _TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
 _CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
@@ -62,13 +64,16 @@ def parse_schema(text: str) -> Schema:
         raise SchemaError(f"the schema is not valid TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema is nested too deeply") from None
-    schema = schema_from_dict(document)
+    schema = schema_from_dict(document, in_file=True)
     object.__setattr__(schema, "text", text)
     return schema
 
 
-def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) -> Schema:
-    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused."""
+def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, in_file: bool = False) -> Schema:
+    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused.
+
+    In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
+    """
     _known(document, ("table", "attributes"), "the schema")
     table = _table(document, "table")
     _known(table, _TABLE_KEYS, "[table]")
@@ -83,7 +88,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) 
         if key in table and (not isinstance(table[key], int) or isinstance(table[key], bool)):
             raise SchemaError(f"`{key}` in [table] must be a whole number")
     try:
-        attributes = tuple(_attributes(_table(document, "attributes"), dialect.decimal, max_codes))
+        attributes = tuple(_attributes(_table(document, "attributes"), max_codes, in_file))
     except RecursionError:
         raise SchemaError("a taxonomy of the schema is nested too deeply") from None
     return Schema(
@@ -123,24 +128,29 @@ def _check_encoding(encoding: Any) -> None:
         raise SchemaError("`encoding` in [table.csv] is not one that Python knows, such as utf-8 or cp1252") from None
 
 
-def _attributes(bodies: Mapping[str, Any], decimal: str, max_codes: int | None) -> Iterator[Attribute]:
+def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool) -> Iterator[Attribute]:
     codes = 0
     for name, body in bodies.items():
-        attribute = _attribute(str(name), body, decimal)
+        attribute = _attribute(str(name), body, in_file)
         codes += attribute.size
         if max_codes is not None and codes > max_codes:
             raise SchemaError(f"the attributes have more than {max_codes:,} values in all")
         yield attribute
 
 
-def _attribute(name: str, body: Any, decimal: str) -> Attribute:
+def attribute_from_dict(name: str, body: Any) -> Attribute:
+    """An attribute from its plain form."""
+    return _attribute(name, body, in_file=False)
+
+
+def _attribute(name: str, body: Any, in_file: bool) -> Attribute:
     try:
-        return _attribute_of(name, body)
+        return _attribute_of(name, body, in_file)
     except SchemaError as error:
         raise SchemaError(f"attribute {name!r}: {error.message}", attribute=name) from None
 
 
-def _attribute_of(name: str, body: Any) -> Attribute:
+def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if not isinstance(body, Mapping):
         raise SchemaError("must be a table")
     kind = body.get("kind")
@@ -156,7 +166,8 @@ def _attribute_of(name: str, body: Any) -> Attribute:
     provenance = body.get("provenance", "declared")
     if provenance not in _PROVENANCES:
         raise SchemaError('`provenance` is "declared" or "public (declared)"')
-    domain = _domain(kind, body)
+    grid = _grid(kind, body, in_file)
+    domain = _domain(kind, body) if grid is None else grid.domain
     tree = body.get("taxonomy")
     if tree is not None and not isinstance(tree, Mapping):
         raise SchemaError("`taxonomy` is a table of groups")
@@ -170,7 +181,27 @@ def _attribute_of(name: str, body: Any) -> Attribute:
         confirm=_texts(body.get("confirm", []), "confirm"),
         fine=_fine(body),
         fine_cells=_fine_cells(body),
+        grid=grid,
     )
+
+
+def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
+    """The grid of a range whose bins are to be found; None where they are given, or each value has its own."""
+    bins = body.get("bins")
+    if isinstance(bins, str) and bins not in ("auto", "each"):
+        raise SchemaError(f'`bins` is a number, "auto" or "each". {did_you_mean(bins, ["auto", "each"])}')
+    if kind not in ("integer", "number", "date", "datetime") or "edges" in body or bins not in (None, "auto"):
+        return None
+    if bins is None and not in_file:
+        return None
+    if "fine" in body:
+        if bins == "auto":
+            raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
+        return None
+    low, high = _span(kind, body)
+    if kind in ("integer", "date") and high - low < MIN_VALUES:
+        return None
+    return TreeGrid(kind, low, high, _points(kind, body), _format(body))  # type: ignore[arg-type]
 
 
 def _fine(body: Mapping[str, Any]) -> Literal["wavelet"] | None:
@@ -201,19 +232,34 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     if kind == "boolean":
         given = {key: _texts(body[key], key) for key in ("true", "false") if key in body}
         return Booleans(**given)
-    format = body.get("format")
-    if format is not None and (not isinstance(format, str) or not format):
-        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
+    format = _format(body)
     edges = [_number(e, kind, format) for e in _list(body.get("edges", []), "edges")]
-    points = tuple(_number(p, kind, format) for p in _list(body.get("points", []), "points"))
+    points = _points(kind, body)
     if edges:
         if "bins" in body or "range" in body:
             raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
         return Intervals(kind, tuple(edges), points, format)  # type: ignore[arg-type]
-    span = [_number(e, kind, format) for e in _list(body.get("range", []), "range")]
+    low, high = _span(kind, body)
+    bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
+    return Intervals(kind, _equal_edges(kind, low, high, bins), points, format)  # type: ignore[arg-type]
+
+
+def _format(body: Mapping[str, Any]) -> str | None:
+    format = body.get("format")
+    if format is not None and (not isinstance(format, str) or not format):
+        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
+    return format
+
+
+def _points(kind: str, body: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(_number(p, kind, _format(body)) for p in _list(body.get("points", []), "points"))
+
+
+def _span(kind: str, body: Mapping[str, Any]) -> tuple[float, float]:
+    span = [_number(e, kind, _format(body)) for e in _list(body.get("range", []), "range")]
     if len(span) != 2 or span[1] <= span[0]:
         raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    return Intervals(kind, _equal_edges(kind, span[0], span[1], body.get("bins")), points, format)  # type: ignore[arg-type]
+    return span[0], span[1]
 
 
 def _equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
@@ -299,10 +345,11 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
         table["confirm"] = list(schema.confirm)
     if schema.csv != Dialect():
         table["csv"] = {k: getattr(schema.csv, k) for k in _CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
-    return {"table": table, "attributes": {a.name: _attribute_as_dict(a) for a in schema.attributes}}
+    return {"table": table, "attributes": {a.name: attribute_as_dict(a) for a in schema.attributes}}
 
 
-def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
+def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
+    """The plain form of one attribute."""
     body: dict[str, Any] = {"kind": attribute.kind}
     domain = attribute.domain
     if isinstance(domain, Categories):
@@ -311,6 +358,8 @@ def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
             body["taxonomy"] = attribute.taxonomy.tree
     elif isinstance(domain, Booleans):
         body |= {"true": list(domain.true), "false": list(domain.false)}
+    elif attribute.grid is not None:
+        body |= _grid_as_dict(attribute.grid)
     elif isinstance(domain, Intervals):
         body |= _intervals_as_dict(domain)
     if attribute.fine is not None:
@@ -328,11 +377,23 @@ def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
     return body
 
 
+def _shown(kind: Kind, value: float) -> Any:
+    """A value of an ordered domain as the file has it."""
+    if kind in ("date", "datetime"):
+        return Intervals(kind, (value, value + 1)).show(value)
+    return int(value) if value == math.floor(value) else value
+
+
+def _grid_as_dict(grid: TreeGrid) -> dict[str, Any]:
+    body: dict[str, Any] = {"range": [_shown(grid.kind, grid.low), _shown(grid.kind, grid.high)], "bins": "auto"}
+    if grid.points:
+        body["points"] = [_shown(grid.kind, point) for point in grid.points]
+    return body | ({"format": grid.format} if grid.format else {})
+
+
 def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
     def show(value: float) -> Any:
-        if domain.kind in ("date", "datetime"):
-            return Intervals(domain.kind, (value, value + 1)).show(value)
-        return int(value) if value == math.floor(value) else value
+        return _shown(domain.kind, value)
 
     low, high = domain.edges[0], domain.edges[-1]
     body: dict[str, Any] = {}
@@ -352,4 +413,9 @@ def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
 def write_toml(schema: Schema) -> str:
     import tomlkit
 
-    return tomlkit.dumps(schema_as_dict(schema))
+    document = schema_as_dict(schema)
+    for attribute in schema.attributes:
+        body = document["attributes"][attribute.name]
+        if "range" in body and not {"bins", "fine"} & set(body) and attribute.size > MIN_VALUES:
+            body["bins"] = "each"  # a long range without it means "auto" in a file
+    return tomlkit.dumps(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from understudy.errors import SchemaError, UsageError, did_you_mean
 from understudy.schema.attribute import Attribute, fine_name
 from understudy.schema.axis import Axis
+from understudy.schema.tree_grid import Index
 
 Neighbours = Literal["replace-one", "add-remove"]
 MAX_ROWS = 2**40  # of a table: up to here all integer arithmetic is exact, and no engine takes more
 MAX_ROWS_PER_PERSON = 2**31 - 1
+PUBLIC_BINS = 20  # of a range without bins, where no tree is bought
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,28 @@ class Schema:
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
         return replace(self, attributes=plain + more, text=None) if more else self
+
+    @cached_property
+    def unbinned(self) -> tuple[Attribute, ...]:
+        """The attributes whose bins a noisy tree is to find."""
+        return tuple(a for a in self.modelled if a.grid is not None)
+
+    def binned(self, bins: Mapping[str, Index]) -> Schema:
+        """The same table with bins for these attributes, given by the first unit of each bin."""
+        attributes = tuple(a.binned(bins[a.name]) if a.name in bins else a for a in self.attributes)
+        return replace(self, attributes=attributes, text=None)
+
+    def with_public_bins(self) -> Schema:
+        """The same table with bins of equal prior mass where none are given: for what cannot buy a tree."""
+        found = {a.name: a.grid.public_bins(PUBLIC_BINS) for a in self.unbinned if a.grid is not None}
+        return self.binned(found) if found else self
+
+    def for_owners(self) -> Schema:
+        """The same table for several owners, who buy no tree: a range of whole numbers has a bin for each value,
+        as in earlier versions, and any other has public bins."""
+        each = {a.name: a.with_each_value() for a in self.unbinned if a.countable}
+        attributes = tuple(each.get(a.name, a) for a in self.attributes)
+        return replace(self, attributes=attributes, text=None).with_public_bins() if self.unbinned else self
 
     @property
     def unconfirmed(self) -> list[tuple[str, str]]:
