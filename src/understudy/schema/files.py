@@ -23,6 +23,8 @@ from understudy.schema.domain import (
     Intervals,
 )
 from understudy.schema.moment import parse_moment
+from understudy.schema.patterns import Pattern
+from understudy.schema.steps import Steps, checked_decimals, checked_step
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 
@@ -32,13 +34,13 @@ _PROVENANCES = ("declared", "public", "public (declared)")  # "public" was writt
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
 _ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "integer": _ORDERED_KEYS,
-    "number": _ORDERED_KEYS,
+    "integer": (*_ORDERED_KEYS, "step"),
+    "number": (*_ORDERED_KEYS, "step", "decimals"),
     "date": (*_ORDERED_KEYS, "format"),
-    "datetime": (*_ORDERED_KEYS, "format"),
+    "datetime": (*_ORDERED_KEYS, "format", "step"),
     "category": ("values", "taxonomy"),
     "boolean": ("true", "false"),
-    "id": (),
+    "id": ("pattern",),
     "drop": (),
 }
 
@@ -157,13 +159,10 @@ def _attribute_of(name: str, body: Any) -> Attribute:
     if provenance not in _PROVENANCES:
         raise SchemaError('`provenance` is "declared" or "public (declared)"')
     domain = _domain(kind, body)
-    tree = body.get("taxonomy")
-    if tree is not None and not isinstance(tree, Mapping):
-        raise SchemaError("`taxonomy` is a table of groups")
     return Attribute(
         name,
         domain,
-        taxonomy=Taxonomy.of_groups(_plain(tree), domain) if tree and isinstance(domain, Categories) else None,
+        taxonomy=_taxonomy(body.get("taxonomy"), domain),
         missing=_texts(missing, "missing"),
         other=other,
         provenance=provenance,
@@ -171,6 +170,16 @@ def _attribute_of(name: str, body: Any) -> Attribute:
         fine=_fine(body),
         fine_cells=_fine_cells(body),
     )
+
+
+def _taxonomy(tree: Any, domain: Domain) -> Taxonomy | None:
+    if not tree or not isinstance(domain, Categories):
+        return None
+    if isinstance(tree, str):
+        return Taxonomy.of_prefixes(tree, domain)
+    if not isinstance(tree, Mapping):
+        raise SchemaError('`taxonomy` is a table of groups, or a text such as "prefix:1,3"')
+    return Taxonomy.of_groups(_plain(tree), domain)
 
 
 def _fine(body: Mapping[str, Any]) -> Literal["wavelet"] | None:
@@ -193,7 +202,7 @@ def _fine_cells(body: Mapping[str, Any]) -> int | None:
 
 def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     if kind == "id":
-        return Identifier()
+        return Identifier(Pattern.of(body["pattern"]) if "pattern" in body else None)
     if kind == "drop":
         return Dropped()
     if kind == "category":
@@ -206,14 +215,19 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
         raise SchemaError('`format` is a text such as "%d.%m.%Y"')
     edges = [_number(e, kind, format) for e in _list(body.get("edges", []), "edges")]
     points = tuple(_number(p, kind, format) for p in _list(body.get("points", []), "points"))
+    step, places = checked_step(body.get("step")), checked_decimals(body.get("decimals"))
     if edges:
         if "bins" in body or "range" in body:
             raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
-        return Intervals(kind, tuple(edges), points, format)  # type: ignore[arg-type]
+        return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
     span = [_number(e, kind, format) for e in _list(body.get("range", []), "range")]
     if len(span) != 2 or span[1] <= span[0]:
         raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    return Intervals(kind, _equal_edges(kind, span[0], span[1], body.get("bins")), points, format)  # type: ignore[arg-type]
+    if step is not None and "bins" not in body:
+        edges = [*Steps.of(step).between(span[0], span[1], MOST_CODES)]
+    else:
+        edges = [*_equal_edges(kind, span[0], span[1], body.get("bins"))]
+    return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
 
 
 def _equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
@@ -313,6 +327,8 @@ def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
         body |= {"true": list(domain.true), "false": list(domain.false)}
     elif isinstance(domain, Intervals):
         body |= _intervals_as_dict(domain)
+    elif isinstance(domain, Identifier) and domain.pattern is not None:
+        body["pattern"] = domain.pattern.text
     if attribute.fine is not None:
         body["fine"] = attribute.fine
     if attribute.fine_cells is not None:
@@ -336,7 +352,9 @@ def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
 
     low, high = domain.edges[0], domain.edges[-1]
     body: dict[str, Any] = {}
-    if domain.integral and domain.edges == tuple(low + i for i in range(domain.bins + 1)) and low % 1 == 0.5:
+    if (ends := _ends_in_steps(domain)) is not None:
+        body["range"] = [show(end) for end in ends]
+    elif domain.integral and domain.edges == tuple(low + i for i in range(domain.bins + 1)) and low % 1 == 0.5:
         body["range"] = [show(low + 0.5), show(high - 0.5)]
     elif domain.edges == _equal_edges(domain.kind, low, high, domain.bins):
         body |= {"range": [show(low), show(high)], "bins": domain.bins}
@@ -346,7 +364,22 @@ def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
         body["points"] = [show(p) for p in domain.points]
     if domain.format:
         body["format"] = domain.format
+    if domain.step is not None:
+        body["step"] = int(domain.step) if domain.step == math.floor(domain.step) else domain.step
+    if domain.places is not None:
+        body["decimals"] = domain.places
     return body
+
+
+def _ends_in_steps(domain: Intervals) -> tuple[float, float] | None:
+    """The range whose multiples of `step` have a bin each, if these are the domain's bins."""
+    if domain.step is None:
+        return None
+    steps, (first, last) = Steps.of(domain.step), domain.step_range
+    low, high = float(steps.value(first[0])), float(steps.value(last[-1]))
+    if not 0 < last[-1] - first[0] < MOST_CODES or domain.edges != steps.between(low, high, MOST_CODES):
+        return None
+    return low, high
 
 
 def write_toml(schema: Schema) -> str:
