@@ -25,14 +25,19 @@ def check(
     opened = Schema.open(schema)
     problems = check_fit(data, opened, engine, master, types)
     open_points = opened.unconfirmed
+    groups = {a.name: said for a in opened.modelled if a.taxonomy and (said := a.taxonomy.explained)}
     if json:
-        say_json({"fits": not problems, "problems": problems, "confirm": [list(p) for p in open_points]})
+        confirm = [list(p) for p in open_points]
+        more = {"taxonomies": groups} if groups else {}
+        say_json({"fits": not problems, "problems": problems, "confirm": confirm} | more)
     elif not problems:
         say("The data fits the schema.")
     for problem in problems if not json else ():
         say(problem["message"])
         if problem["sql"]:
             say(f"  {problem['sql']}\n")
+    for name, said in groups.items() if not json else ():
+        say(f"Taxonomy of {name}: {said}")
     if open_points and not json:
         say("Still to confirm in the schema: " + ", ".join(f"{key} of {name}" for name, key in open_points))
     if problems:

@@ -67,7 +67,7 @@ def curator(
     count = [0]
 
     def save(made: Release) -> None:
-        count[0] = made.rows if rows is None else rows
+        count[0] = made.default_rows if rows is None else rows
         made.save(target)
         made.write(output, count[0])
         if report is not None:

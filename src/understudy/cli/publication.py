@@ -80,12 +80,14 @@ def publish_to_files(
     budget = Budget(epsilon, delta)
     refuse_large_epsilon(budget, accept_large_epsilon, "--accept-large-epsilon")
     check_output(output)
+    for name, pattern in schema.id_patterns.items():
+        pattern.check(rows or 0, name)
     target = release_path or release_beside(output)
     check_targets({"the data": Path(data), "the schema": schema_path}, output, target, report)
     count = [0]
 
     def save(release: Release) -> None:
-        count[0] = release.rows if rows is None else rows
+        count[0] = release.default_rows if rows is None else rows
         release.save(target)
         release.write(output, count[0])
         if report is not None:

@@ -25,7 +25,7 @@ def sample(
 
     check_output(output)
     opened = Release.open(release)
-    count = opened.rows if rows is None else rows
+    count = opened.default_rows if rows is None else rows
     opened.write(output, count, settings(given), seed)
     if json:
         say_json({"rows": count, "output": str(output)})

@@ -1,7 +1,7 @@
 """Where the values of an attribute's cells lie on the line: what part of each cell falls between given cuts.
 
-A bin's values are uniform, as the decoder draws them: whole numbers of the bin that are no declared point, or any
-number of the bin. A point is itself. A missing value is nowhere.
+A bin's values are uniform, as the decoder draws them: whole numbers or steps of the bin that are no declared point, or
+any number of the bin. A point is itself. A missing value is nowhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Pieces:
     cuts: tuple[float, ...]
     mass: Floats
     moment: Floats
-    values: Floats  # how many whole values a cell holds; infinite for a bin of real numbers
+    values: Floats  # how many values a cell holds; infinite for a bin of real numbers
 
     def at(self, cut: float) -> int:
         """The segment that is the cut itself."""
@@ -58,22 +58,15 @@ def _lay_out(domain: Intervals, cuts: Floats, mass: Floats, moment: Floats, valu
     is_bin[domain.bin_codes] = True
     alone = np.flatnonzero(~is_bin)  # codes follow the line, so the points come in order
     mass[alone], moment[alone] = _segments(*_points_below(points, cuts))
-    count, total = (_whole_below if domain.integral else _numbers_below)(domain, points, cuts)
+    stepped = domain.steps is not None
+    count, total = _steps_below(domain, cuts) if stepped else _numbers_below(domain, cuts)
     own = count[:, -1]
     mass[domain.bin_codes], moment[domain.bin_codes] = _segments(count / own[:, None], total / own[:, None])
-    values[domain.bin_codes] = own if domain.integral else np.inf
+    values[domain.bin_codes] = own if stepped else np.inf
 
 
 def _segments(mass_below: Floats, moment_below: Floats) -> tuple[Floats, Floats]:
     return np.diff(mass_below, axis=1, prepend=0), np.diff(moment_below, axis=1, prepend=0)
-
-
-def _limits(cuts: Floats, inside: bool) -> Floats:
-    """Each cut twice, as "below it" and "up to it", and the end of the line; for whole numbers the last one counted."""
-    if not inside:
-        return np.append(np.repeat(cuts, 2), np.inf)
-    both = np.stack([np.ceil(cuts) - 1, np.floor(cuts)], axis=1).ravel()
-    return np.append(both, np.inf)
 
 
 def _points_below(points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
@@ -82,25 +75,26 @@ def _points_below(points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
     return mass, mass * points[:, None]
 
 
-def _whole_below(domain: Intervals, points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
-    """Per bin and limit: how many whole numbers that are no point lie up to it, and their sum."""
-    edges = np.asarray(domain.edges)
-    first, last = np.ceil(edges[:-1]), np.ceil(edges[1:]) - 1
-    last[-1] = np.floor(edges[-1])
-    limits = _limits(cuts, inside=True)
+def _steps_below(domain: Intervals, cuts: Floats) -> tuple[Floats, Floats]:
+    """Per bin and limit (each cut as "below it" and "up to it", and the end): how many values that are no point lie
+    up to it, and their sum."""
+    steps, (first, last) = domain.steps, domain.step_range
+    assert steps is not None
+    both = np.stack([steps.at_least(cuts) - 1, steps.at_most(cuts)], axis=1).ravel()
+    limits = np.append(both, np.inf)
     upto = np.clip(limits, first[:, None] - 1, last[:, None])
     count = upto - first[:, None] + 1
-    total = count * (first[:, None] + upto) / 2
-    for point in points:
+    total = count * steps.value((first[:, None] + upto) / 2)
+    for point in steps.indices(domain.points):
         home = int(np.searchsorted(last, point))
         count[home] -= point <= limits
-        total[home] -= point * (point <= limits)
+        total[home] -= steps.value(point) * (point <= limits)
     return count, total
 
 
-def _numbers_below(domain: Intervals, points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+def _numbers_below(domain: Intervals, cuts: Floats) -> tuple[Floats, Floats]:
     """Per bin and limit: the length of the bin up to it, and the integral of the values there."""
     edges = np.asarray(domain.edges)
     low, high = edges[:-1, None], edges[1:, None]
-    upto = np.clip(_limits(cuts, inside=False), low, high)
+    upto = np.clip(np.append(np.repeat(cuts, 2), np.inf), low, high)
     return upto - low, (upto - low) * (upto + low) / 2

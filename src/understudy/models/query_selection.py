@@ -199,7 +199,7 @@ class _Resolver:
             return []
         inside = domain.edges[0] <= place <= domain.edges[-1]
         if not (pieces.mass * self.mask(test, pieces)).any():
-            if inside and test.operator == "=" and not domain.integral:
+            if inside and test.operator == "=" and domain.steps is None:
                 label = self._attribute.labels[int(domain.encode_numbers(np.asarray([place]))[0])]
                 return [f"{name} = {value.text}: one number inside {label} has no share of its own; ask for a range"]
             self._nothing(test, domain)
@@ -208,7 +208,8 @@ class _Resolver:
     def _nothing(self, test: Test, domain: Intervals) -> NoReturn:
         name = self._attribute.name
         if test.operator == "=" and domain.edges[0] <= _float(self.meaning(test)) <= domain.edges[-1]:
-            self.fail(test.value, f"{name} holds whole numbers only")
+            only = "whole numbers" if domain.step is domain.places is None else "multiples of its step"
+            self.fail(test.value, f"{name} holds {only} only")
         asked, ends = f"{test.operator} {test.value.text}", "values beyond are counted at its ends"
         self.fail(test.value, f"no value of {name} is {asked}: it is declared {_extent(domain)}, and {ends}")
 
@@ -289,8 +290,8 @@ def _part(weight: float, values: float) -> str:
 
 def _extent(domain: Intervals) -> str:
     low, high = domain.edges[0], domain.edges[-1]
-    if domain.integral:
-        low, high = math.ceil(low), math.floor(high)
+    if domain.steps is not None:
+        low, high = domain.steps.value(domain.steps.at_least(low)), domain.steps.value(domain.steps.at_most(high))
     return f"from {domain.show(low)} to {domain.show(high)}"
 
 

@@ -14,7 +14,8 @@ from understudy.models.noisy_tree import NoisyTree
 from understudy.models.parts import Arrays, ArraySource, checked_noise
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
-from understudy.schema.files import attribute_as_dict, attribute_from_dict
+from understudy.schema.files import attribute_from_dict
+from understudy.schema.writing import attribute_as_dict
 
 
 def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Arrays]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals
+from understudy.schema import Attribute, Booleans, Categories, Dialect, Identifier, Intervals
+from understudy.schema.patterns import ALPHABETS
 from understudy.schema.spreadsheet import begins_formula, neutral
 
 _NUMERALS = "0123456789+-.eE:T"  # what numbers and plain dates are written with
+_LETTERS = frozenset("".join(ALPHABETS.values()))  # what the fields of an id are written with
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,14}")  # a float holds every one of these
 
 
@@ -38,10 +40,28 @@ def cell_texts(column: Any, attribute: Attribute, dialect: Dialect) -> Any:
     if not isinstance(domain, Intervals) or domain.kind == "integer":
         return column.cast(pa.large_string())
     if domain.kind == "number":
-        # the shortest text of the number: decoding rounded it to the domain's decimals wherever that stays in the bin
-        texts = column.cast(pa.large_string())
+        texts = _fixed(column, domain.places) if domain.places is not None else column.cast(pa.large_string())
         return texts if dialect.decimal == "." else pc.replace_substring(texts, ".", dialect.decimal)
     return _moment_texts(column, domain)
+
+
+def _fixed(column: Any, places: int) -> Any:
+    """The text of each number with so many decimals. Without any declared, a number has the shortest text that is read
+    back as it: decoding rounded it to the domain's decimals wherever that stays in the bin."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unit = 10**places
+    nothing, point = (pa.scalar(text, pa.large_string()) for text in ("", "."))
+    whole = pc.round(pc.multiply(pc.abs(column), float(unit))).cast(pa.int64())
+    below = pc.and_(pc.less(column, 0), pc.greater(whole, 0))
+    sign = pc.if_else(below, pa.scalar("-", pa.large_string()), nothing)
+    front = pc.divide(whole, unit)
+    texts = pc.binary_join_element_wise(sign, front.cast(pa.large_string()), nothing)
+    if not places:
+        return texts
+    rest = pc.utf8_lpad(pc.subtract(whole, pc.multiply(front, unit)).cast(pa.large_string()), places, "0")
+    return pc.binary_join_element_wise(texts, rest, point)
 
 
 def _moment_texts(column: Any, domain: Intervals) -> Any:
@@ -90,6 +110,9 @@ def _needs_care(attribute: Attribute, dialect: Dialect) -> bool:
     domain = attribute.domain
     if not isinstance(domain, Intervals) and attribute.kind != "id":
         return True
+    if isinstance(domain, Identifier) and domain.pattern is not None:
+        plain = dialect.delimiter not in _LETTERS and quoted(domain.pattern.literals, dialect.delimiter)
+        return plain != domain.pattern.literals or begins_formula(domain.pattern.alphabets[0])
     if dialect.delimiter in _NUMERALS:
         return True
     form = domain.format if isinstance(domain, Intervals) else None

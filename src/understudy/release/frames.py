@@ -11,7 +11,8 @@ library is kept: the types of its columns may have been inferred from its cells,
       that may be missing             object (True, False, None)
     date                              datetime64[ms]               Date          date32
     datetime                          datetime64[s]                Datetime(ms)  timestamp[s]
-    other categories                  str                          String        string
+    other categories, id with a
+      pattern                         str                          String        string
 
 A category is whole if each of its values is written like an integer, without leading zeros (`cells.are_whole`).
 """

@@ -110,10 +110,17 @@ class Release:
         for start in range(0, max(count, 1), step):
             yield model.sample(min(step, count - start), generator)
 
+    @property
+    def default_rows(self) -> int:
+        """How many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
+        return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
+
     def _model_and_rows(self, rows: int | None, given: Mapping[str, Any] | None) -> tuple[Model, int]:
-        count = self.rows if rows is None else rows
+        count = self.default_rows if rows is None else rows
         if count < 0 or count > 2**40:
             raise UsageError("the number of rows to sample must be 0 or more")
+        for name, pattern in self.schema.id_patterns.items():
+            pattern.check(count, name)
         return (self.model.condition(self.evidence(given)) if given else self.model), count
 
     def write(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +20,7 @@ from understudy.models.model import Rows
 from understudy.release.cells import category_values, csv_cells, written
 from understudy.release.replacement import replacing
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema.patterns import FreshIds
 
 CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
 
@@ -28,22 +29,37 @@ CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory a
 
 
 def decode_rows(
-    rows: Rows, schema: Schema, order: Sequence[str] | None, generator: np.random.Generator, first: int = 1
+    rows: Rows,
+    schema: Schema,
+    order: Sequence[str] | None,
+    generator: np.random.Generator,
+    first: int = 1,
+    fresh: Mapping[str, FreshIds] | None = None,
 ) -> Any:
     """A pyarrow.Table of the coded rows: typed columns in `order` (or the schema's), missing as null.
 
-    Ids are fresh numbers from `first`; dropped columns are left out.
+    Ids are fresh numbers from `first`, or texts by their pattern, of which rows before `first` had others if they came
+    from the same `fresh` ids. Dropped columns are left out.
     """
     import pyarrow as pa
 
     count = len(next(iter(rows.values())))
     attributes = [schema[name] for name in order] if order is not None else schema.attributes
-    columns = {
-        a.name: _values(a, rows[a.name], generator) if a.modelled else pa.array(np.arange(first, first + count))
-        for a in attributes
-        if a.kind != "drop"
-    }
-    return pa.table(columns)
+    fresh = fresh_ids(schema, generator) if fresh is None else fresh
+
+    def column(attribute: Attribute) -> Any:
+        if attribute.modelled:
+            return _values(attribute, rows[attribute.name], generator)
+        if attribute.name in fresh:
+            return pa.array(fresh[attribute.name].texts(first - 1, count, generator), pa.string())
+        return pa.array(np.arange(first, first + count))
+
+    return pa.table({a.name: column(a) for a in attributes if a.kind != "drop"})
+
+
+def fresh_ids(schema: Schema, generator: np.random.Generator) -> dict[str, FreshIds]:
+    """Return the ids of one sample for every attribute with a pattern."""
+    return {name: pattern.keyed(generator) for name, pattern in schema.id_patterns.items()}
 
 
 def decode_chunks(
@@ -51,12 +67,13 @@ def decode_chunks(
 ) -> Iterator[Any]:
     """The same a chunk at a time; at least one table for each batch, even without rows."""
     step = max(1, CHUNK_CELLS // len(schema.attributes))
+    fresh = fresh_ids(schema, generator)
     first = 1
     for rows in batches:
         count = len(next(iter(rows.values())))
         for start in range(0, max(count, 1), step):
             chunk = {name: codes[start : start + step] for name, codes in rows.items()}
-            yield decode_rows(chunk, schema, order, generator, first + start)
+            yield decode_rows(chunk, schema, order, generator, first + start, fresh)
         first += count
 
 

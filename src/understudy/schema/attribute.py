@@ -176,13 +176,13 @@ class Attribute:
     @property
     def countable(self) -> bool:
         """Whether each value of the range can have a bin of its own."""
-        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.steps <= MOST_CODES
+        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.count <= MOST_CODES
 
     def with_each_value(self) -> Attribute:
         """The same column with a bin for each value of its range."""
         assert self.grid is not None
-        edges = tuple(value - 0.5 for value in range(int(self.grid.low), int(self.grid.high) + 2))
-        domain = Intervals(self.kind, edges, self.grid.points, self.grid.format)
+        edges = self.grid.steps.between(self.grid.low, self.grid.high, MOST_CODES)
+        domain = Intervals(self.kind, edges, self.grid.points, self.grid.format, self.grid.every)
         return replace(self, domain=domain, taxonomy=None, grid=None)
 
     def homes(self, first: Index) -> NDArray[np.int64]:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.moment import date_of, datetime_of, parse_moment
+from understudy.schema.patterns import Pattern
+from understudy.schema.steps import Steps, steps_of
 
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -95,12 +97,15 @@ class Intervals:
     """An ordered domain cut into bins [e_i, e_i+1), the last one closed, and declared points with a cell of their own.
 
     Numbers are themselves, dates are days and datetimes seconds since 1970. Values outside the edges are clamped.
+    `step` and `places` (the key `decimals`) say how values are written; cells are read whether they follow it or not.
     """
 
     kind: Kind
     edges: tuple[float, ...]
     points: tuple[float, ...] = ()
     format: str | None = None
+    step: float | None = None
+    places: int | None = None
     ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -117,12 +122,15 @@ class Intervals:
             self._check_whole()
         if bare := self._bare_bins:
             low, high = self.edges[bare[0]], self.edges[bare[0] + 1]
+            what = "value" if self.step is None and self.places is None else "multiple of its `step`"
             raise SchemaError(
-                f"the bin from {self._show_edge(low)} to {self._show_edge(high)} holds no value of its own; use fewer "
+                f"the bin from {self._show_edge(low)} to {self._show_edge(high)} holds no {what} of its own; use fewer "
                 "bins, leave `bins` out for one cell a value, or take a point out that fills its bin"
             )
         if self.format is not None:
             self._check_format(self.format)
+        if self.places is not None and len(Steps(1, self.places).indices(self.points)) < len(self.points):
+            raise SchemaError(f"a point has more than the {self.places} `decimals` that are written")
 
     def _check_whole(self) -> None:
         if any(p != math.floor(p) for p in self.points):
@@ -133,8 +141,8 @@ class Intervals:
     @cached_property
     def _bare_bins(self) -> list[int]:
         """Bins that hold nothing but declared points: no value would decode to them."""
-        if self.integral:
-            return [int(i) for i in np.flatnonzero(self._whole[2] <= 0)]
+        if self.steps is not None:
+            return [int(i) for i in np.flatnonzero(self.own_values <= 0)]
         low, high = self._edges[:-1], self._edges[1:]
         inner = low + (high - low) / 2
         for i in np.flatnonzero(np.isin(inner, self.points)):
@@ -165,30 +173,43 @@ class Intervals:
         return self.bins + len(self.points)
 
     @cached_property
-    def _whole(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Per bin: the first and last whole number in it, and how many there are besides the points."""
-        edges = np.asarray(self.edges)
-        first = np.ceil(edges[:-1]).astype(np.int64)
-        last = np.ceil(edges[1:]).astype(np.int64) - 1
-        last[-1] = math.floor(edges[-1])
-        count = last - first + 1
-        np.subtract.at(count, self._bin_of(np.asarray(self.points)), 1)
-        return first, last, count
+    def steps(self) -> Steps | None:
+        """The values that are written: whole numbers, multiples of `step`, or None for any number."""
+        return steps_of(self.kind, self.step, self.places, max(abs(self.edges[0]), abs(self.edges[-1])))
 
-    @property
+    @cached_property
+    def step_range(self) -> tuple[Floats, Floats]:
+        """Per bin: the index of the first and of the last step in it."""
+        assert self.steps is not None
+        first = self.steps.at_least(self._edges[:-1])
+        last = self.steps.at_least(self._edges[1:]) - 1
+        last[-1] = self.steps.at_most(self.edges[-1])
+        return first, last
+
+    @cached_property
     def own_values(self) -> NDArray[np.int64]:
-        """Per bin, for whole numbers: how many values it holds that are no points."""
-        return self._whole[2]
+        """Per bin, where values come in steps: how many it holds that are no points."""
+        first, last = self.step_range
+        count = (last - first + 1).astype(np.int64)
+        np.subtract.at(count, self._point_steps[1], 1)
+        return count
+
+    @cached_property
+    def _point_steps(self) -> tuple[Floats, NDArray[np.int64]]:
+        """The indices of the points that are steps, in order, and the bin that each lies in."""
+        assert self.steps is not None
+        index = self.steps.indices(self.points)
+        return index, self._bin_of(self.steps.value(index))
 
     def own_value(self, bins: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:
-        """The whole number that comes at this index among the own values of its bin."""
-        values = self._whole[0][bins] + index
-        points = np.sort(np.asarray(self.points))
-        home = self._bin_of(points)
+        """The value that comes at this index among the own values of its bin."""
+        assert self.steps is not None
+        places = self.step_range[0][bins] + index
+        points, home = self._point_steps
         before = np.searchsorted(home, bins)  # points of lower bins
         # a point p with r points below it in its bin comes before the own values from index p - r - first on
         passed = points - (np.arange(len(points)) - np.searchsorted(home, home))
-        return (values + np.searchsorted(passed, values, side="right") - before).astype(np.float64)
+        return np.asarray(self.steps.value(places + np.searchsorted(passed, places, side="right") - before))
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
@@ -214,8 +235,8 @@ class Intervals:
         for j, point in enumerate(self.points):
             names[point_code[j]] = self.show(point)
         for i in range(self.bins):
-            if self.integral:
-                first, last = self._own_whole(i)
+            if self.steps is not None:
+                first, last = self._own_ends(i)
                 names[bin_code[i]] = self.show(first) if first == last else f"{self.show(first)}..{self.show(last)}"
             else:
                 close = "]" if i == self.bins - 1 else ")"
@@ -229,18 +250,12 @@ class Intervals:
         if at.size:
             return self.points[at[0]], self.points[at[0]]
         i = int(np.flatnonzero(bin_code == code)[0])
-        if self.integral:
-            first, last = self._own_whole(i)
-            return float(first), float(last)
-        return self.edges[i], self.edges[i + 1]
+        return self._own_ends(i) if self.steps is not None else (self.edges[i], self.edges[i + 1])
 
-    def _own_whole(self, i: int) -> tuple[int, int]:
-        """The first and last whole number of bin i that is no point."""
-        first, last = int(self._whole[0][i]), int(self._whole[1][i])
-        while first in self._points:
-            first += 1
-        while last in self._points:
-            last -= 1
+    def _own_ends(self, i: int) -> tuple[float, float]:
+        """The first and last value of bin i that is no point, where values come in steps."""
+        ends = np.asarray([0, self.own_values[i] - 1])
+        first, last = self.own_value(np.asarray([i, i]), ends).tolist()
         return first, last
 
     @cached_property
@@ -287,18 +302,19 @@ class Intervals:
         where = bin_of_code[codes]
         in_bin = where >= 0
         uniform = generator.random(len(codes))
-        values = self._whole_in_bin(where, uniform) if self.integral else self._number_in_bin(where, uniform)
+        stepped = self.steps is not None
+        values = self._step_in_bin(where, uniform) if stepped else self._number_in_bin(where, uniform)
         if self.points:
             point_of_code = np.zeros(self.size)
             point_of_code[point_code] = self.points
             values[~in_bin] = point_of_code[codes[~in_bin]]
-        if not self.integral:
+        if not stepped:
             astray = in_bin & (self.encode_numbers(values) != codes)
             values[astray] = [self._inner(int(i)) for i in where[astray]]
         return values.astype(np.int64) if self.integral else values
 
-    def _whole_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
-        count = self._whole[2][where]
+    def _step_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
+        count = self.own_values[where]
         return self.own_value(where, np.minimum((uniform * count).astype(np.int64), np.maximum(count - 1, 0)))
 
     def _number_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
@@ -353,8 +369,9 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Identifier:
-    """An id: never read; fresh numbers on output."""
+    """An id: never read; fresh numbers on output, or fresh texts in the format of a pattern."""
 
+    pattern: Pattern | None = None
     kind: ClassVar[Kind] = "id"
 
 

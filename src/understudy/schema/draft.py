@@ -17,7 +17,7 @@ from understudy.schema import toml_text as toml
 from understudy.schema.codebook import read_codebook
 from understudy.schema.column_names import Origin, check_unique
 from understudy.schema.ddl import read_ddl
-from understudy.schema.domain import Kind
+from understudy.schema.domain import Booleans, Kind
 from understudy.schema.facts import MOVED, Facts, Source, number_of
 from understudy.schema.files import parse_schema
 from understudy.schema.moment import date_of, datetime_of, parse_moment
@@ -233,10 +233,22 @@ def _domain_lines(name: str, facts: Facts) -> list[str]:
     if facts.kind == "category":
         return [f"values = {toml.strings(facts.values or ())}"]
     if facts.kind == "boolean":
-        return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
+        return _boolean_lines(facts)
     if facts.kind in MOVED:
         return _range_lines(name, facts)
     return []
+
+
+def _boolean_lines(facts: Facts) -> list[str]:
+    """The words for true and false; where nobody says which, the usual ones, since the first of each is written."""
+    if facts.true or facts.false:
+        return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
+    usual = Booleans()
+    note = "put the word that the file uses first: it is written"
+    return [
+        toml.remarked(f"true = {toml.strings(usual.true)}", note),
+        toml.remarked(f"false = {toml.strings(usual.false)}", note),
+    ]
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:

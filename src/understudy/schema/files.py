@@ -1,4 +1,4 @@
-"""schema.toml: reading it strictly, writing it, and the plain form that is hashed and released."""
+"""The schema file, schema.toml: reading it strictly, and reading the plain form that is hashed and released."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from understudy.schema.domain import (
     Dropped,
     Identifier,
     Intervals,
-    Kind,
 )
 from understudy.schema.moment import parse_moment
+from understudy.schema.patterns import Pattern
+from understudy.schema.steps import Steps, checked_decimals, checked_step
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
-from understudy.schema.tree_grid import MIN_VALUES, TreeGrid
+from understudy.schema.tree_grid import TreeGrid
 
 _TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
-_CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
+CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
 _PROVENANCES = ("declared", "public", "public (declared)")  # "public" was written by earlier versions
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
 _ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "integer": _ORDERED_KEYS,
-    "number": _ORDERED_KEYS,
+    "integer": (*_ORDERED_KEYS, "step"),
+    "number": (*_ORDERED_KEYS, "step", "decimals"),
     "date": (*_ORDERED_KEYS, "format"),
-    "datetime": (*_ORDERED_KEYS, "format"),
+    "datetime": (*_ORDERED_KEYS, "format", "step"),
     "category": ("values", "taxonomy"),
     "boolean": ("true", "false"),
-    "id": (),
+    "id": ("pattern",),
     "drop": (),
 }
 
@@ -105,7 +106,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
 
 def _dialect(csv: Any) -> Dialect:
-    _known(csv, _CSV_KEYS, "[table.csv]")
+    _known(csv, CSV_KEYS, "[table.csv]")
     dialect = Dialect(**csv)
     for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
         if not isinstance(value, str) or len(value) != 1:
@@ -168,13 +169,10 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
         raise SchemaError('`provenance` is "declared" or "public (declared)"')
     grid = _grid(kind, body, in_file)
     domain = _domain(kind, body) if grid is None else grid.domain
-    tree = body.get("taxonomy")
-    if tree is not None and not isinstance(tree, Mapping):
-        raise SchemaError("`taxonomy` is a table of groups")
     return Attribute(
         name,
         domain,
-        taxonomy=Taxonomy.of_groups(_plain(tree), domain) if tree and isinstance(domain, Categories) else None,
+        taxonomy=_taxonomy(body.get("taxonomy"), domain),
         missing=_texts(missing, "missing"),
         other=other,
         provenance=provenance,
@@ -198,10 +196,19 @@ def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
         if bins == "auto":
             raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
         return None
-    low, high = _span(kind, body)
-    if kind in ("integer", "date") and high - low < MIN_VALUES:
+    step, places = _written(body)
+    grid = TreeGrid(kind, *_span(kind, body), _points(kind, body), _format(body), places, step)  # type: ignore[arg-type]
+    return None if grid.short else grid
+
+
+def _taxonomy(tree: Any, domain: Domain) -> Taxonomy | None:
+    if not tree or not isinstance(domain, Categories):
         return None
-    return TreeGrid(kind, low, high, _points(kind, body), _format(body))  # type: ignore[arg-type]
+    if isinstance(tree, str):
+        return Taxonomy.of_prefixes(tree, domain)
+    if not isinstance(tree, Mapping):
+        raise SchemaError('`taxonomy` is a table of groups, or a text such as "prefix:1,3"')
+    return Taxonomy.of_groups(_plain(tree), domain)
 
 
 def _fine(body: Mapping[str, Any]) -> Literal["wavelet"] | None:
@@ -224,7 +231,7 @@ def _fine_cells(body: Mapping[str, Any]) -> int | None:
 
 def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     if kind == "id":
-        return Identifier()
+        return Identifier(Pattern.of(body["pattern"]) if "pattern" in body else None)
     if kind == "drop":
         return Dropped()
     if kind == "category":
@@ -235,13 +242,23 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     format = _format(body)
     edges = [_number(e, kind, format) for e in _list(body.get("edges", []), "edges")]
     points = _points(kind, body)
+    step, places = _written(body)
     if edges:
         if "bins" in body or "range" in body:
             raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
-        return Intervals(kind, tuple(edges), points, format)  # type: ignore[arg-type]
+        return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
     low, high = _span(kind, body)
     bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
-    return Intervals(kind, _equal_edges(kind, low, high, bins), points, format)  # type: ignore[arg-type]
+    if step is not None and bins is None:
+        edges = [*Steps.of(step).between(low, high, MOST_CODES)]
+    else:
+        edges = [*equal_edges(kind, low, high, bins)]
+    return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
+
+
+def _written(body: Mapping[str, Any]) -> tuple[float | None, int | None]:
+    """How values are written: in which steps, or with how many decimals."""
+    return checked_step(body.get("step")), checked_decimals(body.get("decimals"))
 
 
 def _format(body: Mapping[str, Any]) -> str | None:
@@ -262,7 +279,8 @@ def _span(kind: str, body: Mapping[str, Any]) -> tuple[float, float]:
     return span[0], span[1]
 
 
-def _equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
+def equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
+    """Return the edges of so many bins of equal width, or of one bin for each whole number."""
     if bins is None:
         if kind in ("number", "datetime"):
             raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
@@ -327,95 +345,3 @@ def _plain(tree: Any) -> Any:
     if isinstance(tree, Mapping):
         return {str(k): _plain(v) for k, v in tree.items()}
     return [str(v) for v in tree] if isinstance(tree, list) else tree
-
-
-# -- writing -------------------------------------------------------------------------------------------------
-
-
-def schema_as_dict(schema: Schema) -> dict[str, Any]:
-    """The plain form: what `schema_from_dict` reads back to an equal schema."""
-    table: dict[str, Any] = {"name": schema.name, "account": schema.account}
-    if schema.rows is not None:
-        table["rows"] = schema.rows
-    if schema.rows_max is not None:
-        table["rows_max"] = schema.rows_max
-    table["neighbours"] = schema.neighbours
-    table["rows_per_person"] = schema.rows_per_person
-    if schema.confirm:
-        table["confirm"] = list(schema.confirm)
-    if schema.csv != Dialect():
-        table["csv"] = {k: getattr(schema.csv, k) for k in _CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
-    return {"table": table, "attributes": {a.name: attribute_as_dict(a) for a in schema.attributes}}
-
-
-def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
-    """The plain form of one attribute."""
-    body: dict[str, Any] = {"kind": attribute.kind}
-    domain = attribute.domain
-    if isinstance(domain, Categories):
-        body["values"] = list(domain.values)
-        if attribute.taxonomy is not None:
-            body["taxonomy"] = attribute.taxonomy.tree
-    elif isinstance(domain, Booleans):
-        body |= {"true": list(domain.true), "false": list(domain.false)}
-    elif attribute.grid is not None:
-        body |= _grid_as_dict(attribute.grid)
-    elif isinstance(domain, Intervals):
-        body |= _intervals_as_dict(domain)
-    if attribute.fine is not None:
-        body["fine"] = attribute.fine
-    if attribute.fine_cells is not None:
-        body["fine_cells"] = attribute.fine_cells
-    if attribute.missing:
-        body["missing"] = list(attribute.missing)
-    if attribute.other is not None:
-        body["other"] = attribute.other
-    if attribute.provenance != "declared":
-        body["provenance"] = attribute.provenance
-    if attribute.confirm:
-        body["confirm"] = list(attribute.confirm)
-    return body
-
-
-def _shown(kind: Kind, value: float) -> Any:
-    """A value of an ordered domain as the file has it."""
-    if kind in ("date", "datetime"):
-        return Intervals(kind, (value, value + 1)).show(value)
-    return int(value) if value == math.floor(value) else value
-
-
-def _grid_as_dict(grid: TreeGrid) -> dict[str, Any]:
-    body: dict[str, Any] = {"range": [_shown(grid.kind, grid.low), _shown(grid.kind, grid.high)], "bins": "auto"}
-    if grid.points:
-        body["points"] = [_shown(grid.kind, point) for point in grid.points]
-    return body | ({"format": grid.format} if grid.format else {})
-
-
-def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
-    def show(value: float) -> Any:
-        return _shown(domain.kind, value)
-
-    low, high = domain.edges[0], domain.edges[-1]
-    body: dict[str, Any] = {}
-    if domain.integral and domain.edges == tuple(low + i for i in range(domain.bins + 1)) and low % 1 == 0.5:
-        body["range"] = [show(low + 0.5), show(high - 0.5)]
-    elif domain.edges == _equal_edges(domain.kind, low, high, domain.bins):
-        body |= {"range": [show(low), show(high)], "bins": domain.bins}
-    else:
-        body["edges"] = [show(e) for e in domain.edges]
-    if domain.points:
-        body["points"] = [show(p) for p in domain.points]
-    if domain.format:
-        body["format"] = domain.format
-    return body
-
-
-def write_toml(schema: Schema) -> str:
-    import tomlkit
-
-    document = schema_as_dict(schema)
-    for attribute in schema.attributes:
-        body = document["attributes"][attribute.name]
-        if "range" in body and not {"bins", "fine"} & set(body) and attribute.size > MIN_VALUES:
-            body["bins"] = "each"  # a long range without it means "auto" in a file
-    return tomlkit.dumps(document)

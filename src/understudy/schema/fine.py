@@ -1,13 +1,13 @@
 """The fine grid: every bin of an ordered domain halved, and each half again, down to single values or a set depth.
 
-A bin of whole numbers is halved by how many of its own values lie on each side (the left half has the odd one, a
-declared point is in no half); a bin of numbers, by its length. A grid of less depth is made of whole cells of a deeper
-one, so values that were coded on a deep grid can be counted on any above it.
+A bin of whole numbers or other steps is halved by how many of its own values lie on each side (the left half has the
+odd one, a declared point is in no half); a bin of numbers, by its length. A grid of less depth is made of whole cells
+of a deeper one, so values that were coded on a deep grid can be counted on any above it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,8 +29,8 @@ class Grid:
 
     @cached_property
     def _units(self) -> Index:
-        """How many values a bin has that a cell could hold; a bin of numbers has one for each cell."""
-        if self.domain.integral:
+        """How many values a bin has that a cell could hold; a bin of numbers without steps has one for each cell."""
+        if self.domain.steps is not None:
             return self.domain.own_values
         return np.full(self.domain.bins, 1 << self.depth, dtype=np.int64)
 
@@ -81,28 +81,27 @@ class Grid:
     def fine(self) -> Intervals:
         """The domain whose bins are the cells."""
         starts, own = self._tree[0], self._tree[0] - (np.cumsum(self._units) - self._units)[self.bin]
-        if self.domain.integral:
-            inner = self.domain.own_value(self.bin, own) - 0.5  # the last bin is closed: its last value may be alone
+        if (steps := self.domain.steps) is not None:
+            # the last bin is closed: its last value may be alone
+            inner = self.domain.own_value(self.bin, own) - steps.size / 2
         else:
             low, high = np.asarray(self.domain.edges[:-1]), np.asarray(self.domain.edges[1:])
             inner = low[self.bin] + (high - low)[self.bin] * own / (1 << self.depth)
         edges = np.where(own == 0, np.asarray(self.domain.edges[:-1])[self.bin], inner)
         assert len(edges) == len(starts)
-        return Intervals(
-            self.domain.kind, (*edges.tolist(), self.domain.edges[-1]), self.domain.points, self.domain.format
-        )
+        return replace(self.domain, edges=(*edges.tolist(), self.domain.edges[-1]))
 
 
 def cells_of(domain: Intervals, depth: int) -> int:
     """How many cells the grid has, points included."""
-    if not domain.integral:
+    if domain.steps is None:
         return domain.bins * (1 << depth) + len(domain.points)
     return int(np.minimum(domain.own_values, 1 << depth).sum()) + len(domain.points)
 
 
 def finest(domain: Intervals, cells: int | None) -> int:
     """The depth of the finest grid: of `cells` in a bin where the schema says so, else as deep as two bytes allow."""
-    most = int(domain.own_values.max()) if domain.integral else 2**DEEPEST
+    most = int(domain.own_values.max()) if domain.steps is not None else 2**DEEPEST
     if most < 2:
         raise SchemaError("every bin holds one value: there is nothing finer, leave `fine` out")
     needed = (most - 1).bit_length()

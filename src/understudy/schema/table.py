@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from understudy.errors import SchemaError, UsageError, did_you_mean
 from understudy.schema.attribute import Attribute, fine_name
 from understudy.schema.axis import Axis
+from understudy.schema.domain import Identifier
+from understudy.schema.patterns import Pattern
 from understudy.schema.tree_grid import Index
 
 Neighbours = Literal["replace-one", "add-remove"]
@@ -74,6 +76,16 @@ class Schema:
             value = getattr(self, key)
             if value is not None and not 1 <= value <= most:
                 raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
+        self._check_ids()
+
+    def _check_ids(self) -> None:
+        for name, pattern in self.id_patterns.items():
+            if pattern.capacity < (self.rows or self.rows_max or 1):
+                raise SchemaError(
+                    f"the pattern {pattern.text!r} of {name!r} has {pattern.capacity:,} distinct ids, fewer than the "
+                    "table may have rows: give it a longer field",
+                    attribute=name,
+                )
 
     # -- reading and writing ---------------------------------------------------------------------------------
 
@@ -93,7 +105,7 @@ class Schema:
 
     def to_toml(self) -> str:
         """The file as it was written, or a fresh one."""
-        from understudy.schema.files import write_toml
+        from understudy.schema.writing import write_toml
 
         return self.text if self.text is not None else write_toml(self)
 
@@ -102,7 +114,7 @@ class Schema:
 
     def as_json(self) -> dict[str, Any]:
         """What the schema says, without comments or places: the form that is hashed and goes into a release."""
-        from understudy.schema.files import schema_as_dict
+        from understudy.schema.writing import schema_as_dict
 
         return schema_as_dict(self)
 
@@ -117,6 +129,12 @@ class Schema:
     def modelled(self) -> tuple[Attribute, ...]:
         """The attributes that take part in the model."""
         return tuple(a for a in self.attributes if a.modelled)
+
+    @cached_property
+    def id_patterns(self) -> dict[str, Pattern]:
+        """The pattern of every id that has one."""
+        domains = {a.name: a.domain for a in self.attributes}
+        return {n: d.pattern for n, d in domains.items() if isinstance(d, Identifier) and d.pattern is not None}
 
     @cached_property
     def _by_name(self) -> dict[str, Attribute]:

@@ -5,6 +5,8 @@ Level 0 is the domain itself; level i cuts the tree i steps above its deepest le
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +32,7 @@ class Taxonomy:
     """The levels above the domain, finest first; the root (everything in one group) is left out."""
 
     levels: Sequence[Level]
-    tree: Any = None  # the groups as written in the schema file, None when they follow from the order
+    tree: Any = None  # the groups, or the prefixes, as written in the schema file; None when they follow from the order
 
     @staticmethod
     def of_groups(tree: Mapping[str, Any], domain: Categories) -> Taxonomy:
@@ -50,6 +52,26 @@ class Taxonomy:
         height = max(len(path) for path in paths.values())
         levels = [_cut([paths[i] for i in range(domain.size)], depth) for depth in range(height - 1, 0, -1)]
         return Taxonomy(_useful(levels, domain.size), tree)
+
+    @staticmethod
+    def of_prefixes(text: str, domain: Categories) -> Taxonomy:
+        """From "prefix:1,3": values that begin alike are a group, here by three characters and then by one."""
+        found = re.fullmatch(r"prefix:\s*([1-9][0-9]{0,2}(\s*,\s*[1-9][0-9]{0,2})*)", text)
+        if found is None:
+            raise SchemaError('`taxonomy` by prefix is written "prefix:1,3": how many first characters make a group')
+        lengths = sorted({int(length) for length in found[1].split(",")}, reverse=True)
+        levels = _useful([_prefix_level(length, domain) for length in lengths], domain.size)
+        if not levels:
+            raise SchemaError("no group of the `taxonomy` holds some but not all values: choose other lengths")
+        return Taxonomy(levels, text)
+
+    @property
+    def explained(self) -> str | None:
+        """What the groups by prefix came to, in words; None for groups that the schema lists."""
+        if not isinstance(self.tree, str):
+            return None
+        shown = [f"{len(level.labels):,} groups ({_shown(level.labels)})" for level in self.levels]
+        return f"{len(self.levels[0].group):,} values in {', then '.join(shown)}"
 
     @staticmethod
     def of_order(domain: Intervals) -> Taxonomy:
@@ -130,6 +152,14 @@ def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         raise SchemaError("a taxonomy group is a list of values or a table of groups")
 
 
+def _prefix_level(length: int, domain: Categories) -> Level:
+    """Group values by their first characters. A group with the name of one of its values among others has a *."""
+    keys = [value[:length] for value in domain.values]
+    held = Counter(keys)
+    values = frozenset(domain.values)
+    return _level(keys, [f"{key}*" if key in values and held[key] > 1 else key for key in dict.fromkeys(keys)])
+
+
 def _cut(paths: list[tuple[str, ...]], depth: int) -> Level:
     keys = [path[:depth] for path in paths]
     return _level(keys, [key[-1] for key in dict.fromkeys(keys)])
@@ -148,6 +178,10 @@ def _useful(levels: list[Level], size: int) -> tuple[Level, ...]:
         if 1 < len(level.labels) < (len(kept[-1].labels) if kept else size):
             kept.append(level)
     return tuple(kept)
+
+
+def _shown(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:3]) + (", …" if len(labels) > 3 else "")
 
 
 def _span(first: str, last: str) -> str:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import Intervals, Kind
+from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
+from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
 from understudy.schema.taxonomy import Level, Taxonomy
 
 Floats = NDArray[np.float64]
@@ -49,8 +50,9 @@ class TreeGrid:
         The declared range, on the domain's own scale (days for dates, seconds for datetimes).
     points
         Values that a person declared to have a bin of their own.
-    decimals
-        How many decimals a number is written with; by default four digits of the range's length.
+    decimals, every
+        How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
+        range's length.
     """
 
     kind: Kind
@@ -59,12 +61,15 @@ class TreeGrid:
     points: tuple[float, ...] = ()
     format: str | None = None
     decimals: int | None = None
+    every: float | None = None
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
         if self.integral and (self.low != math.floor(self.low) or self.high != math.floor(self.high)):
             raise SchemaError("`range` of whole numbers must be whole")
+        if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
+            raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
 
     @property
     def integral(self) -> bool:
@@ -76,37 +81,61 @@ class TreeGrid:
         """Whether 0 means something: dates and datetimes have no natural zero."""
         return self.kind in ("integer", "number")
 
-    @property
-    def shown_decimals(self) -> int:
-        """Return how many decimals values are written with."""
-        if self.integral:
-            return 0
-        if self.decimals is not None:
-            return self.decimals
-        return min(max(0, SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))), 300)
+    @cached_property
+    def steps(self) -> Steps:
+        """Return the values as they are written."""
+        reach = max(abs(self.low), abs(self.high))
+        if self.integral or self.every is not None or self.decimals is not None:
+            found = steps_of(self.kind, self.every, self.decimals, reach)
+            assert found is not None
+            return found
+        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX / reach)))
+        wanted = SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))
+        return Steps(1, max(0, min(most, wanted)))
 
     @property
     def step(self) -> float:
         """Return the distance of neighbouring values as they are written."""
-        return float(f"1e-{self.shown_decimals}")
+        return self.steps.size
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The index of the first and of the last value as it is written."""
+        return float(self.steps.at_least(self.low)), float(self.steps.at_most(self.high))
 
     @property
-    def steps(self) -> int:
-        """Return how many steps the range has; one more than its length for whole numbers, which end closed."""
-        length = self.high - self.low
-        return int(length) + 1 if self.integral else max(1, math.ceil(length / self.step - 1e-9))
+    def count(self) -> int:
+        """Return how many values there are as they are written."""
+        return int(self._ends[1] - self._ends[0]) + 1
+
+    @property
+    def short(self) -> bool:
+        """Whether each value has a bin of its own rather than a tree."""
+        return (self.integral or self.every is not None) and self.count <= MIN_VALUES
+
+    @property
+    def pointed(self) -> bool:
+        """Whether the end of a range of numbers is a value that is written, and so a unit of its own."""
+        return not self.integral and bool(self.steps.value(self._ends[1]) == self.high)
 
     # -- units -----------------------------------------------------------------------------------------------
 
     @cached_property
     def starts(self) -> Floats:
         """Return where each unit begins, without the point at the end of a range of numbers."""
-        if self.steps <= MAX_UNITS:
-            return self._unique(self.low + self.step * np.arange(self.steps, dtype=np.float64))
-        probes = self._probes
-        inner = np.interp(np.arange(1, MAX_UNITS) / MAX_UNITS, self._warp(probes), probes)
-        points = self.round_values
-        return self._unique(np.concatenate([self._snapped(inner), points, points + self.step]))
+        first, last = self._ends
+        if last <= first:
+            raise SchemaError("the range holds one value as it is written: take a smaller `step`, or more `decimals`")
+        if self.count <= MAX_UNITS:
+            index = np.arange(first, last + 1)
+        else:
+            probes, points = self._probes, self.round_values
+            inner = np.interp(np.arange(1, MAX_UNITS) / MAX_UNITS, self._warp(probes), probes)
+            alone = self.steps.at_least(points)
+            index = np.concatenate([np.round(self._snapped(inner) / self.step), alone, alone + 1])
+            index = np.unique(index[(index > first) & (index <= last)])
+        values = np.asarray(self.steps.value(index[index > first]), dtype=np.float64)
+        return np.concatenate([[self.low], values[:-1] if self.pointed and values[-1] == self.high else values])
 
     def _snapped(self, inner: Floats) -> Floats:
         """Return boundaries moved to round numbers less than a unit away, and rounder ones between them."""
@@ -117,28 +146,25 @@ class TreeGrid:
         far = np.maximum(10.0 * power, self.step)  # one boundary in some ten is a multiple of this
         return np.concatenate([np.round(inner / step) * step, np.round(inner / far) * far])
 
-    def _unique(self, values: Floats) -> Floats:
-        """Return sorted values below the end, each the float that its decimal text is read as."""
-        exact = np.unique(np.round(values, self.shown_decimals))
-        exact = exact[(exact > self.low) & ((exact <= self.high) if self.integral else (exact < self.high))]
-        return np.concatenate([[self.low], exact])
-
     @cached_property
     def domain(self) -> Intervals:
         """Return the units as a domain: what rows are coded on."""
-        if self.integral and self.steps == len(self.starts):
-            return Intervals(self.kind, (*(self.starts - 0.5).tolist(), self.high + 0.5), (), self.format)
-        if self.integral:
-            return Intervals(self.kind, (*self.starts.tolist(), self.high + 0.5), (), self.format)
-        edges = (*self.starts.tolist(), self.high)
-        return Intervals(self.kind, edges, (self.high,), self.format)
+        starts = self.starts.tolist()
+        if self.integral and self.every is None and self.count == len(starts):
+            starts = (self.starts - 0.5).tolist()
+        end = self.high + 0.5 if self.integral else self.high
+        return self._intervals((*starts, end), (self.high,) if self.pointed else ())
+
+    def _intervals(self, edges: tuple[float, ...], points: tuple[float, ...]) -> Intervals:
+        places = self.steps.digits if not self.integral and self.every is None else self.decimals
+        return Intervals(self.kind, edges, points, self.format, self.every, places)
 
     @cached_property
     def widths(self) -> Floats:
-        """Return how many steps each unit holds."""
-        ends = np.append(self.starts[1:], self.high + self.step if self.integral else self.high)
+        """Return how many steps each unit holds; none of its own for the point at the end."""
+        ends = np.append(self.starts[1:], self.high + (self.step if self.integral else 0.0))
         inside = (ends - self.starts) / self.step
-        return inside if self.integral else np.append(inside, 0.0)
+        return np.append(inside, 0.0) if self.pointed else inside
 
     @cached_property
     def single(self) -> NDArray[np.bool_]:
@@ -154,7 +180,7 @@ class TreeGrid:
         bounds = np.clip(np.append(low, high[-1]), self.low, self.high)
         mass = np.maximum(np.diff(self._warp(bounds)), 0.0)
         starts = self.starts
-        if not self.integral:
+        if self.pointed:
             mass, starts = np.append(mass, 0.0), np.append(starts, self.high)
         extra = np.zeros(len(starts))
         at = np.clip(np.searchsorted(starts, self.round_values), 0, len(starts) - 1)
@@ -174,7 +200,7 @@ class TreeGrid:
         found = [0.0, self.low, self.high]
         for power in range(math.floor(math.log10(smallest)), math.floor(math.log10(largest)) + 1):
             found += [digit * 10.0**power for digit in (1, 2, 5)] + ([10.0**power - 1] if power >= 1 else [])
-        values = np.round(np.asarray([*found, *(-v for v in found)]), self.shown_decimals)
+        values = self.steps.value(np.round(np.asarray([*found, *(-v for v in found)]) / self.step))
         inside = values[(values > self.low) & (values < self.high)]
         return np.unique(np.concatenate([inside, [self.low, self.high], declared]))
 
@@ -228,7 +254,7 @@ class TreeGrid:
         starts = self._values[first].tolist()
         alone = first[-1] == len(self.prior) - 1 and starts[-1] == self.high
         edges = (*(starts[:-1] if alone else starts), self.high)
-        return Intervals(self.kind, edges, (self.high,) if alone else (), self.format)
+        return self._intervals(edges, (self.high,) if alone else ())
 
     def homes(self, first: Index) -> Index:
         """Return the bin that each unit lies in."""
@@ -295,7 +321,7 @@ class TreeGrid:
 
     @property
     def _values(self) -> Floats:
-        return self.starts if self.integral else np.append(self.starts, self.high)
+        return np.append(self.starts, self.high) if self.pointed else self.starts
 
     @property
     def declared(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import SchemaError
-from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Taxonomy
+from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
 from understudy.schema.taxonomy import taxonomy_of
 
 REGIONS = Categories(("a", "b", "c", "d", "e", "f"))
@@ -135,3 +135,48 @@ def test_an_order_has_as_many_levels_as_it_says(bins: int):
     levels = Taxonomy.of_order(Intervals("number", tuple(map(float, range(bins + 1))))).levels
     assert len(levels) == len(list(levels)) == len([w for w in (2, 4, 8, 16, 32, 64, 128, 256) if w < bins])
     assert_nested(Taxonomy(levels), bins)
+
+
+# -- groups by prefix ------------------------------------------------------------------------------------------
+
+CODES = ("E11.9", "E11.0", "E10.1", "I10", "I21.4", "J45")
+BY_PREFIX = '[table]\nname = "t"\nrows = 9\n[attributes.dx]\nkind = "category"\nvalues = {values}\ntaxonomy = "{text}"'
+
+
+def by_prefix(text: str, values: tuple[str, ...] = CODES) -> Schema:
+    return Schema.from_toml(BY_PREFIX.format(values=list(values), text=text))
+
+
+def test_values_that_begin_alike_are_a_group() -> None:
+    dx = by_prefix("prefix:1,3")["dx"]
+    assert dx.levels == 3
+    assert dx.view_labels(Axis("dx", 1)) == ("E11", "E10", "I10", "I21", "J45")
+    assert dx.view_map(Axis("dx", 1)).tolist() == [0, 0, 1, 2, 3, 4]
+    assert dx.view_labels(Axis("dx", 2)) == ("E", "I", "J")
+    assert dx.view_map(Axis("dx", 2)).tolist() == [0, 0, 0, 1, 1, 2]
+
+
+def test_a_prefix_that_is_a_value_too_names_its_group_with_a_star() -> None:
+    dx = by_prefix("prefix:3", ("E11", "E11.9", "I10"))["dx"]
+    assert dx.view_labels(Axis("dx", 1)) == ("E11*", "I10")
+
+
+def test_lengths_that_group_nothing_are_left_out_and_the_file_keeps_its_words() -> None:
+    from understudy.schema.files import schema_from_dict
+
+    schema = by_prefix("prefix:1,2,3,9")
+    assert schema["dx"].levels == 4  # E11, E1, E; nine characters tell all apart
+    assert schema.as_json()["attributes"]["dx"]["taxonomy"] == "prefix:1,2,3,9"
+    assert schema_from_dict(schema.as_json()) == schema
+
+
+@pytest.mark.parametrize("text", ["prefix:", "prefix:0", "prefix:a", "suffix:1", "prefix:1;3", "prefix:-1", "prefix:9"])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(SchemaError, match="taxonomy"):
+        by_prefix(text)
+
+
+def test_groups_by_prefix_are_explained() -> None:
+    taxonomy = by_prefix("prefix:1,3")["dx"].taxonomy
+    assert taxonomy is not None
+    assert taxonomy.explained == "6 values in 5 groups (E11, E10, I10, …), then 3 groups (E, I, J)"

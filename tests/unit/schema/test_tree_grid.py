@@ -21,6 +21,11 @@ GRIDS = [
     TreeGrid("number", 0.25, 1e9),
     TreeGrid("number", 1e-6, 2e-6),
     TreeGrid("number", 0, 1, decimals=2),
+    TreeGrid("number", 0, 1_000, every=0.25),
+    TreeGrid("number", 0.1, 99.9, every=0.25),
+    TreeGrid("integer", 0, 5_000, every=5),
+    TreeGrid("integer", 3, 500_002, every=7),
+    TreeGrid("number", 1 / 3, 1e5, decimals=1),
     TreeGrid("date", 16_000, 22_000),
     TreeGrid("date", 0, 60_000),
     TreeGrid("datetime", 0, 10**9),
@@ -37,6 +42,7 @@ def test_units_are_a_domain_of_the_range(grid: TreeGrid) -> None:
     assert grid.domain.size == len(grid.prior) == len(grid.widths) <= 2 * MAX_UNITS
     assert grid.prior.min() >= 0 and grid.prior.sum() == pytest.approx(1)
     assert (grid.widths >= 0).all() and grid.starts[0] == grid.low
+    assert grid.domain.own_values.min() >= 1  # each unit can be written
     ends = grid.domain.encode_numbers(np.asarray([grid.low, grid.high]))
     assert ends.tolist() == [0, grid.domain.size - 1]
 
