@@ -24,7 +24,7 @@ from understudy.schema.domain import (
 )
 from understudy.schema.moment import parse_moment
 from understudy.schema.patterns import Pattern
-from understudy.schema.steps import Steps, checked_decimals, checked_step
+from understudy.schema.steps import Steps, checked_decimals, checked_step, steps_of
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 
@@ -223,8 +223,9 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     span = [_number(e, kind, format) for e in _list(body.get("range", []), "range")]
     if len(span) != 2 or span[1] <= span[0]:
         raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    if step is not None and "bins" not in body:
-        edges = [*Steps.of(step).between(span[0], span[1], MOST_CODES)]
+    steps = steps_of(kind, step, places, max(map(abs, span)))
+    if step is not None and steps is not None and "bins" not in body:
+        edges = [*steps.between(span[0], span[1], MOST_CODES)]
     else:
         edges = [*_equal_edges(kind, span[0], span[1], body.get("bins"))]
     return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]

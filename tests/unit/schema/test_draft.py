@@ -444,3 +444,10 @@ def test_steps_that_are_none(tmp_path, row):
 def test_a_boolean_without_words_shows_which_are_written():
     text = draft(["flag"], ["bool"])
     assert 'true = ["true", "True", "TRUE", "1"]' in text and "put the word that the file uses first" in text
+
+
+def test_a_public_file_shows_decimals_that_all_its_numbers_have(tmp_path):
+    rows = [f"{i / 4:.2f},{i / 8},{i / 7:.8f}" for i in range(400)]
+    public = write(tmp_path, "last.csv", "\n".join(["price,free,long", *rows]))
+    plain = drafted(["price", "free", "long"], public=public).as_json()["attributes"]
+    assert [plain[name].get("decimals") for name in ("price", "free", "long")] == [2, None, None]
