@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened, find_misfits, open_engine
 from understudy.errors import BudgetError, ReleaseError, UsageError
 from understudy.methods import Fit, Method, Plan, method_named
+from understudy.methods.forecast import forecast, known_rows, promise
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import Head
 from understudy.privacy.kept_releases import MAX_KEPT_BYTES
@@ -46,6 +47,7 @@ class Publication:
     resumed: bool
     charges: list[dict[str, Any]]
     notes: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()  # what was forecast before anything was spent
 
 
 def plan(
@@ -58,8 +60,10 @@ def plan(
     **options: Any,
 ) -> Plan:
     """What would be spent and what error to expect. Reads no row."""
-    public = as_schema(schema)
-    return method_named(method, options, public).plan(public, Budget(epsilon, delta), rows)
+    public, budget = as_schema(schema), Budget(epsilon, delta)
+    made = method_named(method, options, public).plan(public, budget, rows)
+    said = promise(public, budget, made.rows)
+    return replace(made, notes=(*made.notes, *forecast(public, made), *([said] if said else [])))
 
 
 def publish(
@@ -146,19 +150,28 @@ def run(
     types: str | None = None,
     resume: bool = False,
     register: bool = True,
+    quiet: bool = False,
 ) -> Publication:
-    """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted."""
+    """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted.
+
+    What is forecast is logged before that, unless `quiet`.
+    """
     source = source or SystemSource()
     clock = Clock(progress)
     chosen = method_named(method, options, schema)
     check_confirmed(schema)
-    chosen.plan(schema, budget, rows=schema.rows or 1000)  # refuses impossible options and sizes
+    planned = chosen.plan(schema, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
+    warned = forecast(schema, planned) if known_rows(schema) else ()
     register = register and source.private
     notes = _other_ledgers(data, schema, ledger) if register else []
     with ledger_for(ledger, schema) as book:
         if refuse_early(book, schema, budget):
             _log.warning("a run that was interrupted is closed: %s. What it took stays spent", LOST_DRAW)
         only = None if target is None else target.owner(book)
+        for line in () if quiet else warned:
+            _log.warning("%s", line)
+        if book.account(schema.account) is None and (said := promise(schema, budget)):
+            notes.append(said)
         clock("read", 0, 1, Fraction(0))
         key = book.source_key()
         opened = open_engine(data, schema, engine, master, types, key)
@@ -172,9 +185,16 @@ def run(
                 remember(schema.account, book.path, schema.hash, source_name(data))
             if reservation.resumed:
                 _log.warning("continuing the interrupted run on account %r: what it drew is used", schema.account)
-            return _publish(opened, chosen, schema, budget, reservation, source, clock, target, data, tuple(notes))
+            made = _publish(opened, chosen, schema, budget, reservation, source, clock, target, data, tuple(notes))
+            after = _afterwards(chosen, schema, budget, made.release.rows)
+            return replace(made, notes=(*made.notes, *after), warned=warned)
         finally:
             opened.engine.close()
+
+
+def _afterwards(chosen: Method, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
+    """The forecast that could not be made before, for want of a public row count: from the noisy one."""
+    return () if known_rows(schema) else forecast(schema, chosen.plan(schema, budget, rows=rows))
 
 
 def _publish(

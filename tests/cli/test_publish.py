@@ -344,3 +344,19 @@ def test_the_progress_line_is_for_terminals(table, flag, shown):
     assert (b"read 0/1, spent 0" in seen and b"tables" in seen) if shown else seen == b""
     if flag == "--json":
         json.loads(done.stdout)
+
+
+def test_too_few_rows_are_told_before_anything_is_spent(tmp_path):
+    (tmp_path / "few.csv").write_text("a,b\n" + "x,0\ny,1\n" * 10)
+    (tmp_path / "few.toml").write_text(
+        '[table]\nname = "few"\nrows = 20\n[attributes.a]\nkind = "category"\nvalues = ["x", "y", "z"]\n'
+        '[attributes.b]\nkind = "integer"\nrange = [0, 99]\n'
+    )
+    arguments = ("publish", "few.csv", "--schema", "few.toml", "--epsilon", "1", "-o", "out.csv", "--cap", "9")
+    done = process(*arguments, cwd=tmp_path)
+    assert done.code == 0 and "too few rows for this epsilon" in done.err
+    assert "b (100 values) has more values than the table has rows (20)" in done.err
+    assert "note: noise in a cell at epsilon 1" in done.out
+    done = process(*arguments, "--force", "--json", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "") and done.json["notes"][0].startswith("too few rows")
+    assert not any(note.startswith("noise in a cell") for note in done.json["notes"])  # not the first time

@@ -85,6 +85,51 @@ def test_every_kind_of_column_and_the_shape_inside_bins(
     assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
 
 
+FORMATTED = """
+[table]
+name = "formatted"
+rows = 600
+[attributes.patient]
+kind = "id"
+pattern = "P-{5 digits}"
+[attributes.diagnosis]
+kind = "category"
+values = ["E10.1", "E11.0", "E11.9", "I10", "I21.4"]
+taxonomy = "prefix:1,3"
+[attributes.price]
+kind = "number"
+range = [0, 200]
+bins = 7
+points = [0]
+decimals = 2
+fine = "wavelet"
+[attributes.dose]
+kind = "number"
+range = [0, 1]
+step = 0.05
+[attributes.karnofsky]
+kind = "integer"
+range = [0, 100]
+step = 10
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_steps_decimals_and_prefixes(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Values off their grid too: they are coded the same everywhere."""
+    draw, schema = np.random.default_rng(4), Schema.from_toml(FORMATTED)
+    table = pa.table({
+        "patient": [str(i) for i in range(600)],
+        "diagnosis": draw.choice(["E10.1", "E11.0", "E11.9", "I10", "I21.4"], 600),
+        "price": np.where(draw.random(600) < 0.3, 0.0, draw.exponential(40, 600)),
+        "dose": draw.integers(0, 41, 600) / 40,
+        "karnofsky": draw.integers(-3, 104, 600),
+    })  # fmt: skip
+    data, options = ENGINES[engine](table, tmp_path, request)
+    expected = members(table, schema, "privbayes", tmp_path / "memory.db", engine="memory")
+    assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_seed_gives_another_release(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The broken twin of the law: the comparison sees a difference where there is one."""

@@ -28,7 +28,7 @@ def demo(
     table, schema = write_demo(output, SystemSource().generator())
     result = publish_to_files(
         str(table), schema, epsilon, "0", "auto", {}, output / "synthetic.csv",
-        ledger=output / "understudy-ledger.db", force=True, accept_large_epsilon=True, register=False,
+        ledger=output / "understudy-ledger.db", force=True, accept_large_epsilon=True, register=False, quiet=True,
         progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:

@@ -32,6 +32,8 @@ def init(
     """Draft a schema.toml; every point that is still open is marked `confirm`."""
     from understudy.drafting import Documents, draft_file
     from understudy.errors import UsageError
+    from understudy.methods.forecast import promise
+    from understudy.privacy.budget import Budget
     from understudy.schema import Schema
 
     documents = Documents(codebook, ddl, public, names)
@@ -41,7 +43,8 @@ def init(
     if output.exists() and any(output.samefile(path) for path in inputs):
         raise UsageError(f"{output.name} is what the draft is made from: choose another name with -o")
     drafted = draft_file(data, documents, header)
-    open_points = Schema.from_toml(drafted.text).unconfirmed
+    schema = Schema.from_toml(drafted.text)
+    open_points = schema.unconfirmed
     output.write_text(drafted.text, encoding="utf-8", newline="")
     say(f"Wrote {output.name} {drafted.told}.")
     if ("[table]", "header") in open_points:
@@ -50,3 +53,5 @@ def init(
         say(f"{len(open_points)} points to look at (`confirm` in the file):")
         for name, key in open_points:
             say(f"  {name}: {key}")
+    if said := promise(schema, Budget(1)):
+        say(f"The promise: {said}. See docs/decisions/0019.")

@@ -31,6 +31,7 @@ class Published:
     ledger_path: Path
     report_path: Path | None = None
     notes: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         card = self.release.card
@@ -45,7 +46,7 @@ class Published:
             "options": card["options"],
             "warnings": card["warnings"],
             "resumed": self.resumed,
-            "notes": list(self.notes),
+            "notes": [*self.warned, *self.notes],
             "output": str(self.output),
             "release": str(self.release_path),
             "ledger": str(self.ledger_path),
@@ -73,6 +74,7 @@ def publish_to_files(
     accept_large_epsilon: bool = False,
     register: bool = True,
     types: str | None = None,
+    quiet: bool = False,
     progress: ProgressLine,
 ) -> Published:
     """Publish to a release file, a table and, if asked for, a report; all are on disk before the run is closed."""
@@ -97,13 +99,13 @@ def publish_to_files(
         publication = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=progress,
             target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,
-            types=types,
+            types=types, quiet=quiet,
         )  # fmt: skip
     finally:
         progress.clear()
     return Published(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
-        ledger or default_ledger(schema), report, publication.notes,
+        ledger or default_ledger(schema), report, publication.notes, publication.warned,
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def publish(
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
-        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types,
+        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types, quiet=quiet or json,
         progress=ProgressLine(quiet or json),
     )  # fmt: skip
     if json:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from understudy.errors import UsageError
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Schema
+from understudy.schema import MAX_ROWS, Schema
 
 MAPPED_ROWS = 10_000_000  # from so many on a file is not read into memory
-COUNT_SHARE = Fraction(1, 100)  # of the purse, for a noisy row count under add-remove neighbours
+COUNT_SHARE = Fraction(1, 20)  # of the purse, for a noisy row count under add-remove neighbours
+LEAST_VARIANCE = 1e-9  # a table without noise, in tests, must not divide by zero
 
 
 def count_cost(schema: Schema, purse: Fraction) -> Fraction:
@@ -23,7 +25,21 @@ def row_count(table: PrivateTable) -> tuple[int, list[Measurement]]:
     if table.schema.rows is not None:
         return table.schema.rows, []
     count = table.measure([()], count_cost(table.schema, table.purse), "row count")
-    return max(1, int(count[0].values)), count
+    return pooled_rows(table.schema, count), count
+
+
+def pooled_rows(schema: Schema, measurements: Sequence[Measurement]) -> int:
+    """Return the declared count, or the best estimate from the totals of noisy tables (at least 1).
+
+    A total of c cells has c times the variance of one, so the mean of least variance has the weights 1/(c·variance).
+    It is post-processing: the tables were paid for, and `rows_max` is public.
+    """
+    if schema.rows is not None:
+        return schema.rows
+    weights = [1 / (max(1, m.values.size) * max(m.variance, LEAST_VARIANCE)) for m in measurements]
+    totals = [float(m.values.sum()) for m in measurements]
+    mean = sum(weight * total for weight, total in zip(weights, totals)) / sum(weights)
+    return max(1, min(round(mean), schema.rows_max or MAX_ROWS))
 
 
 def planned_rows(schema: Schema, rows: int | None) -> int:

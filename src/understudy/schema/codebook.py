@@ -2,10 +2,10 @@
 
 The first line names the columns, in any order and case; `,` `;` or tab; UTF-8 or cp1252. Two kinds of rows mix:
 
-- a row for an attribute: `attribute, kind, values, low, high, bins, edges, points, missing, other, format, true, false,
-  label, taxonomy`, as in schema.toml. Lists are written `a|b|c`; `range` may hold `0..120` instead of low and high;
-  `missing` is a list of codes, where `(empty)` or `true` means an empty cell; `taxonomy` is `Group: a|b; Group: c`;
-  a format may be written `DD.MM.YYYY`.
+- a row for an attribute: `attribute, kind, values, low, high, bins, edges, points, missing, other, format, step,
+  decimals, pattern, true, false, label, taxonomy`, as in schema.toml. Lists are written `a|b|c`; `range` may hold
+  `0..120` instead of low and high; `missing` is a list of codes, where `(empty)` or `true` means an empty cell;
+  `taxonomy` is `Group: a|b; Group: c`, or `prefix:1,3`; a format may be written `DD.MM.YYYY`.
 - a row for a value: `attribute, value, group, group2, …`, the finest group first. A mark in `missing` (x, yes) makes
   the value a missing code.
 
@@ -52,6 +52,9 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "missing": ("missing", "na", "fehlend"),
     "other": ("other",),
     "format": ("format",),
+    "step": ("step", "schritt"),
+    "decimals": ("decimals", "decimal places", "nachkommastellen"),
+    "pattern": ("pattern", "muster"),
     "true": ("true", "yes"),
     "false": ("false", "no"),
     "label": ("label", "description", "text", "meaning", "bezeichnung", "beschreibung"),
@@ -174,7 +177,8 @@ def _facts(name: str, entry: _Entry) -> Facts:
     cells = entry.cells
     groups = tree_of(entry.values) or _flat_tree(cells.get("taxonomy"), name)
     listed = tuple(dict.fromkeys(value for value, _ in entry.values)) or items(cells.get("values"))
-    values = listed or (tuple(v for below in groups.values() for v in below) if groups else None)
+    named = groups.values() if isinstance(groups, Mapping) else ()
+    values = listed or tuple(v for below in named for v in below) or None
     low, high = _ends(cells, name)
     missing = (*(_missing(cells.get("missing")) or ()), *entry.missing)
     facts = Facts(
@@ -183,12 +187,15 @@ def _facts(name: str, entry: _Entry) -> Facts:
         groups=groups,
         low=low,
         high=high,
-        bins=_bins(cells.get("bins"), name),
+        bins=_whole(cells.get("bins"), "bins", name),
         edges=items(cells.get("edges")),
         points=items(cells.get("points")),
         missing=missing or None,
         other=cells.get("other"),
         format=strptime_format(cells["format"]) if "format" in cells else None,
+        step=cells.get("step"),
+        decimals=_whole(cells.get("decimals"), "decimals", name),
+        pattern=cells.get("pattern"),
         true=items(cells.get("true")),
         false=items(cells.get("false")),
         label=cells.get("label"),
@@ -231,11 +238,11 @@ def _ends(cells: Mapping[str, str], name: str) -> tuple[str | None, str | None]:
     raise SchemaError(f"the codebook's range of {name!r} is not understood; write it 0..120")
 
 
-def _bins(cell: str | None, name: str) -> int | None:
+def _whole(cell: str | None, key: str, name: str) -> int | None:
     if cell is None:
         return None
     if not cell.isdecimal():
-        raise SchemaError(f"the codebook's bins of {name!r} must be a whole number")
+        raise SchemaError(f"the codebook's {key} of {name!r} must be a whole number")
     return int(cell)
 
 
@@ -261,9 +268,9 @@ def _graft(tree: dict[str, Any], path: tuple[str, ...], value: str) -> None:
         tree.setdefault(head, []).append(value)
 
 
-def _flat_tree(cell: str | None, name: str) -> Mapping[str, Any] | None:
-    if cell is None:
-        return None
+def _flat_tree(cell: str | None, name: str) -> Mapping[str, Any] | str | None:
+    if cell is None or cell.startswith("prefix:"):
+        return cell
     tree: dict[str, Any] = {}
     for part in filter(str.strip, cell.split(";")):
         group, mark, members = part.partition(":")

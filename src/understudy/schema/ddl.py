@@ -12,6 +12,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import read_text
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.steps import MAX_DECIMALS
 
 _TOKEN = re.compile(
     r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/)
@@ -178,7 +179,15 @@ def _column(item: list[Token], words: list[str], enums: dict[str, tuple[str, ...
         kind = "boolean"  # MySQL's boolean
     if kind == "number" and typed in ("numeric", "decimal", "number") and len(size) == 2 and size[1] == "0":
         kind = "integer"
-    return Facts(kind=kind, missing=missing)
+    return Facts(kind=kind, missing=missing, decimals=_decimals(typed, size) if kind == "number" else None)
+
+
+def _decimals(typed: str, size: list[str]) -> int | None:
+    """NUMERIC(10, 2) has two, and so has money."""
+    if typed == "money":
+        return 2
+    exact = typed in ("numeric", "decimal", "number") and len(size) == 2
+    return int(size[1]) if exact and size[1].isdecimal() and int(size[1]) <= MAX_DECIMALS else None
 
 
 def _check(tokens: list[Token]) -> list[tuple[str, Facts]]:

@@ -189,7 +189,7 @@ def _block(name: str, stated: Facts, typed: Facts, seen: Facts) -> list[str]:
             lines.append(_PUBLIC)
     if confirm:
         lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", "; ".join(todo[point] for point in confirm)))
-    if facts.kind == "category" and facts.groups:
+    if facts.kind == "category" and isinstance(facts.groups, Mapping):
         lines += toml.groups(f"attributes.{toml.key(name)}.taxonomy", facts.groups)
     return lines
 
@@ -230,7 +230,10 @@ def _boolean(facts: Facts) -> tuple[Facts, bool]:
 
 def _domain_lines(name: str, facts: Facts) -> list[str]:
     if facts.kind == "category":
-        return [f"values = {toml.strings(facts.values or ())}"]
+        groups = [f"taxonomy = {toml.string(facts.groups)}"] if isinstance(facts.groups, str) else []
+        return [f"values = {toml.strings(facts.values or ())}", *groups]
+    if facts.kind == "id" and facts.pattern is not None:
+        return [f"pattern = {toml.string(facts.pattern)}"]
     if facts.kind == "boolean":
         return _boolean_lines(facts)
     if facts.kind in MOVED:
@@ -256,15 +259,39 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
     lines = [f"points = {toml.array(points)}"] if points else []
     if facts.format is not None:
         lines.append(f"format = {toml.string(facts.format)}")
+    if facts.kind == "number" and facts.decimals is not None:
+        lines.append(f"decimals = {facts.decimals}")
+    if (step := _step(facts)) is not None:
+        lines.append(f"step = {_show(step, replace(facts, kind='number'))}")
     if facts.edges is not None:
         return [f"edges = {toml.array([_literal(name, edge, facts) for edge in facts.edges])}", *lines]
     low, high = _ends(name, facts)
     span = f"range = [{_literal(name, low, facts)}, {_literal(name, high, facts)}]"
     if facts.bins is not None:
         return [span, f"bins = {facts.bins}", *lines]
-    if facts.kind in ("number", "datetime") or _place(name, high, facts) - _place(name, low, facts) >= MIN_VALUES:
+    width, unit = _place(name, high, facts) - _place(name, low, facts), _unit(facts)
+    if unit is not None and width / unit < MIN_VALUES:
+        each = [] if step is not None else [f"step = {_show(unit, facts)}"]
+        return [span, *each, *lines[len(points) > 0 :]]  # one cell a multiple
+    if unit is not None or facts.kind in ("number", "datetime") or width >= MIN_VALUES:
         return [toml.remarked(span, "its bins are found from noisy counts; `bins` or `edges` would fix them"), *lines]
     return [span, *lines[len(points) > 0 :]]  # one cell a value: a point would be that cell again
+
+
+def _step(facts: Facts) -> float | None:
+    """The step that a source states, for kinds that have one."""
+    if facts.step is None or facts.kind not in ("integer", "number", "datetime"):
+        return None
+    if not 0 < (step := number_of(facts.step)) < math.inf:
+        raise SchemaError(f"the public sources give the step {facts.step!r}, which is no number above 0")
+    return step
+
+
+def _unit(facts: Facts) -> float | None:
+    """What values are multiples of, where a source says so."""
+    if (step := _step(facts)) is not None:
+        return step
+    return 10.0**-facts.decimals if facts.kind == "number" and facts.decimals is not None else None
 
 
 def _ends(name: str, facts: Facts) -> tuple[str, str]:

@@ -18,7 +18,7 @@ class Facts:
 
     kind: Kind | None = None
     values: tuple[str, ...] | None = None
-    groups: Mapping[str, Any] | None = None
+    groups: Mapping[str, Any] | str | None = None  # a text is a taxonomy by prefix
     low: str | None = None
     high: str | None = None
     bins: int | None = None
@@ -27,6 +27,9 @@ class Facts:
     missing: tuple[str, ...] | None = None
     other: str | None = None
     format: str | None = None
+    step: str | None = None
+    decimals: int | None = None
+    pattern: str | None = None
     true: tuple[str, ...] | None = None
     false: tuple[str, ...] | None = None
     label: str | None = None
@@ -47,11 +50,19 @@ class Facts:
             return replace(self, kind="boolean")
         if self.values is not None:
             return replace(self, kind="category")
+        if self.pattern is not None:
+            return replace(self, kind="id")
         if self.format is not None:
             return replace(self, kind="datetime" if "%H" in self.format else "date")
         if self.has_range:
-            return replace(self, kind=_kind_of_ends(self.edges or (self.low or "", self.high or "")))
+            kind = _kind_of_ends(self.edges or (self.low or "", self.high or ""))
+            return replace(self, kind="number" if kind == "integer" and self.is_fractional else kind)
         return self
+
+    @property
+    def is_fractional(self) -> bool:
+        """Whether the source says that values have decimals."""
+        return bool(self.decimals) or (self.step is not None and number_of(self.step) % 1 != 0)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from understudy.schema.domain import (
 )
 from understudy.schema.moment import parse_moment
 from understudy.schema.patterns import Pattern
-from understudy.schema.steps import Steps, checked_decimals, checked_step
+from understudy.schema.steps import checked_decimals, checked_step, steps_of
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
@@ -249,8 +249,9 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
         return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
     low, high = _span(kind, body)
     bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
-    if step is not None and bins is None:
-        edges = [*Steps.of(step).between(low, high, MOST_CODES)]
+    steps = steps_of(kind, step, places, max(abs(low), abs(high)))
+    if step is not None and steps is not None and bins is None:
+        edges = [*steps.between(low, high, MOST_CODES)]
     else:
         edges = [*equal_edges(kind, low, high, bins)]
     return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]

@@ -19,6 +19,8 @@ from understudy.schema.moment import parse_moment
 
 MOST_VALUES = 2_000  # a column with more texts than this is no category
 _FEW = 12  # whole numbers with so few values may be codes as well as counts; they are listed
+_DECIMAL = re.compile(r"[+-]?\d+[.,](\d+)")
+_MOST_DECIMALS = 6  # more are no format, but a computed number
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")  # 007 is a text
 
 
@@ -93,7 +95,14 @@ def _facts(cells: list[str]) -> Facts:
         low=low if span else None,
         high=high if span else None,
         missing=missing,
+        decimals=_decimals(seen) if kind == "number" and span else None,
     )
+
+
+def _decimals(seen: set[str]) -> int | None:
+    """How many decimals every number is written with, if all have as many."""
+    found = {len(match[1]) if (match := _DECIMAL.fullmatch(text)) else 0 for text in seen}
+    return found.pop() if len(found) == 1 and 0 < max(found) <= _MOST_DECIMALS else None
 
 
 def _kind(seen: set[str]) -> Kind | None:

@@ -101,6 +101,8 @@ def checked_step(value: Any) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise SchemaError("`step` is a number above 0: values are written as multiples of it")
+    if not 10.0**-MAX_DECIMALS <= value <= MAX_INDEX or Steps.of(float(value)).digits > MAX_DECIMALS:
+        raise SchemaError(f"`step` has at most {MAX_DECIMALS} decimals, and is at most 2^53")
     return float(value)
 
 

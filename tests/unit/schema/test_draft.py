@@ -389,3 +389,64 @@ def test_bins_of_a_range_that_nobody_cut_are_left_to_a_tree(tmp_path):
     schema = drafted(["gain", "height", "fee", "size"], codebook=write(tmp_path, "b.csv", book))
     assert [a.name for a in schema.unbinned] == ["gain", "height", "fee"]
     assert schema["fee"].grid.points == (5.0,) and schema["size"].size == 10
+
+
+# -- how values are written ------------------------------------------------------------------------------------
+
+
+def test_a_codebook_says_how_values_are_written(tmp_path):
+    book = write(
+        tmp_path,
+        "book.csv",
+        "attribute,kind,range,step,decimals,pattern,values,taxonomy\n"
+        "patient,,,,,P-{5 digits},,\n"
+        "price,number,0..500,,2,,,\n"
+        "dose,,0..1,0.05,,,,\n"
+        "karnofsky,integer,0..100,10,,,,\n"
+        "seconds,integer,0..86400,10,,,,\n"
+        'dx,,,,,,E11.9|E11.0|I10,"prefix:1,3"\n',
+    )
+    schema = drafted(["patient", "price", "dose", "karnofsky", "seconds", "dx"], codebook=book)
+    plain = schema.as_json()["attributes"]
+    assert plain["patient"] == {"kind": "id", "pattern": "P-{5 digits}"}
+    assert (plain["price"]["decimals"], plain["price"]["bins"]) == (2, "auto")
+    assert plain["dose"] == {"kind": "number", "range": [0, 1], "step": 0.05}
+    assert plain["karnofsky"] == {"kind": "integer", "range": [0, 100], "step": 10}
+    assert (plain["seconds"]["step"], plain["seconds"]["bins"]) == (10, "auto")
+    assert plain["dx"]["taxonomy"] == "prefix:1,3"
+    assert schema.unconfirmed == [("[table]", "rows")]
+
+
+def test_ddl_says_how_many_decimals_there_are(tmp_path):
+    ddl = write(
+        tmp_path,
+        "create.sql",
+        "CREATE TABLE t (price NUMERIC(10, 2) CHECK (price BETWEEN 0 AND 900), pay money CHECK (pay BETWEEN 0 AND 90), "
+        "share decimal(4,3) CHECK (share BETWEEN 0 AND 1), score numeric(2, 1) CHECK (score BETWEEN 0 AND 5), x real);",
+    )
+    plain = drafted(["price", "pay", "share", "score", "x"], ddl=ddl).as_json()["attributes"]
+    assert {name: plain[name].get("decimals") for name in plain} == {
+        "price": 2, "pay": 2, "share": 3, "score": 1, "x": None,
+    }  # fmt: skip
+    assert plain["score"]["step"] == 0.1 and "bins" not in plain["score"]  # 51 values: a cell each
+
+
+@pytest.mark.parametrize(
+    "row", ["x,integer,0..9,none,", "x,integer,0..9,0,", "x,integer,0..9,-5,", "x,number,0..9,,two"]
+)
+def test_steps_that_are_none(tmp_path, row):
+    book = write(tmp_path, "book.csv", f"attribute,kind,range,step,decimals\n{row}\n")
+    with pytest.raises(SchemaError, match="step|decimals"):
+        drafted(["x"], codebook=book)
+
+
+def test_a_boolean_without_words_shows_which_are_written():
+    text = draft(["flag"], ["bool"])
+    assert 'true = ["true", "True", "TRUE", "1"]' in text and "put the word that the file uses first" in text
+
+
+def test_a_public_file_shows_decimals_that_all_its_numbers_have(tmp_path):
+    rows = [f"{i / 4:.2f},{i / 8},{i / 7:.8f}" for i in range(400)]
+    public = write(tmp_path, "last.csv", "\n".join(["price,free,long", *rows]))
+    plain = drafted(["price", "free", "long"], public=public).as_json()["attributes"]
+    assert [plain[name].get("decimals") for name in ("price", "free", "long")] == [2, None, None]

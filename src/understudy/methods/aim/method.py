@@ -20,7 +20,7 @@ from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import expected_noise
@@ -164,6 +164,7 @@ class Aim:
         rows, bought = row_count(table)
         costs = self._costs(schema, table.accounting, table.purse, rows)
         measured = table.measure([(axis,) for axis in variables], costs.single, "one-way")
+        rows = pooled_rows(schema, [*bought, *measured])
         best = fitted(measured, schema, rows, limit=2 * self.cells)
         offers = Offers(schema, variables, self.cells)
         left, each, chosen = costs.rounds, costs.each, []
@@ -184,6 +185,7 @@ class Aim:
             if surprise < MOSTLY_NOISE * noise * seen[0].values.size:
                 each *= 2
             measured += seen
+            rows = pooled_rows(schema, [*bought, *measured])
             chosen.append(pair.axes)
             offers.add(pair.axes)
             tolerance = ROUGHLY if left else TOLERANCE
@@ -191,6 +193,7 @@ class Aim:
         if left:  # nothing is left to offer: the one-way tables once more
             again = table.measure([(axis,) for axis in variables], left, "one-way")
             measured += again
+            rows = pooled_rows(schema, [*bought, *measured])
             best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta)
         facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in chosen]}
         return Fit(best.tree, (*bought, *measured), rows, facts)

@@ -25,7 +25,7 @@ from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.dp_subn.binary import effort, tables_phase, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, expected_noise
@@ -159,6 +159,7 @@ class Adaptive:
         rows, count = row_count(table)
         costs = self.costs(schema, table.accounting, table.purse, rows)
         measured = self._singles(table, costs.single)
+        rows = pooled_rows(schema, [*count, *measured])
         # how much the owners' shares add is on every table that they sum
         alone = table_scale(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0])
         noisier = measured[0].scale / alone

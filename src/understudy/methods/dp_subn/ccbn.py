@@ -29,7 +29,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.structure import FixedDegree, allowed
 from understudy.methods.privbayes.usefulness import useful_degree
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
@@ -119,6 +119,7 @@ class DPCCBN:
         size = SizeLimit(table.schema, decision.variables, self.cells)
         pairs = self._structure(table, decision, size)
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
+        rows = pooled_rows(table.schema, [*count, *measured])
         model = model_of(table, pairs, measured, rows, size, self.cells)
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(model, (*count, *measured), rows, facts, self._notes(decision))

@@ -38,7 +38,7 @@ from understudy.methods.privbayes.conditionals import nested_dropped
 from understudy.methods.privbayes.decision import affordable_degree
 from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
-from understudy.methods.rows import count_cost, planned_rows, row_count
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
@@ -212,6 +212,7 @@ class DPSUBN:
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
         if size.fits:
             measured = [*gathered.inside([m.axes for m in measured]), *measured]
+        rows = pooled_rows(table.schema, [*count, *measured])
         model = model_of(table, pairs, measured, rows, size, self.cells)
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(model, (*count, *measured), rows, facts, self._notes(decision))

@@ -23,7 +23,7 @@ from understudy.methods.jtree.merging import merged
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
-from understudy.methods.rows import count_cost, planned_rows, row_count, table_megabytes
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
 from understudy.models.model import Model
@@ -161,6 +161,7 @@ class JTree:
         clusters = [_axes(table.schema, [cliques[i] for i in cluster]) for cluster in merging.clusters]
         table.progress("tables", 0, 1)
         measurements = table.measure(clusters, cost, "tables")
+        rows = pooled_rows(table.schema, [*count, *measurements])
         table.progress("estimation", 0, 1)
         model = self._model(measurements, cliques, table.schema, rows)
         facts = {

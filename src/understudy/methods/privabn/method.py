@@ -18,7 +18,7 @@ from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.privbayes.effort import effort
 from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_json, _phases
-from understudy.methods.rows import planned_rows, row_count, table_megabytes
+from understudy.methods.rows import planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
 from understudy.privacy.accountant import Accounting, accounting_of, purse
@@ -120,6 +120,7 @@ class PrivABN:
             *singles,
             *self._tables(table, network, base.table_cost + network.left, wishes.ml),
         ]
+        rows = pooled_rows(schema, [*count, *measurements])
         model = self._model(table, network, measurements, wishes.ml, rows)
         notes = self._notes(schema, decision, table.accounting, table.purse, rows)
         facts = {"options": self._settled(schema, decision), "network": [_pair_json(pair) for pair in network.pairs]}
@@ -128,8 +129,9 @@ class PrivABN:
     def _fit_full(self, table: PrivateTable, wishes: Wishes) -> Fit:
         """The full public candidate set with a fine for noise is PrivBayes' own search."""
         fit = FullSearch(estimate="ml" if wishes.ml else "paper", cells=self.cells, wishes=wishes).fit(table)
-        decision = decide(wishes, table.schema, table.accounting, table.purse, fit.rows)
-        notes = self._notes(table.schema, decision, table.accounting, table.purse, fit.rows)
+        rows = pooled_rows(table.schema, [m for m in fit.measurements if not m.axes])  # what the search knew
+        decision = decide(wishes, table.schema, table.accounting, table.purse, rows)
+        notes = self._notes(table.schema, decision, table.accounting, table.purse, rows)
         facts = {**fit.facts, "options": self._settled(table.schema, decision)}
         return replace(fit, facts=facts, notes=tuple(dict.fromkeys((*notes, *fit.notes))))
 

@@ -15,7 +15,7 @@ from understudy.methods.privbayes.decision import Decision, Settings, bounded, d
 from understudy.methods.privbayes.effort import effort
 from understudy.methods.privbayes.links import greedy_tree
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
-from understudy.methods.rows import planned_rows, row_count
+from understudy.methods.rows import planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -110,10 +110,12 @@ class PrivBayes:
         if ml:
             asks = nested_dropped([pair.axes for pair in pairs])
             measurements = [*singles, *self._tables(table, decision, asks)]
+            rows = pooled_rows(schema, [*count, *measurements])
             model = self._estimate(table, measurements, rows)
         else:
             measured = measured_pairs(pairs, decision.degree or 0) if decision.rule == "fixed degree" else pairs
             measurements = table.measure([pair.axes for pair in measured], decision.table_cost, "tables")
+            rows = pooled_rows(schema, [*count, *measurements])
             conditionals = paper_conditionals(pairs, measurements)
             model = without_unused_codes(BayesianNetwork(schema, conditionals))
         notes = self._notes(schema, decision)

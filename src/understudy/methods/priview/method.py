@@ -15,7 +15,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.priview.covering import covering_design
-from understudy.methods.rows import count_cost, planned_rows, row_count, table_megabytes
+from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.privacy.accountant import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import expected_noise
@@ -72,6 +72,7 @@ class PriView:
         views = self._views(schema, table.accounting, cost, rows)
         table.progress("tables", 0, 1)
         measured = table.measure(views, cost, "tables")
+        rows = pooled_rows(schema, [*bought, *measured])
         table.progress("estimation", 0, 1)
         model = estimate(measured, schema, rows, limit=self.cells)
         facts = {"options": self._settled(views), "views": [[str(axis) for axis in view] for view in views]}
