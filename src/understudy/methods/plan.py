@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from understudy.privacy.accountant import Accounting
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.measurement import Noise
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Plan:
     options: dict[str, Any]
     degree: int | None
     phases: tuple[Phase, ...]
-    noise: Noise
     memory_mb: float
     seconds: float
     notes: tuple[str, ...] = field(default=())
@@ -53,16 +51,14 @@ class Plan:
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""
-        import math
-
-        half = self.cell_scale * (math.log(20) if self.noise == "laplace" else 1.96)
+        half = self.cell_scale * self.accounting.noise.middle_95
         points = 100 * half / group
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:
-        unit = "epsilon" if self.accounting == "pure" else "rho"
+        unit = self.accounting.unit
         return {
             "method": self.method,
             "epsilon": float(self.budget.epsilon),
@@ -92,7 +88,7 @@ class Plan:
 
     def text(self) -> str:
         """A page for a terminal."""
-        unit = "epsilon" if self.accounting == "pure" else "rho"
+        unit = self.accounting.unit
         lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
         lines.append(f"  {'phase':<12}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
         for p in self.phases:

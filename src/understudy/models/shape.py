@@ -127,7 +127,7 @@ def shape_of(attribute: Attribute, details: Details, counts: Floats) -> Shape:
     shares = np.ones(fine.size)
     assert isinstance(fine.domain, Intervals)
     shares[fine.domain.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
-    return Shape(attribute, grid, shares, details.variance)
+    return Shape(attribute, grid, shares, details.noise.variance)
 
 
 def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
@@ -143,7 +143,7 @@ def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
         at += len(first)
         whole, length = sums[first], held[end] - held[first]
         flat = whole * (2 * held[middle] - held[first] - held[end]) / length
-        kept = np.where(empty[grid.bin[first]], 0.0, _kept(noisy - flat, whole, details.variance))
+        kept = np.where(empty[grid.bin[first]], 0.0, _kept(noisy - flat, whole, details.noise.variance))
         left = (whole + np.clip(flat + kept * (noisy - flat), -whole, whole)) / 2
         sums[first], sums[middle] = left, whole - left
     totals = np.add.reduceat(sums, starts[:-1])

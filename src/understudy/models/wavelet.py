@@ -134,7 +134,7 @@ class WaveletModel:
 
     def _variance(self, square: Floats, along: Floats) -> Floats:
         known = 0.0 if self.total is None else along**2 / math.prod(float(v @ v) for v in self._whole)
-        return np.maximum(self.wavelets.variance * (square - known), 0.0)
+        return np.maximum(self.wavelets.noise.variance * (square - known), 0.0)
 
     def noisy_cells(self) -> Floats:
         """The table itself, negative cells and all: unbiased."""

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.privacy.measurement import Noise, noise_variance
+from understudy.privacy.noise import Noise
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Schema
 from understudy.schema.fine import Grid
 
@@ -38,12 +39,6 @@ class Details:
     depth: int
     values: Integers
     noise: Noise
-    scale: float
-
-    @property
-    def variance(self) -> float:
-        """Of the noise in one coefficient."""
-        return noise_variance(self.noise, self.scale)
 
 
 def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
@@ -56,12 +51,11 @@ def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
     return grid
 
 
-def detail_sensitivity(depth: int, schema: Schema) -> tuple[int, int]:
+def detail_sensitivity(depth: int, schema: Schema) -> Sensitivity:
     """How far one person can move the details of one attribute, in L1 and in squared L2."""
-    k = schema.rows_per_person
-    if schema.neighbours == "add-remove":
-        return k * depth, k * k * depth
-    return k * 2 * depth, k * k * (2 * depth + 2)
+    added = schema.neighbours == "add-remove"
+    moved = Sensitivity(depth, depth) if added else Sensitivity(2 * depth, 2 * depth + 2)
+    return moved.times(schema.rows_per_person)
 
 
 def detailed(counts: Integers, grid: Grid, depth: int) -> Integers:

@@ -19,10 +19,8 @@ tests/unit/privacy/test_statistics.py checks every bound on all small tables.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,7 +28,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
-from understudy.privacy.measurement import Noise
+from understudy.privacy.noise import Noise
 from understudy.schema import MAX_ROWS, Axes, Schema
 
 Counts = NDArray[np.int64]
@@ -211,20 +209,12 @@ def refusal(statistic: Any, schema: Schema) -> str | None:
 
 
 @dataclass(frozen=True)
-class Appraisal:
+class NoisyStatistic:
     """A statistic with noise already on it. Public, once it exists."""
 
     value: int
     noise: Noise
-    scale: float
 
     def margin(self, confidence: float) -> int:
-        """The noise is no larger than this with at least this probability."""
-        return noise_margin(self.noise, self.scale, confidence)
-
-
-def noise_margin(noise: Noise, scale: float, confidence: float) -> int:
-    """P(|X| > k) ≤ e^(−k/b) for the discrete Laplace; the normal quantile, one step up, for the discrete Gaussian."""
-    if noise == "laplace":
-        return math.ceil(scale * -math.log(1 - confidence))
-    return math.ceil(scale * NormalDist().inv_cdf((1 + confidence) / 2)) + 1
+        """Return a number that the noise does not exceed with at least this probability."""
+        return self.noise.margin(confidence)

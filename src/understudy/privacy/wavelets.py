@@ -37,7 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.measurement import Noise, noise_variance
+from understudy.privacy.noise import Noise
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axes, Axis, Intervals, Schema
 
 Kind = Literal["haar", "nominal", "plain"]
@@ -133,12 +134,6 @@ class Wavelets:
     form: Form
     values: Integers
     noise: Noise
-    scale: float
-
-    @property
-    def variance(self) -> float:
-        """Of the noise in one coefficient."""
-        return noise_variance(self.noise, self.scale)
 
 
 def dimension(schema: Schema, axis: Axis, kind: str) -> Dimension:
@@ -191,17 +186,17 @@ def _check_cells(axes: Axes, sizes: Sequence[int], what: str, limit: int) -> Non
         raise TooLarge(f"{product} is {cells:,} {what}, the limit is {limit:,}: use fewer attributes or bins")
 
 
-def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: Form) -> tuple[int, int]:
+def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: Form) -> Sensitivity:
     """How far one person can move the coefficients, in L1 and in squared L2."""
-    entries, k = math.prod(d.levels for d in dimensions), schema.rows_per_person
+    entries = math.prod(d.levels for d in dimensions)
     if schema.neighbours == "add-remove":
-        return k * entries, k * k * entries
+        return Sensitivity(entries, entries).times(schema.rows_per_person)
     l1 = l2_squared = 2 * entries
     if form == "tight" and not any(d.apart for d in dimensions):
         roots = sum(d.two_at_the_root for d in dimensions)
         l1 -= 2 ** max(1, roots)
         l2_squared -= 0 if roots else 2
-    return k * max(1, l1), k * k * max(1, l2_squared)
+    return Sensitivity(max(1, l1), max(1, l2_squared)).times(schema.rows_per_person)
 
 
 def transformed(counts: Integers, dimensions: Sequence[Dimension]) -> Integers:

@@ -185,7 +185,7 @@ class Release:
         listed = []
         for i, m in enumerate(self.measurements):
             arrays[f"measurement-{i}"] = m.values
-            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise, "scale": m.scale})
+            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
         documents: dict[str, dict[str, Any]] = {
             "schema": self.schema.as_json(),
             "card": self.card,
@@ -298,5 +298,4 @@ def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
 
 def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
     axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
-    noise, scale = checked_noise(document)
-    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), noise, scale)
+    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), checked_noise(document))

@@ -174,7 +174,7 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float) -> N
     seen = table.measure_wavelet(AB, ("haar", "haar"), table.purse, "coefficients")
     noise = seen.values - transformed(exact, dimensions(("h64", "h64")))
     expected = 2 * 49 - 4 if not delta else math.sqrt(2 * 49 / (2 * float(table.purse)))
-    assert seen.scale == pytest.approx(expected)
+    assert seen.noise.scale == pytest.approx(expected)
     assert noise.std() == pytest.approx(math.sqrt(seen.variance), rel=0.1)
     assert abs(noise.mean()) < 5 * noise.std() / math.sqrt(noise.size)
 

@@ -21,16 +21,19 @@ from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import count_cost, planned_rows, row_count
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
-ROUNDS = {"pure": (1, 2), "zcdp": (2, 4)}  # for each attribute: at least and at most
+ROUNDS: dict[type[Noise], tuple[int, int]] = {
+    Laplace: (1, 2),
+    Gaussian: (2, 4),
+}  # for each attribute: at least and at most
 THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
 LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
@@ -97,7 +100,7 @@ class Aim:
         memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
         note = f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
         return Plan(
-            self.name, budget, accounting, n, settled, None, tuple(phases), noise_of(accounting), memory,
+            self.name, budget, accounting, n, settled, None, tuple(phases), memory,
             seconds, (note,) if d > 1 else (),
         )  # fmt: skip
 
@@ -130,12 +133,12 @@ class Aim:
         The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
         """
         d = len(schema.modelled)
-        least, most = ROUNDS[accounting]
+        least, most = ROUNDS[accounting.noise]
         tables = cost * (1 - exact(SINGLE)) * (1 - exact(self.select))
-        noise = expected_noise(noise_of(accounting), table_scale(schema, accounting, tables))
+        noise = table_noise(schema, accounting, tables).mean_abs
         alone = rows / (middle_pair(schema) * noise)  # rows over noise in a cell, if one pair had it all
-        if accounting == "zcdp":
-            return max(least * d, min(most * d, int((alone / THETA) ** 2)))
+        if accounting.power > 1:
+            return max(least * d, min(most * d, int((alone / THETA) ** accounting.power)))
         return max(1, min(int(alone / LOST), max(least * d, min(most * d, int(alone / THETA)))))
 
     def _single(self, schema: Schema, accounting: Accounting, rounds: int) -> Fraction:
@@ -171,12 +174,12 @@ class Aim:
             table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
             each = left if left < each * 3 / 2 else each
             cost = each * (1 - exact(self.select))
-            noise = expected_noise(noise_of(table.accounting), table_scale(schema, table.accounting, cost))
+            noise = table_noise(schema, table.accounting, cost).mean_abs
             expected = [best.tree.project(axes).table * rows for axes in options]
             whole = [np.rint(counts).astype(np.int64) for counts in expected]
             fines = [int(self.kappa * noise * counts.size) for counts in expected]
             pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-            pair = table.choose(pairs, "D", each - cost, "structure", fines, whole)
+            pair = table.choose(pairs, REFERENCE_DISTANCE, each - cost, "structure", fines, whole)
             seen = table.measure([pair.axes], cost, "tables")
             left -= each
             # not from the rounded table: where rounding flips, on another machine, the cost of a round would too
@@ -203,7 +206,7 @@ def _variables(schema: Schema) -> Axes:
 def _phase(
     name: str, cost: Fraction, tables: int, cells: int, schema: Schema, accounting: Accounting, rows: int, detail: str
 ) -> Phase:
-    scale = table_scale(schema, accounting, cost / tables)
-    noise = expected_noise(noise_of(accounting), scale)
+    scale = table_noise(schema, accounting, cost / tables).scale
+    noise = accounting.noise(scale).mean_abs
     error = min(1.0, cells * noise / (2 * rows)) if cells > 1 else None
     return Phase(name, cost, tables, cells, scale, error, detail)

@@ -13,11 +13,10 @@ from understudy.methods.rows import table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model, as for PrivBayes
@@ -62,8 +61,8 @@ def network_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 def tables_phase(
     name: str, schema: Schema, accounting: Accounting, cost: Fraction, tables: int, cells: int, rows: int, detail: str
 ) -> Phase:
-    scale = table_scale(schema, accounting, cost / tables)
-    error = min(1.0, cells * expected_noise(noise_of(accounting), scale) / (2 * rows)) if cells > 1 else None
+    scale = table_noise(schema, accounting, cost / tables).scale
+    error = min(1.0, cells * accounting.noise(scale).mean_abs / (2 * rows)) if cells > 1 else None
     return Phase(name, cost, tables, cells, scale, error, detail)
 
 
