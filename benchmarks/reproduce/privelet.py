@@ -16,8 +16,8 @@ import numpy as np
 from understudy.demo import demo_schema, demo_table
 from understudy.models.wavelet_trees import invert
 from understudy.privacy.noise import Laplace
+from understudy.privacy.questions.wavelets import Dimension, binary_tree
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.wavelets import Dimension, binary_tree
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.testing import SeededSource, publish_seeded
 

@@ -1,7 +1,7 @@
 """Bought figures: mean and maximum TVD and classifier errors as private measurements, paid for through the ledger.
 
 They cost epsilon like any other look at the rows, carry their error bars, and may be published. Whatever has no
-sensitivity lemma (`privacy.statistics`) is refused. The synthetic table counts as public.
+sensitivity lemma (`privacy.questions.statistics`) is refused. The synthetic table counts as public.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from understudy.privacy.custodian import ExactTable, stays_in_place
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.random_source import RandomSource, SystemSource
-from understudy.privacy.refusals import refuse_early
-from understudy.privacy.reservation import Reservation
-from understudy.privacy.statistics import (
+from understudy.privacy.questions.statistics import (
     Errors,
     LargestVariation,
     NoisyStatistic,
@@ -36,6 +33,9 @@ from understudy.privacy.statistics import (
     SyntheticTables,
     refusal,
 )
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
+from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable
 from understudy.publishing import as_schema, check_confirmed, ledger_for
 from understudy.schema import Axes, Schema
@@ -296,7 +296,7 @@ def _figure(
 ) -> BoughtFigure:
     """The statistic over its divisor and the row count; with a bought count, both bars hold together."""
     few, rows, many = _row_counts(count, schema)
-    margin = bought.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
+    margin = bought.noise.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
     return BoughtFigure(
         offer.name,
         offer.place,

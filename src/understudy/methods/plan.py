@@ -8,6 +8,8 @@ from typing import Any
 
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
+from understudy.privacy.measurement import table_noise
+from understudy.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,15 @@ class Phase:
     scale: float = 0.0  # of the noise in one cell, in rows; 0 for a choice
     error: float | None = None  # expected total variation distance of the largest table, from noise alone
     detail: str = ""
+
+
+def tables_phase(
+    name: str, schema: Schema, accounting: Accounting, cost: Fraction, tables: int, cells: int, rows: int, detail: str
+) -> Phase:
+    """Return the phase that measures so many tables of at most so many cells, with equal shares of the cost."""
+    noise = table_noise(schema, accounting, cost / tables)
+    error = min(1.0, cells * noise.mean_abs / (2 * rows)) if cells > 1 else None
+    return Phase(name, cost, tables, cells, noise.scale, error, detail)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
 from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
-from understudy.privacy.details import Details, finest_grid
 from understudy.privacy.noise import NOISES, Noise
+from understudy.privacy.questions.details import Details, finest_grid
 from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
 
 def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.wavelet import WaveletModel
-    from understudy.privacy.wavelets import Wavelets, wavelet_dimensions
+    from understudy.privacy.questions.wavelets import Wavelets, wavelet_dimensions
 
     axes, kinds, total = (
         tuple(axis_of(a, schema) for a in document["axes"]),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.model import Rows
-from understudy.privacy.details import Details
+from understudy.privacy.questions.details import Details
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.models.factor import Factor
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.wavelet_trees import adjoint, invert, inverted, non_negative, single_cells, whole
-from understudy.privacy.wavelets import Dimension, Wavelets, dimension
+from understudy.privacy.questions.wavelets import Dimension, Wavelets, dimension
 from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:

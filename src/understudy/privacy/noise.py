@@ -80,11 +80,14 @@ class Noise(ABC):
 
     # -- noise of several owners, each of whom draws a share --------------------------------------------------------
 
-    @abstractmethod
     def check_share(self, honest: int) -> None:
         """Refuse noise that cannot be shared among so many honest owners, before it is paid for."""
         if honest < 1:
             raise UsageError("noise that no honest owner has a share of is no noise")
+        self._share_scale(honest)
+
+    @abstractmethod
+    def _share_scale(self, honest: int) -> Fraction | float: ...
 
     @abstractmethod
     def share(self, cells: int, honest: int, source: RandomSource) -> Integers:
@@ -140,16 +143,15 @@ class Laplace(Noise):
     def draw(self, values: Integers, source: RandomSource) -> Integers:
         return source.laplace(values.ravel(), self.scale).reshape(values.shape)
 
-    def check_share(self, honest: int) -> None:
-        super().check_share(honest)
-        rational_scale(self.scale)
+    def _share_scale(self, honest: int) -> Fraction:
+        return rational_scale(self.scale)
 
     def share(self, cells: int, honest: int, source: RandomSource) -> Integers:
         self.check_share(honest)
-        return polya_share(cells, rational_scale(self.scale), honest, source.words)
+        return polya_share(cells, self._share_scale(honest), honest, source.words)
 
     def summed(self, honest: int, owners: int) -> Self:
-        variance = Laplace(float(rational_scale(self.scale))).variance * owners / honest
+        variance = Laplace(float(self._share_scale(honest))).variance * owners / honest
         return self.of_variance(variance) if variance else self
 
 
@@ -194,16 +196,15 @@ class Gaussian(Noise):
     def draw(self, values: Integers, source: RandomSource) -> Integers:
         return source.gaussian(values.ravel(), self.scale).reshape(values.shape)
 
-    def check_share(self, honest: int) -> None:
-        super().check_share(honest)
-        gaussian_share_scale(self.scale, honest)
+    def _share_scale(self, honest: int) -> float:
+        return gaussian_share_scale(self.scale, honest)
 
     def share(self, cells: int, honest: int, source: RandomSource) -> Integers:
         self.check_share(honest)
-        return source.gaussian(np.zeros(cells, dtype=np.int64), gaussian_share_scale(self.scale, honest))
+        return source.gaussian(np.zeros(cells, dtype=np.int64), self._share_scale(honest))
 
     def summed(self, honest: int, owners: int) -> Self:
-        return type(self)(gaussian_share_scale(self.scale, honest) * math.sqrt(owners))
+        return type(self)(self._share_scale(honest) * math.sqrt(owners))
 
 
 NOISES: dict[str, type[Noise]] = {noise.name: noise for noise in (Laplace, Gaussian)}  # by the name in files

@@ -28,8 +28,8 @@ from understudy.privacy.questions import (
     WaveletTable,
 )
 from understudy.privacy.questions.question import Integers
+from understudy.privacy.questions.wavelets import Form, Kind
 from understudy.privacy.scores import SCORES, Pair, Score
-from understudy.privacy.wavelets import Form, Kind
 from understudy.schema import Axes, Axis, Schema
 
 MAX_OPTIONS = 1_000_000  # also of tables in one question

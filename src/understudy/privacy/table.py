@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.privacy.accounting import Accounting
-from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions import (
     QUESTIONS,
@@ -37,10 +36,11 @@ from understudy.privacy.questions import (
     StatisticQuery,
     WaveletTable,
 )
+from understudy.privacy.questions.details import Details
 from understudy.privacy.questions.question import Answer, Question
+from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
+from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
 from understudy.privacy.scores import Pair, Score
-from understudy.privacy.statistics import NoisyStatistic, Statistic
-from understudy.privacy.wavelets import Form, Kind, Wavelets
 from understudy.schema import Axes, Axis, Schema
 
 

@@ -24,9 +24,9 @@ from understudy.models.parts import (
 )
 from understudy.models.shape import Shapes, placed_rows, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
-from understudy.privacy.details import Details
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.release.card import card_text, check_card
 from understudy.release.facts import check_facts

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from understudy.models.shape import Shape, placed_rows, placed_schema, shape_of
-from understudy.privacy.details import Details, detailed
 from understudy.privacy.noise import Gaussian, Laplace
+from understudy.privacy.questions.details import Details, detailed
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 

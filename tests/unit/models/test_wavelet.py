@@ -14,7 +14,7 @@ from understudy.models.query import Query, answer
 from understudy.models.wavelet import WaveletModel
 from understudy.models.wavelet_trees import inverted, non_negative
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.privacy.wavelets import Wavelets, transformed, wavelet_dimensions
+from understudy.privacy.questions.wavelets import Wavelets, transformed, wavelet_dimensions
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 REGIONS = Categories(tuple("abcdefg"))

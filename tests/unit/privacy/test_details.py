@@ -13,10 +13,10 @@ from conftest import another_source
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.details import detail_sensitivity, detailed
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.questions import FineDetails
+from understudy.privacy.questions.details import detail_sensitivity, detailed
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 

@@ -20,11 +20,11 @@ from understudy.engines.coding import row_misfits
 from understudy.engines.pairs import PairCounts
 from understudy.errors import SchemaError, TooLarge, UsageError
 from understudy.methods import method_named
-from understudy.privacy import statistics
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
-from understudy.privacy.questions import Choice, ChooseChild, ChooseEdge, StatisticQuery
+from understudy.privacy.questions import Choice, ChooseChild, ChooseEdge, StatisticQuery, statistics
 from understudy.privacy.questions.choice import MAX_PENALTY
+from understudy.privacy.questions.statistics import LargestVariation, SumOfVariations, SyntheticTables, variation
 from understudy.privacy.scores import (
     INDEPENDENCE,
     MAXIMUM_JOINT,
@@ -37,7 +37,6 @@ from understudy.privacy.scores.independence import R_UNIT, WIDE_ROWS
 from understudy.privacy.scores.mutual_information import binary_digits
 from understudy.privacy.scores.scorer import Scorer
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.privacy.statistics import LargestVariation, SumOfVariations, SyntheticTables, variation
 from understudy.schema import MAX_ROWS, Axes, Axis, Schema
 from understudy.testing import SeededSource
 

@@ -14,8 +14,14 @@ from conftest import private_table
 from understudy.errors import TooLarge, UsageError
 from understudy.models.wavelet_trees import adjoint, invert, inverted, single_cells
 from understudy.privacy.budget import Budget
+from understudy.privacy.questions.wavelets import (
+    Dimension,
+    dimension,
+    transformed,
+    wavelet_dimensions,
+    wavelet_sensitivity,
+)
 from understudy.privacy.table import PrivateTable
-from understudy.privacy.wavelets import Dimension, dimension, transformed, wavelet_dimensions, wavelet_sensitivity
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 NEIGHBOURS = ("replace-one", "add-remove")

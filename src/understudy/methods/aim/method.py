@@ -19,7 +19,7 @@ from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, row_count
 from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
@@ -82,10 +82,14 @@ class Aim:
         variables = _variables(schema)
         phases = []
         if costs.count:
-            phases.append(_phase("row count", costs.count, 1, 1, schema, accounting, n, "how many rows there are"))
+            phases.append(
+                tables_phase("row count", schema, accounting, costs.count, 1, 1, n, "how many rows there are")
+            )
         largest = max(map(schema.size, variables))
         phases.append(
-            _phase("one-way", costs.single, len(variables), largest, schema, accounting, n, "each attribute alone")
+            tables_phase(
+                "one-way", schema, accounting, costs.single, len(variables), largest, n, "each attribute alone"
+            )
         )
         if costs.rounds:
             rounds = round(costs.rounds / costs.each)
@@ -94,7 +98,7 @@ class Aim:
             sizes = map(schema.cells, combinations(variables, 2))
             cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
-            phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
+            phases.append(tables_phase("tables", schema, accounting, costs.rounds - choosing, rounds, cells, n, detail))
         d, settled = len(variables), self._settled(costs)
         seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
         memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
@@ -201,12 +205,3 @@ class Aim:
 
 def _variables(schema: Schema) -> Axes:
     return tuple(Axis(a.name) for a in schema.modelled)
-
-
-def _phase(
-    name: str, cost: Fraction, tables: int, cells: int, schema: Schema, accounting: Accounting, rows: int, detail: str
-) -> Phase:
-    scale = table_noise(schema, accounting, cost / tables).scale
-    noise = accounting.noise(scale).mean_abs
-    error = min(1.0, cells * noise / (2 * rows)) if cells > 1 else None
-    return Phase(name, cost, tables, cells, scale, error, detail)

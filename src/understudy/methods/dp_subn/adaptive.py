@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import middle_pair, weight
-from understudy.methods.dp_subn.binary import effort, tables_phase, whole_attributes
+from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, row_count
 from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
@@ -224,8 +224,7 @@ class Rounds:
 
     def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
         """One choice and one table; whether the table says more than its noise would."""
-        scale = table_noise(self._table.schema, self._table.accounting, cost).scale
-        noise = self._table.accounting.noise(scale).mean_abs * self._noisier
+        noise = table_noise(self._table.schema, self._table.accounting, cost).mean_abs * self._noisier
         tables = [self.best.tree.project(axes).table * self._rows for axes in options]
         units = INDEPENDENCE.unit(self._table.schema)
         fines = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from understudy.methods.plan import Phase
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.rows import table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
-from understudy.privacy.accounting import Accounting
-from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
@@ -56,14 +54,6 @@ def model_of(
 
 def network_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     return [{"attribute": str(pair.child), "parents": [str(p) for p in pair.parents]} for pair in pairs]
-
-
-def tables_phase(
-    name: str, schema: Schema, accounting: Accounting, cost: Fraction, tables: int, cells: int, rows: int, detail: str
-) -> Phase:
-    scale = table_noise(schema, accounting, cost / tables).scale
-    error = min(1.0, cells * accounting.noise(scale).mean_abs / (2 * rows)) if cells > 1 else None
-    return Phase(name, cost, tables, cells, scale, error, detail)
 
 
 def effort(schema: Schema, rows: int, tables: int, cells: int) -> tuple[float, float]:

@@ -22,11 +22,10 @@ from understudy.methods.dp_subn.binary import (
     effort,
     model_of,
     network_json,
-    tables_phase,
     whole_attributes,
 )
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes.structure import FixedDegree, allowed
 from understudy.methods.privbayes.usefulness import useful_degree
 from understudy.methods.rows import count_cost, planned_rows, row_count

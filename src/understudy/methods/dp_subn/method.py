@@ -25,14 +25,13 @@ from understudy.methods.dp_subn.binary import (
     effort,
     model_of,
     network_json,
-    tables_phase,
     whole_attributes,
 )
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
 from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privbayes.conditionals import nested_dropped
 from understudy.methods.privbayes.decision import affordable_degree

@@ -129,12 +129,12 @@ class JTree:
     def _tables_phase(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> Phase:
         """At worst: the tables of a tree, unmerged. Merging only lowers the noise."""
         tables = max(1, len(decision.sizes) - 1 if decision.rounds else len(decision.sizes))
-        scale = table_noise(schema, accounting, decision.table_cost / tables).scale
+        noise = table_noise(schema, accounting, decision.table_cost / tables)
         largest = max(decision.sizes.values(), default=1)
         cells = max(largest, decision.useful(tables)) if decision.rounds else largest
-        error = min(1.0, cells * accounting.noise(scale).mean_abs / (2 * rows))
+        error = min(1.0, cells * noise.mean_abs / (2 * rows))
         detail = "noisy counts of clusters of cliques, at most so many"
-        return Phase("tables", decision.table_cost, tables, cells, scale, error, detail)
+        return Phase("tables", decision.table_cost, tables, cells, noise.scale, error, detail)
 
     def settled(self, decision: Decision) -> dict[str, Any]:
         """The options with every default replaced by what it came to."""

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
 from understudy.methods.privbayes.decision import Decision, Settings, bounded, decide
 from understudy.methods.privbayes.effort import effort
@@ -21,7 +21,7 @@ from understudy.models.bayesian_network import BayesianNetwork, without_unused_c
 from understudy.models.model import Model
 from understudy.privacy.accounting import accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, Pair, score_named
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
@@ -173,14 +173,10 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
 
 
 def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> list[Phase]:
-    accounting = accounting_of(budget)
-    noise = accounting.noise
     d = len(decision.variables)
 
     def measured(name: str, cost: Fraction, tables: int, cells: int, detail: str) -> Phase:
-        scale = table_noise(schema, accounting, cost / tables).scale
-        error = min(1.0, cells * noise(scale).mean_abs / (2 * rows)) if cells > 1 else None
-        return Phase(name, cost, tables, cells, scale, error, detail)
+        return tables_phase(name, schema, accounting_of(budget), cost, tables, cells, rows, detail)
 
     phases = []
     if decision.count_cost:

@@ -15,8 +15,8 @@ from understudy.models.wavelet import WaveletModel
 from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import MAX_CELLS
+from understudy.privacy.questions.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
 from understudy.privacy.table import PrivateTable
-from understudy.privacy.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
 from understudy.schema import Axes, Axis, Schema
 
 SECONDS_A_CELL = 1.2e-5
@@ -64,11 +64,11 @@ class Privelet:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), purse(budget)
         axes, choice = self.decide(schema, accounting)
-        scale = accounting.noise.for_cost(wavelet_sensitivity(choice.dimensions, schema, self._form), whole).scale
-        deviation = math.sqrt(choice.spread * accounting.noise(scale).variance)
-        typical = deviation / accounting.noise.deviation_per_scale  # as a scale of one draw
+        noise = accounting.noise.for_cost(wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
+        deviation = math.sqrt(choice.spread * noise.variance)
+        typical = deviation / noise.deviation_per_scale  # as a scale of one draw
         cells = math.prod(d.coefficients for d in choice.dimensions)
-        detail = f"noise {scale:,.4g} in each; shown is an average range count's"
+        detail = f"noise {noise.scale:,.4g} in each; shown is an average range count's"
         phase = Phase("coefficients", whole, 1, cells, typical, None, detail)
         seconds = 0.5 + n * len(schema.modelled) * 8e-8 + cells * SECONDS_A_CELL
         memory = 200 + table_megabytes(schema, n) + cells * 48 / 1e6

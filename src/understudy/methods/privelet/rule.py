@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.models.wavelet_trees import adjoint, whole
 from understudy.privacy.accounting import Accounting
-from understudy.privacy.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
+from understudy.privacy.questions.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
 from understudy.schema import Attribute, Axes, Axis, Intervals, Schema
 
 Floats = NDArray[np.float64]

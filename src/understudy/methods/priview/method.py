@@ -49,10 +49,9 @@ class PriView:
         count, tables = self._costs(schema, whole)
         views = self._views(schema, accounting, tables, n)
         cells = max(schema.cells(view) for view in views)
-        scale = table_noise(schema, accounting, tables / len(views)).scale
-        noise = accounting.noise
-        error = min(1.0, cells * noise(scale).mean_abs / (2 * n))
-        phases = [Phase("tables", tables, len(views), cells, scale, error, "fixed views that cover every pair")]
+        noise = table_noise(schema, accounting, tables / len(views))
+        error = min(1.0, cells * noise.mean_abs / (2 * n))
+        phases = [Phase("tables", tables, len(views), cells, noise.scale, error, "fixed views that cover every pair")]
         if count:
             count_scale = table_noise(schema, accounting, count).scale
             phases.insert(0, Phase("row count", count, 1, 1, count_scale, None, "how many rows there are"))

@@ -51,11 +51,11 @@ class MWEM:
         whole_domain(schema, self.cells, self.name)
         asks, rounds = tables_of(schema, self.alpha), self.rounds_for(own.accounting, own.rest)
         half = own.rest / (2 * rounds)
-        scale, cells = table_noise(schema, own.accounting, half).scale, max(map(schema.cells, asks))
-        error = min(1.0, cells * own.accounting.noise(scale).mean_abs / (2 * n))
+        noise, cells = table_noise(schema, own.accounting, half), max(map(schema.cells, asks))
+        error = min(1.0, cells * noise.mean_abs / (2 * n))
         phases = [
             Phase("structure", half * rounds, rounds, detail=f"the worst of {len(asks)} tables, {rounds} times"),
-            Phase("tables", half * rounds, rounds, cells, scale, error, "noisy counts"),
+            Phase("tables", half * rounds, rounds, cells, noise.scale, error, "noisy counts"),
         ]
         return rival_plan(self.name, schema, budget, n, self._options(rounds), phases)
 

@@ -76,9 +76,9 @@ class PriView:
 
     def _error(self, schema: Schema, own: Purse, rows: int, views: int) -> float:
         """The expected L2 error of one view, relative to n, when so many are measured."""
-        scale = table_noise(schema, own.accounting, own.rest / views).scale
+        noise = table_noise(schema, own.accounting, own.rest / views)
         cells = 2 ** min(self.block, len(schema.names))
-        return float(np.sqrt(cells * own.accounting.noise(scale).variance) / rows)
+        return float(np.sqrt(cells * noise.variance) / rows)
 
     def _design(self, schema: Schema, strength: int) -> list[Axes]:
         names = schema.names

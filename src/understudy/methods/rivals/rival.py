@@ -83,9 +83,9 @@ def tables_phase(schema: Schema, own: Purse, asks: Sequence[Axes], rows: int, co
     """So many tables, measured at once with equal shares."""
     cost = own.rest if cost is None else cost
     cells = max(map(schema.cells, asks))
-    scale = table_noise(schema, own.accounting, cost / len(asks)).scale
-    error = min(1.0, cells * own.accounting.noise(scale).mean_abs / (2 * rows))
-    return Phase("tables", cost, len(asks), cells, scale, error, "noisy counts")
+    noise = table_noise(schema, own.accounting, cost / len(asks))
+    error = min(1.0, cells * noise.mean_abs / (2 * rows))
+    return Phase("tables", cost, len(asks), cells, noise.scale, error, "noisy counts")
 
 
 def rival_plan(

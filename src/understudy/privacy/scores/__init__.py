@@ -44,15 +44,6 @@ def score_named(name: str) -> Score:
 
 
 __all__ = [
-    "INDEPENDENCE",
-    "MAXIMUM_JOINT",
-    "MUTUAL_INFORMATION",
-    "REFERENCE_DISTANCE",
-    "SCORES",
-    "SMALL_DOMAIN",
-    "Pair",
-    "PairwiseScore",
-    "Score",
-    "check_listed",
-    "score_named",
-]
+    "INDEPENDENCE", "MAXIMUM_JOINT", "MUTUAL_INFORMATION", "REFERENCE_DISTANCE", "SCORES", "SMALL_DOMAIN", "Pair",
+    "PairwiseScore", "Score", "check_listed", "score_named",
+]  # fmt: skip

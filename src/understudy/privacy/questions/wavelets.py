@@ -30,20 +30,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.noise import Noise
+from understudy.privacy.noise import Noise, as_integers
+from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axes, Axis, Intervals, Schema
 
 Kind = Literal["haar", "nominal", "plain"]
 Form = Literal["tight", "published"]
-Integers = NDArray[np.int64]
 Index = NDArray[np.intp]
 MOST_DIMENSIONS = 4
 
@@ -204,3 +206,39 @@ def transformed(counts: Integers, dimensions: Sequence[Dimension]) -> Integers:
     for i, dimension in enumerate(dimensions):
         counts = np.moveaxis(dimension.forward(np.moveaxis(counts, i, 0)), 0, i)
     return np.ascontiguousarray(counts)
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletTable(NoisyQuery[Wavelets]):
+    """The wavelet coefficients of one table, a kind of transform for each axis."""
+
+    kind: ClassVar[str] = "wavelet"
+    is_linear: ClassVar[bool] = True
+
+    axes: Axes
+    kinds: Sequence[Kind]
+    form: Form = "tight"
+
+    def dimensions(self, schema: Schema) -> tuple[Dimension, ...]:
+        """Return how each axis is transformed."""
+        return wavelet_dimensions(schema, self.axes, self.kinds, MAX_CELLS)
+
+    def check(self, schema: Schema) -> None:
+        self.dimensions(schema)
+
+    def sensitivity(self, schema: Schema) -> Sensitivity:
+        return wavelet_sensitivity(self.dimensions(schema), schema, self.form)
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        return [(math.prod(d.coefficients for d in self.dimensions(schema)), Fraction(1))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        (counts,) = engine.marginals([self.axes])
+        return transformed(as_integers(counts), self.dimensions(schema)).ravel()
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> Wavelets:
+        values = noisy[0].values.reshape([d.coefficients for d in self.dimensions(schema)])
+        return Wavelets(self.axes, tuple(self.kinds), self.form, values, noisy[0].noise)
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.axes, list(self.kinds), self.form]
