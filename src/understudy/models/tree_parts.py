@@ -25,7 +25,7 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
         levels = []
         for j, m in enumerate(tree.levels):
             arrays[f"tree-{i}-{j}"] = m.values
-            levels.append({"level": m.axes[0].level, "noise": m.noise, "scale": m.scale})
+            levels.append({"level": m.axes[0].level, "noise": m.noise.name, "scale": m.noise.scale})
         listed.append({
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
@@ -67,8 +67,8 @@ def _first_units(listed: Any, units: int) -> Any:
 
 
 def _level(part: dict[str, Any], attribute: Attribute, name: str, arrays: ArraySource) -> Measurement:
-    level, (noise, scale) = part["level"], checked_noise(part)
-    if type(level) is not int or not 1 <= level < attribute.levels or scale == 0:
+    level, noise = part["level"], checked_noise(part)
+    if type(level) is not int or not 1 <= level < attribute.levels or noise.scale == 0:
         raise ValueError
     axis = Axis(attribute.name, level)
-    return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise, scale)
+    return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise)

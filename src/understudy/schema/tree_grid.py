@@ -322,7 +322,8 @@ class TreeGrid:
         if not self.logarithmic:
             moments = self._values.astype(np.int64).astype("M8[D]" if self.kind == "date" else "M8[s]")
             starts = [moments == moments.astype(f"M8[{unit}]") for unit in "DMY"]
-            return np.asarray(starts, dtype=np.int64).sum(axis=0, dtype=np.int64)
+            found: Index = np.asarray(starts, dtype=np.int64).sum(axis=0)
+            return found
         steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
         found = np.zeros(len(steps), dtype=np.int64)
         for power in range(1, 18):
