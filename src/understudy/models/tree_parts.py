@@ -15,7 +15,10 @@ from understudy.models.parts import Arrays, ArraySource, checked_noise
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.files import attribute_from_dict
+from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
+
+MAX_CODES = 2**22  # units that all trees of a file may have
 
 
 def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Arrays]:
@@ -33,9 +36,13 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
     return listed, arrays
 
 
-def trees_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tuple[NoisyTree, ...]:
-    """Return the trees of a release, or refuse it."""
+def trees_from_parts(
+    listed: Any, arrays: ArraySource, schema: Schema, max_codes: int = MAX_CODES
+) -> tuple[NoisyTree, ...]:
+    """Return the trees of a release, or refuse it; a tree is laid out only where all of them have so many units."""
     try:
+        if len(listed) * MAX_UNITS > max_codes:
+            raise ValueError
         found = tuple(_tree(item, i, arrays, schema) for i, item in enumerate(listed))
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, SchemaError, UsageError):
         raise ReleaseError("the trees in the release are damaged") from None

@@ -285,7 +285,7 @@ def _read(stored: StoredRelease) -> Release:
         stored.documents["card"],
         Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
         details=details_from_parts(_listed(body.get("details", [])), stored, schema),
-        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema),
+        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()

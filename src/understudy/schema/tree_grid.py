@@ -72,6 +72,8 @@ class TreeGrid:
             raise SchemaError("`range` of whole numbers must be whole")
         if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
+        if max(abs(self.low), abs(self.high)) > MAX_INDEX:
+            raise SchemaError("a range beyond ±2^53 needs `bins` or `edges`")
 
     @property
     def integral(self) -> bool:
@@ -91,7 +93,7 @@ class TreeGrid:
             found = steps_of(self.kind, self.every, self.decimals, reach)
             assert found is not None
             return found
-        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX / reach)))
+        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX) - math.log10(reach)))
         wanted = SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))
         ends = max(Steps.of(end).digits if end else 0 for end in (self.low, self.high))
         return Steps(1, max(0, min(most, max(MIN_DECIMALS, wanted, ends))))
