@@ -85,7 +85,9 @@ class Grid:
             inner = self.domain.own_value(self.bin, own) - 0.5  # the last bin is closed: its last value may be alone
         else:
             low, high = np.asarray(self.domain.edges[:-1]), np.asarray(self.domain.edges[1:])
-            inner = low[self.bin] + (high - low)[self.bin] * own / (1 << self.depth)
+            inner = low[self.bin] + (high - low)[self.bin] * (
+                own / (1 << self.depth)
+            )  # in this order nothing overflows
         edges = np.where(own == 0, np.asarray(self.domain.edges[:-1])[self.bin], inner)
         assert len(edges) == len(starts)
         return Intervals(
