@@ -81,7 +81,7 @@ class RawTable:
         if neighbours == "replace-one":
             table["rows"] = self.about["rows"]
         attributes = {name: self._attribute(name, body, form) for name, body in self.document["attributes"].items()}
-        return schema_from_dict({"table": table, "attributes": attributes})
+        return schema_from_dict({"table": table, "attributes": attributes}, in_file=True)
 
     def _attribute(self, name: str, body: dict[str, Any], form: Form) -> dict[str, Any]:
         out = {key: value for key, value in body.items() if key != "expert"}

@@ -278,8 +278,9 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, libra
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, library, fit.details
-    )
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, library, fit.details,
+        fit.trees,
+    )  # fmt: skip
 
 
 def check_fit(

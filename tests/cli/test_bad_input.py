@@ -230,5 +230,5 @@ def test_two_thousand_columns(tmp_path):
 
 
 def test_a_domain_beyond_all_limits_is_refused_by_name(tmp_path):
-    done = small(tmp_path, '[attributes.a]\nkind = "integer"\nrange = [0, 99999999]\n', [["a"], ["1"]])
+    done = small(tmp_path, '[attributes.a]\nkind = "integer"\nrange = [0, 99999999]\nbins = "each"\n', [["a"], ["1"]])
     assert done.code == 2 and done.error["kind"] == "schema" and done.error["attribute"] == "a"

@@ -281,7 +281,7 @@ def test_the_key_is_in_the_hash_only_when_it_is_set(tmp_path):
 
 
 def _fresh(schema: Schema) -> str:
-    from understudy.schema.files import write_toml
+    from understudy.schema.writing import write_toml
 
     return write_toml(schema)
 

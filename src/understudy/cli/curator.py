@@ -88,7 +88,8 @@ def curator(
 
     desk = Desk(host, port, Identity(cert, key, ca), target.with_name(target.name + ".session"), timeout, wait)
     try:
-        made = curate(Schema.open(schema), agreed, desk, save=save, progress=line, opened=opened, awaited=awaited)
+        public = Schema.open(schema).for_owners()
+        made = curate(public, agreed, desk, save=save, progress=line, opened=opened, awaited=awaited)
     finally:
         line.clear()
     if json:

@@ -66,7 +66,7 @@ def party(
 
     if not approve and not sys.stdin.isatty():
         raise UsageError("nobody is there to ask: with --approve, this owner agrees to the roster's terms beforehand")
-    agreed, public = Roster.open(roster), Schema.open(schema)
+    agreed, public = Roster.open(roster), Schema.open(schema).for_owners()
     status = StatusLine(quiet or json)
 
     def agree(terms: Terms) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from understudy.engines.counting import Counter
 from understudy.engines.covering import cover
-from understudy.engines.engine import Counts
+from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.pairs import PairCounts
-from understudy.engines.store import Store
+from understudy.engines.store import Store, regrouped
 from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
 
@@ -52,6 +52,11 @@ class CachedEngine:
             table = self._cache[key]
             yield table if axes == key else np.transpose(table, [key.index(axis) for axis in axes])
         self._shrink()
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> CachedEngine:
+        coarser = CachedEngine(regrouped(self._store, schema, homes), schema)
+        coarser.name = self.name
+        return coarser
 
     def pairs(self, axes: Axes) -> PairCounts:
         """All pairwise tables of these axes at once; kept nowhere, since whoever asks wants scores of them."""

@@ -5,15 +5,16 @@ There is no verb for a minimum, a maximum, distinct values or a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.schema import Axes
+from understudy.schema import Axes, Schema
 
 Counts = NDArray[np.int64]
+Codes = NDArray[np.int64]
 
 
 class CountingEngine(Protocol):
@@ -26,6 +27,13 @@ class CountingEngine(Protocol):
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
         """One table for each ask, in order, with one dimension for each axis."""
+        ...
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> CountingEngine:
+        """Return the same rows under a schema in which these attributes are coarser.
+
+        `homes` has the new code of each old one, in order. The rows are not read again.
+        """
         ...
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
 from understudy.engines.covering import cover
-from understudy.engines.engine import Counts
+from understudy.engines.engine import Codes, Counts
 from understudy.engines.expressions import UNREADABLE, Column, Expression, expression
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import Header
-from understudy.engines.syntax import Syntax
+from understudy.engines.syntax import Syntax, tree
 from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
@@ -120,6 +120,19 @@ class SqlEngine:
         for axes in asks:
             yield self._table(axes)
         self._shrink()
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> SqlEngine:
+        """A subquery over the coded rows: codes come in order, so a coarser one is a few comparisons."""
+        syntax = self._warehouse.syntax
+        columns: list[str] = []
+        for name in schema.names:
+            old, new = self._place[name], f"q{len(columns)}"
+            if name in homes:
+                cuts = np.flatnonzero(np.diff(homes[name])) + 1
+                old = tree(old, [float(cut) for cut in cuts], list(range(len(cuts) + 1)), syntax)
+            columns.append(f"{old} AS {new}")
+        coded = f"(SELECT {', '.join(columns)} FROM {self._coded}{syntax.fence}) AS regrouped"
+        return SqlEngine(self._warehouse, schema, coded, self._rows, self.scans)
 
     def close(self) -> None:
         self._blocks.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,6 +51,40 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing is held but memory."""
+
+
+class RegroupedStore:
+    """Another store's columns with some attributes on coarser codes; closing it closes nothing."""
+
+    def __init__(self, store: Store, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> None:
+        self.rows = store.rows
+        self._store = store
+        self._schema = schema
+        self._homes = {name: home.astype(code_type(schema[name].size)) for name, home in homes.items()}
+        self._bits: dict[Axis, Words] = {}
+
+    def codes(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        codes = self._store.codes(name, start, stop)
+        return self._homes[name][codes] if name in self._homes else codes
+
+    def bits(self, axis: Axis) -> Words:
+        if axis.attribute not in self._homes:
+            return self._store.bits(axis)
+        if axis not in self._bits:
+            view = self._schema.view_map(axis).astype(np.uint8)
+            self._bits[axis] = pack(view[self.codes(axis.attribute, 0, self.rows)])
+        return self._bits[axis]
+
+    def close(self) -> None:
+        """The other store has the columns."""
+
+
+def regrouped(store: Store, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Store:
+    """Return a store with some attributes on coarser codes: in memory where the columns are, else as they are read."""
+    coarser = RegroupedStore(store, schema, homes)
+    if not isinstance(store, MemoryStore):
+        return coarser
+    return MemoryStore({a.name: coarser.codes(a.name, 0, store.rows) for a in schema.modelled}, store.rows, schema)
 
 
 def code_type(size: int) -> type[np.uint8] | type[np.uint16]:

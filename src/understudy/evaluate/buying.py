@@ -163,7 +163,7 @@ def buy(
     **question: Any,
 ) -> BoughtFigures:
     """The purchasable figures under one budget, shared evenly. Options as for `evaluate`."""
-    public, budget = as_schema(schema), Budget(epsilon, delta)
+    public, budget = as_schema(schema).with_public_bins(), Budget(epsilon, delta)
     source = source or SystemSource()
     check_confirmed(public)
     asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})

@@ -106,7 +106,7 @@ def evaluate(
     Options (see `Question.of`): alpha, classify, ignore, measures, models, network, tables, queries, seed.
     The figures are exact, so they are for the custodian only; `understudy.evaluate.buying.buy` makes public ones.
     """
-    public = as_schema(schema)
+    public = as_schema(schema).with_public_bins()
     asked = Question.of(public, counted=stays_in_place(original), **question)
     real, stand_in = open_both(original, synthetic, public, types)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.aim import Aim, suits
+from understudy.methods.binned import Binned
 from understudy.methods.detailed import Detailed
 from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
 from understudy.methods.jtree import JTree
@@ -39,7 +40,11 @@ def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = 
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     method: Method = configured(METHODS[name], options)
-    return Detailed(method) if schema is not None and any(a.fine for a in schema.modelled) else method
+    if schema is not None and any(a.fine for a in schema.modelled):
+        method = Detailed(method)
+    if schema is not None and schema.unbinned and name != "privelet":  # which measures ranges value by value
+        method = Binned(method)
+    return method
 
 
 def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1) -> str:

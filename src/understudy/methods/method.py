@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.plan import Plan
 from understudy.models.model import Model
+from understudy.models.noisy_tree import NoisyTree
 from understudy.privacy.budget import Budget
 from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
@@ -27,6 +28,7 @@ class Fit:
     facts: dict[str, Any]  # structure and decisions, for the summary and the card
     notes: tuple[str, ...] = ()
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
+    trees: tuple[NoisyTree, ...] = ()  # that bins were made of
 
 
 class Method(Protocol):

@@ -10,6 +10,7 @@ stands out alone (Breiman's garrote). Measured in docs/decisions/0009-fine-shape
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,22 +28,27 @@ ALONE = 2.0  # variances that a split must be from flat to be believed for itsel
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(ABC):
     """`shares` has one number for each code of `fine`: its part of the coarse code that it lies in."""
 
     attribute: Attribute
-    grid: Grid
     shares: Floats
-    variance: float  # of the noise in one detail
+    variance: float  # of the noise in one of the numbers that the shares come from
 
-    @cached_property
+    @property
+    @abstractmethod
     def fine(self) -> Attribute:
-        return self.attribute.refined(self.grid)
+        """Return the same column on a finer grid."""
 
-    @cached_property
+    @property
+    @abstractmethod
     def home(self) -> NDArray[np.int64]:
-        """The coarse code that each fine code lies in; a point and "missing" stay what they are."""
-        return homes(self.attribute, self.fine, self.grid)
+        """Return the coarse code that each fine code lies in."""
+
+    @abstractmethod
+    def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return what Σ weight × cell takes from noisy numbers that are simply added up: from each coarse code's own
+        count, and by coarse code the squares of what it takes from the noisy numbers inside it."""
 
     def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
         """A fine code for each coarse one, by the shares of its bin."""
@@ -65,9 +71,23 @@ class Shape:
         np.add.at(out, self.home, weights * self.shares.reshape(-1, *[1] * (weights.ndim - 1)))
         return out
 
+
+@dataclass(frozen=True, eq=False)
+class HalvedShape(Shape):
+    """The shape inside bins that are halved again and again: attributes with `fine`."""
+
+    grid: Grid
+
+    @cached_property
+    def fine(self) -> Attribute:
+        return self.attribute.refined(self.grid)
+
+    @cached_property
+    def home(self) -> NDArray[np.int64]:
+        """The coarse code that each fine code lies in; a point and "missing" stay what they are."""
+        return homes(self.attribute, self.fine, self.grid)
+
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
-        """What Σ weight × cell takes from noisy numbers that are simply added up: from each coarse code's own count,
-        and by coarse code the squares of what it takes from the details."""
         domain, bins = self.fine.domain, self._coarse.bin_codes
         assert isinstance(domain, Intervals)
         coarse = np.zeros(self.attribute.size)
@@ -118,7 +138,7 @@ def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64
     return home
 
 
-def shape_of(attribute: Attribute, details: Details, counts: Floats) -> Shape:
+def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:
     """`counts` are the model's own for each code of the attribute: public, non-negative."""
     domain = attribute.domain
     assert isinstance(domain, Intervals)
@@ -127,7 +147,7 @@ def shape_of(attribute: Attribute, details: Details, counts: Floats) -> Shape:
     shares = np.ones(fine.size)
     assert isinstance(fine.domain, Intervals)
     shares[fine.domain.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
-    return Shape(attribute, grid, shares, details.variance)
+    return HalvedShape(attribute, shares, details.variance, grid)
 
 
 def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:

@@ -20,7 +20,7 @@ from understudy.schema import Axes, Intervals, Schema
 from understudy.schema.spreadsheet import neutral
 
 if TYPE_CHECKING:
-    from understudy.engines.engine import OpenEngine
+    from understudy.engines.engine import CountingEngine, OpenEngine
     from understudy.engines.sources import Source
     from understudy.privacy.statistics import LinearClassifier
 
@@ -126,6 +126,9 @@ class ExactTable:
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
         return self._engine.marginals(asks)
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> CountingEngine:
+        return self._engine.regrouped(schema, homes)
 
     @property
     def raw(self) -> bool:

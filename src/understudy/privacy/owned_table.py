@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,13 @@ class OwnedTable(PrivateTable):
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
             self.__progress(phase, done, of, self.__reservation.purse - self.__reservation.left)
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+        coarser = copy(self)
+        coarser.schema = schema
+        coarser.__engine = self.__engine.regrouped(schema.counted, homes)
+        coarser.__scorer = Scorer(coarser.__engine, schema)
+        return coarser
 
     def pick(self, count: int, purpose: str) -> int:
         charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))

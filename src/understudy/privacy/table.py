@@ -8,7 +8,7 @@ the same questions, so that a method is written once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +17,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import UsageError
 from understudy.privacy.accountant import Accounting
 from understudy.privacy.choices import Choice, Links, NextLink, Options
 from understudy.privacy.details import Details
@@ -62,6 +63,16 @@ class PrivateTable(ABC):
         twin = copy(self)
         twin.purse = purse
         return twin
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+        """The same rows under a schema in which some attributes are coarser; what was bought so far may decide how.
+
+        `homes` has for each such attribute the new code of every old one, in order. Costs nothing: the codes of a row
+        are still a public function of that row.
+        """
+        raise UsageError(
+            "several owners cannot look for bins together yet: give `bins` or `edges` in the schema of the federation"
+        )
 
     def owners(self) -> Sequence[PrivateTable]:
         """The rows of each owner as a private table of its own: this one, unless there are several."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
+from understudy.models.noisy_tree import NoisyTree
 from understudy.models.parts import (
     MAX_TOTAL,
     ArraySource,
@@ -23,6 +24,7 @@ from understudy.models.parts import (
     model_parts,
 )
 from understudy.models.shape import Shapes, placed_rows, placed_schema, shape_of
+from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.details import Details
 from understudy.privacy.entries import Head
@@ -35,6 +37,7 @@ from understudy.release.storage import (
     DETAILS_FORMAT,
     MAX_ATTRIBUTES,
     PLAIN_FORMAT,
+    TREES_FORMAT,
     StoredRelease,
     content_hash,
     pack,
@@ -67,6 +70,7 @@ class Release:
     head: Head
     library: str | None = None  # of the caller's frame, "pandas" for example; not saved
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
+    trees: tuple[NoisyTree, ...] = ()  # that bins were made of
 
     def __post_init__(self) -> None:
         refuse_exact(self.facts, self.card)
@@ -131,8 +135,8 @@ class Release:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """How values lie inside the bins of attributes whose details were measured; the others are flat."""
-        return {
+        """How values lie inside the bins of attributes whose details or trees were measured; the others are flat."""
+        return {tree.attribute.name: tree.shape for tree in self.trees} | {
             d.attribute: shape_of(self.schema[d.attribute], d, self.rows * self.model.project([d.attribute]).table)
             for d in self.details
         }
@@ -202,6 +206,9 @@ class Release:
         if self.details:
             documents["model"]["details"], more = details_parts(self.details)
             arrays |= more
+        if self.trees:
+            documents["model"]["trees"], more = trees_parts(self.trees)
+            arrays |= more
         return pack(documents, arrays)
 
     @property
@@ -216,7 +223,8 @@ class Release:
     def to_bytes(self) -> bytes:
         """Return the content of the release's file."""
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
-        return release_bytes(self.members, ledger, DETAILS_FORMAT if self.details else PLAIN_FORMAT)
+        format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
+        return release_bytes(self.members, ledger, format)
 
     @staticmethod
     def open(path: str | Path) -> Release:
@@ -277,6 +285,7 @@ def _read(stored: StoredRelease) -> Release:
         stored.documents["card"],
         Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
         details=details_from_parts(_listed(body.get("details", [])), stored, schema),
+        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema),
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()

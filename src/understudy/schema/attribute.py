@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
 from understudy.schema.domain import (
+    MOST_CODES,
     UNFIT,
     Booleans,
     Categories,
@@ -26,6 +27,7 @@ from understudy.schema.domain import (
 )
 from understudy.schema.fine import Grid, finest
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
+from understudy.schema.tree_grid import Index, TreeGrid
 
 MISSING = "missing"
 Fine = Literal["wavelet"]
@@ -49,6 +51,7 @@ class Attribute:
     fine: Fine | None = None
     fine_cells: int | None = None
     read_from: str | None = None
+    grid: TreeGrid | None = None  # of a range whose bins are found by a noisy tree
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -56,7 +59,8 @@ class Attribute:
         if isinstance(self.domain, Identifier | Dropped):
             return
         if self.taxonomy is None:
-            object.__setattr__(self, "taxonomy", taxonomy_of(self.domain))
+            of_tree = None if self.grid is None else self.grid.taxonomy
+            object.__setattr__(self, "taxonomy", of_tree or taxonomy_of(self.domain))
         self._check_missing()
         if self.other is not None and not self._sends_to_missing and self._declared([self.other])[0] == UNFIT:
             raise SchemaError(f'`other` of {self.name!r} is not a declared value nor "missing"', attribute=self.name)
@@ -161,6 +165,30 @@ class Attribute:
         """The same column on a grid of its own: one more attribute, for engines and for the shape inside bins."""
         name, flat = fine_name(self.name), Taxonomy(())
         return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)
+
+    # -- bins that a noisy tree finds ------------------------------------------------------------------------
+
+    def binned(self, first: Index) -> Attribute:
+        """The same column with bins that begin at these units of its grid."""
+        assert self.grid is not None
+        return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None)
+
+    @property
+    def countable(self) -> bool:
+        """Whether each value of the range can have a bin of its own."""
+        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.count <= MOST_CODES
+
+    def with_each_value(self) -> Attribute:
+        """The same column with a bin for each value of its range."""
+        assert self.grid is not None
+        edges = self.grid.steps.between(self.grid.low, self.grid.high, MOST_CODES)
+        domain = Intervals(self.kind, edges, self.grid.points, self.grid.format, self.grid.every)
+        return replace(self, domain=domain, taxonomy=None, grid=None)
+
+    def homes(self, first: Index) -> NDArray[np.int64]:
+        """The code of the bin that each code of a unit lies in; "missing" stays last."""
+        assert self.grid is not None
+        return np.append(self.grid.homes(first), [len(first)] * self.has_missing).astype(np.int64)
 
     # -- views -----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""schema.toml: reading it strictly, writing it, and the plain form that is hashed and released."""
+"""The schema file, schema.toml: reading it strictly, and reading the plain form that is hashed and released."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from understudy.schema.domain import (
 )
 from understudy.schema.moment import parse_moment
 from understudy.schema.patterns import Pattern
-from understudy.schema.steps import Steps, checked_decimals, checked_step, steps_of
+from understudy.schema.steps import checked_decimals, checked_step, steps_of
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
+from understudy.schema.tree_grid import TreeGrid
 
 _TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
-_CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
+CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
 _PROVENANCES = ("declared", "public", "public (declared)")  # "public" was written by earlier versions
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
 _ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
@@ -64,13 +65,16 @@ def parse_schema(text: str) -> Schema:
         raise SchemaError(f"the schema is not valid TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema is nested too deeply") from None
-    schema = schema_from_dict(document)
+    schema = schema_from_dict(document, in_file=True)
     object.__setattr__(schema, "text", text)
     return schema
 
 
-def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) -> Schema:
-    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused."""
+def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, in_file: bool = False) -> Schema:
+    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused.
+
+    In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
+    """
     _known(document, ("table", "attributes"), "the schema")
     table = _table(document, "table")
     _known(table, _TABLE_KEYS, "[table]")
@@ -85,7 +89,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) 
         if key in table and (not isinstance(table[key], int) or isinstance(table[key], bool)):
             raise SchemaError(f"`{key}` in [table] must be a whole number")
     try:
-        attributes = tuple(_attributes(_table(document, "attributes"), dialect.decimal, max_codes))
+        attributes = tuple(_attributes(_table(document, "attributes"), max_codes, in_file))
     except RecursionError:
         raise SchemaError("a taxonomy of the schema is nested too deeply") from None
     return Schema(
@@ -102,7 +106,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None) 
 
 
 def _dialect(csv: Any) -> Dialect:
-    _known(csv, _CSV_KEYS, "[table.csv]")
+    _known(csv, CSV_KEYS, "[table.csv]")
     dialect = Dialect(**csv)
     for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
         if not isinstance(value, str) or len(value) != 1:
@@ -125,24 +129,29 @@ def _check_encoding(encoding: Any) -> None:
         raise SchemaError("`encoding` in [table.csv] is not one that Python knows, such as utf-8 or cp1252") from None
 
 
-def _attributes(bodies: Mapping[str, Any], decimal: str, max_codes: int | None) -> Iterator[Attribute]:
+def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool) -> Iterator[Attribute]:
     codes = 0
     for name, body in bodies.items():
-        attribute = _attribute(str(name), body, decimal)
+        attribute = _attribute(str(name), body, in_file)
         codes += attribute.size
         if max_codes is not None and codes > max_codes:
             raise SchemaError(f"the attributes have more than {max_codes:,} values in all")
         yield attribute
 
 
-def _attribute(name: str, body: Any, decimal: str) -> Attribute:
+def attribute_from_dict(name: str, body: Any) -> Attribute:
+    """An attribute from its plain form."""
+    return _attribute(name, body, in_file=False)
+
+
+def _attribute(name: str, body: Any, in_file: bool) -> Attribute:
     try:
-        return _attribute_of(name, body)
+        return _attribute_of(name, body, in_file)
     except SchemaError as error:
         raise SchemaError(f"attribute {name!r}: {error.message}", attribute=name) from None
 
 
-def _attribute_of(name: str, body: Any) -> Attribute:
+def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if not isinstance(body, Mapping):
         raise SchemaError("must be a table")
     kind = body.get("kind")
@@ -158,7 +167,8 @@ def _attribute_of(name: str, body: Any) -> Attribute:
     provenance = body.get("provenance", "declared")
     if provenance not in _PROVENANCES:
         raise SchemaError('`provenance` is "declared" or "public (declared)"')
-    domain = _domain(kind, body)
+    grid = _grid(kind, body, in_file)
+    domain = _domain(kind, body) if grid is None else grid.domain
     return Attribute(
         name,
         domain,
@@ -169,7 +179,26 @@ def _attribute_of(name: str, body: Any) -> Attribute:
         confirm=_texts(body.get("confirm", []), "confirm"),
         fine=_fine(body),
         fine_cells=_fine_cells(body),
+        grid=grid,
     )
+
+
+def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
+    """The grid of a range whose bins are to be found; None where they are given, or each value has its own."""
+    bins = body.get("bins")
+    if isinstance(bins, str) and bins not in ("auto", "each"):
+        raise SchemaError(f'`bins` is a number, "auto" or "each". {did_you_mean(bins, ["auto", "each"])}')
+    if kind not in ("integer", "number", "date", "datetime") or "edges" in body or bins not in (None, "auto"):
+        return None
+    if bins is None and not in_file:
+        return None
+    if "fine" in body:
+        if bins == "auto":
+            raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
+        return None
+    step, places = _written(body)
+    grid = TreeGrid(kind, *_span(kind, body), _points(kind, body), _format(body), places, step)  # type: ignore[arg-type]
+    return None if grid.short else grid
 
 
 def _taxonomy(tree: Any, domain: Domain) -> Taxonomy | None:
@@ -210,28 +239,49 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     if kind == "boolean":
         given = {key: _texts(body[key], key) for key in ("true", "false") if key in body}
         return Booleans(**given)
-    format = body.get("format")
-    if format is not None and (not isinstance(format, str) or not format):
-        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
+    format = _format(body)
     edges = [_number(e, kind, format) for e in _list(body.get("edges", []), "edges")]
-    points = tuple(_number(p, kind, format) for p in _list(body.get("points", []), "points"))
-    step, places = checked_step(body.get("step")), checked_decimals(body.get("decimals"))
+    points = _points(kind, body)
+    step, places = _written(body)
     if edges:
         if "bins" in body or "range" in body:
             raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
         return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
-    span = [_number(e, kind, format) for e in _list(body.get("range", []), "range")]
-    if len(span) != 2 or span[1] <= span[0]:
-        raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    steps = steps_of(kind, step, places, max(map(abs, span)))
-    if step is not None and steps is not None and "bins" not in body:
-        edges = [*steps.between(span[0], span[1], MOST_CODES)]
+    low, high = _span(kind, body)
+    bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
+    steps = steps_of(kind, step, places, max(abs(low), abs(high)))
+    if step is not None and steps is not None and bins is None:
+        edges = [*steps.between(low, high, MOST_CODES)]
     else:
-        edges = [*_equal_edges(kind, span[0], span[1], body.get("bins"))]
+        edges = [*equal_edges(kind, low, high, bins)]
     return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
 
 
-def _equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
+def _written(body: Mapping[str, Any]) -> tuple[float | None, int | None]:
+    """How values are written: in which steps, or with how many decimals."""
+    return checked_step(body.get("step")), checked_decimals(body.get("decimals"))
+
+
+def _format(body: Mapping[str, Any]) -> str | None:
+    format = body.get("format")
+    if format is not None and (not isinstance(format, str) or not format):
+        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
+    return format
+
+
+def _points(kind: str, body: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(_number(p, kind, _format(body)) for p in _list(body.get("points", []), "points"))
+
+
+def _span(kind: str, body: Mapping[str, Any]) -> tuple[float, float]:
+    span = [_number(e, kind, _format(body)) for e in _list(body.get("range", []), "range")]
+    if len(span) != 2 or span[1] <= span[0]:
+        raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
+    return span[0], span[1]
+
+
+def equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
+    """Return the edges of so many bins of equal width, or of one bin for each whole number."""
     if bins is None:
         if kind in ("number", "datetime"):
             raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
@@ -296,94 +346,3 @@ def _plain(tree: Any) -> Any:
     if isinstance(tree, Mapping):
         return {str(k): _plain(v) for k, v in tree.items()}
     return [str(v) for v in tree] if isinstance(tree, list) else tree
-
-
-# -- writing -------------------------------------------------------------------------------------------------
-
-
-def schema_as_dict(schema: Schema) -> dict[str, Any]:
-    """The plain form: what `schema_from_dict` reads back to an equal schema."""
-    table: dict[str, Any] = {"name": schema.name, "account": schema.account}
-    if schema.rows is not None:
-        table["rows"] = schema.rows
-    if schema.rows_max is not None:
-        table["rows_max"] = schema.rows_max
-    table["neighbours"] = schema.neighbours
-    table["rows_per_person"] = schema.rows_per_person
-    if schema.confirm:
-        table["confirm"] = list(schema.confirm)
-    if schema.csv != Dialect():
-        table["csv"] = {k: getattr(schema.csv, k) for k in _CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
-    return {"table": table, "attributes": {a.name: _attribute_as_dict(a) for a in schema.attributes}}
-
-
-def _attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
-    body: dict[str, Any] = {"kind": attribute.kind}
-    domain = attribute.domain
-    if isinstance(domain, Categories):
-        body["values"] = list(domain.values)
-        if attribute.taxonomy is not None:
-            body["taxonomy"] = attribute.taxonomy.tree
-    elif isinstance(domain, Booleans):
-        body |= {"true": list(domain.true), "false": list(domain.false)}
-    elif isinstance(domain, Intervals):
-        body |= _intervals_as_dict(domain)
-    elif isinstance(domain, Identifier) and domain.pattern is not None:
-        body["pattern"] = domain.pattern.text
-    if attribute.fine is not None:
-        body["fine"] = attribute.fine
-    if attribute.fine_cells is not None:
-        body["fine_cells"] = attribute.fine_cells
-    if attribute.missing:
-        body["missing"] = list(attribute.missing)
-    if attribute.other is not None:
-        body["other"] = attribute.other
-    if attribute.provenance != "declared":
-        body["provenance"] = attribute.provenance
-    if attribute.confirm:
-        body["confirm"] = list(attribute.confirm)
-    return body
-
-
-def _intervals_as_dict(domain: Intervals) -> dict[str, Any]:
-    def show(value: float) -> Any:
-        if domain.kind in ("date", "datetime"):
-            return Intervals(domain.kind, (value, value + 1)).show(value)
-        return int(value) if value == math.floor(value) else value
-
-    low, high = domain.edges[0], domain.edges[-1]
-    body: dict[str, Any] = {}
-    if (ends := _ends_in_steps(domain)) is not None:
-        body["range"] = [show(end) for end in ends]
-    elif domain.integral and domain.edges == tuple(low + i for i in range(domain.bins + 1)) and low % 1 == 0.5:
-        body["range"] = [show(low + 0.5), show(high - 0.5)]
-    elif domain.edges == _equal_edges(domain.kind, low, high, domain.bins):
-        body |= {"range": [show(low), show(high)], "bins": domain.bins}
-    else:
-        body["edges"] = [show(e) for e in domain.edges]
-    if domain.points:
-        body["points"] = [show(p) for p in domain.points]
-    if domain.format:
-        body["format"] = domain.format
-    if domain.step is not None:
-        body["step"] = int(domain.step) if domain.step == math.floor(domain.step) else domain.step
-    if domain.places is not None:
-        body["decimals"] = domain.places
-    return body
-
-
-def _ends_in_steps(domain: Intervals) -> tuple[float, float] | None:
-    """The range whose multiples of `step` have a bin each, if these are the domain's bins."""
-    if domain.step is None:
-        return None
-    steps, (first, last) = Steps.of(domain.step), domain.step_range
-    low, high = float(steps.value(first[0])), float(steps.value(last[-1]))
-    if not 0 < last[-1] - first[0] < MOST_CODES or domain.edges != steps.between(low, high, MOST_CODES):
-        return None
-    return low, high
-
-
-def write_toml(schema: Schema) -> str:
-    import tomlkit
-
-    return tomlkit.dumps(schema_as_dict(schema))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,12 @@ from understudy.schema.attribute import Attribute, fine_name
 from understudy.schema.axis import Axis
 from understudy.schema.domain import Identifier
 from understudy.schema.patterns import Pattern
+from understudy.schema.tree_grid import Index
 
 Neighbours = Literal["replace-one", "add-remove"]
 MAX_ROWS = 2**40  # of a table: up to here all integer arithmetic is exact, and no engine takes more
 MAX_ROWS_PER_PERSON = 2**31 - 1
+PUBLIC_BINS = 20  # of a range without bins, where no tree is bought
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Schema:
 
     def to_toml(self) -> str:
         """The file as it was written, or a fresh one."""
-        from understudy.schema.files import write_toml
+        from understudy.schema.writing import write_toml
 
         return self.text if self.text is not None else write_toml(self)
 
@@ -112,7 +114,7 @@ class Schema:
 
     def as_json(self) -> dict[str, Any]:
         """What the schema says, without comments or places: the form that is hashed and goes into a release."""
-        from understudy.schema.files import schema_as_dict
+        from understudy.schema.writing import schema_as_dict
 
         return schema_as_dict(self)
 
@@ -172,6 +174,28 @@ class Schema:
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
         return replace(self, attributes=plain + more, text=None) if more else self
+
+    @cached_property
+    def unbinned(self) -> tuple[Attribute, ...]:
+        """The attributes whose bins a noisy tree is to find."""
+        return tuple(a for a in self.modelled if a.grid is not None)
+
+    def binned(self, bins: Mapping[str, Index]) -> Schema:
+        """The same table with bins for these attributes, given by the first unit of each bin."""
+        attributes = tuple(a.binned(bins[a.name]) if a.name in bins else a for a in self.attributes)
+        return replace(self, attributes=attributes, text=None)
+
+    def with_public_bins(self) -> Schema:
+        """The same table with bins of equal prior mass where none are given: for what cannot buy a tree."""
+        found = {a.name: a.grid.public_bins(PUBLIC_BINS) for a in self.unbinned if a.grid is not None}
+        return self.binned(found) if found else self
+
+    def for_owners(self) -> Schema:
+        """The same table for several owners, who buy no tree: a range of whole numbers has a bin for each value,
+        as in earlier versions, and any other has public bins."""
+        each = {a.name: a.with_each_value() for a in self.unbinned if a.countable}
+        attributes = tuple(each.get(a.name, a) for a in self.attributes)
+        return replace(self, attributes=attributes, text=None).with_public_bins() if self.unbinned else self
 
     @property
     def unconfirmed(self) -> list[tuple[str, str]]:

@@ -140,7 +140,7 @@ def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     verbs = {
         "appraise", "choose", "choose_link", "choose_next", "measure", "measure_coefficients", "measure_details",
-        "measure_scores", "measure_wavelet", "owners", "pick", "progress", "with_purse",
+        "measure_scores", "measure_wavelet", "owners", "pick", "progress", "regrouped", "with_purse",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
     federated = {  # an owner's side of a federation: no method sees these

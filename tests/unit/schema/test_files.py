@@ -228,14 +228,17 @@ def test_table_errors(text, words):
         ('kind = "integer"\nrange = [0, nan]', "finite"),
         ('kind = "integer"\nrange = [0, inf]\nbins = 3', "finite"),
         (f'kind = "number"\nrange = [0, {10**400}]\nbins = 3', "finite"),
-        ('kind = "integer"\nrange = [0, 65535]', "set `bins`"),
+        ('kind = "integer"\nrange = [0, 65535]\nbins = "each"', "set `bins`"),
         ('kind = "integer"\nrange = [0, 10]\nbins = 12', "holds no value of its own"),
         ('kind = "integer"\nrange = [0, 10]\nbins = 0', "`bins` must be"),
         ('kind = "integer"\nrange = [0, 10]\nbins = 2.5', "`bins` must be"),
         ('kind = "integer"\nrange = [0, 99]\nbins = 70000', "`bins` must be"),
         ('kind = "integer"\nrange = [0, 10]\nedges = [0, 5]', "stands alone"),
-        ('kind = "number"\nrange = [0, 10]', "needs `bins`"),
-        ('kind = "datetime"\nrange = [2020-01-01T00:00:00, 2021-01-01T00:00:00]', "needs `bins`"),
+        ('kind = "number"\nrange = [0, 10]\nbins = "each"', "needs `bins`"),
+        ('kind = "datetime"\nrange = [2020-01-01T00:00:00, 2021-01-01T00:00:00]\nbins = "each"', "needs `bins`"),
+        ('kind = "number"\nrange = [0, 10]\nbins = "atuo"', "Did you mean 'auto'"),
+        ('kind = "number"\nrange = [0, 10]\nbins = "auto"\nfine = "wavelet"', "`fine` goes with bins that are given"),
+        ('kind = "integer"\nrange = [0, 1000.5]\nbins = "auto"', "must be whole"),
         ('kind = "date"\nrange = ["1.1.2020", "2.1.2020"]', "2024-12-31"),
         ('kind = "date"\nrange = [2020-01-01, 2021-01-01]\nformat = 5', "`format`"),
         ('kind = "date"\nrange = [1920-01-01, 2021-01-01]\nformat = "%d.%m.%y"', "another cell"),
@@ -277,7 +280,7 @@ def test_add_remove_needs_no_rows():
 
 
 def test_the_largest_range_of_single_values():
-    assert one('kind = "integer"\nrange = [1, 65535]').attributes[0].size == 65535
+    assert one('kind = "integer"\nrange = [1, 65535]\nbins = "each"').attributes[0].size == 65535
 
 
 def test_unknown_attribute_and_projection():

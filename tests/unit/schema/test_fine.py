@@ -88,7 +88,8 @@ def test_the_schema_file_says_fine() -> None:
     schema = Schema.from_toml(HEAD + INCOME + 'fine = "wavelet"\nfine_cells = 32\n')
     attribute = schema["income"]
     assert attribute.fine == "wavelet" and attribute.finest_grid == Grid(attribute.domain, 5)  # type: ignore[arg-type]
-    from understudy.schema.files import schema_from_dict, write_toml
+    from understudy.schema.files import schema_from_dict
+    from understudy.schema.writing import write_toml
 
     assert schema_from_dict(schema.as_json()) == schema == Schema.from_toml(write_toml(schema))
     plain = Schema.from_toml(HEAD + INCOME)

@@ -107,7 +107,7 @@ def test_the_plain_form_says_step_and_decimals_only_where_they_are_set() -> None
     ('kind = "number"\nrange = [0, 9]\nbins = 3\nstep = 0.25\ndecimals = 1', "more than the 1 `decimals`"),
     ('kind = "number"\nrange = [0, 9]\nbins = 3\npoints = [0.125]\ndecimals = 2', "more than the 2 `decimals`"),
     ('kind = "number"\nrange = [0, 1e12]\nbins = 3\nstep = 1e-9', "more steps than a double"),
-    ('kind = "number"\nrange = [0, 1e6]\nstep = 0.01', "set `bins`"),
+    ('kind = "number"\nrange = [0, 1e6]\nstep = 0.01\nbins = "each"', "set `bins`"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_refused(lines: str, words: str) -> None:
     with pytest.raises(SchemaError, match=words):

@@ -1,0 +1,208 @@
+"""Any method on ranges without bins: a noisy tree of each such attribute is bought first, bins and the shape inside
+them follow from it, and the method models the bins with the rest of the budget.
+
+Which levels a tree has, what they cost and how many bins there are is a public rule of lengths, rows and budget
+(docs/decisions/0017-noisy-tree.md). A table with too few rows for a tree has bins of equal prior mass, for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from understudy.methods.detailed import Covering
+from understudy.methods.method import Fit, Method
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.rows import planned_rows
+from understudy.models.noisy_tree import NoisyTree, tree_counts
+from understudy.models.tree_counts import pooled_total, wanted_bins
+from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement, noise_variance
+from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.table import PrivateTable, table_scale
+from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.tree_grid import Index
+
+TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
+COUNT_SHARE = Fraction(1, 50)  # of what the trees cost, for a row count that says how deep they go
+DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
+DEAREST = 64  # nodes
+MIN_NODES = 16  # of the last level
+PURE_NODES = 4  # times fewer nodes under pure epsilon, where the costs of levels add up
+MIN_ROWS = {"pure": 16.0, "zcdp": 16.0}  # standard deviations of a count that the rows must be for a tree
+FEW_ROWS = 64.0  # below so many of them, under pure epsilon, one level alone
+PURPOSE = "bins"
+
+
+@dataclass(frozen=True)
+class Trees:
+    """What is bought before bins are known, from public facts: which levels of each attribute's tree, at what cost."""
+
+    schema: Schema
+    accounting: Accounting
+    whole: Fraction  # the budget of the run
+    attributes: tuple[Attribute, ...]
+    rows: float  # declared, bought, or said by whoever plans
+
+    @property
+    def cost(self) -> Fraction:
+        """Return what the trees cost together; nothing where there are too few rows."""
+        return self.each * len(self.attributes) if self.enough else Fraction(0)
+
+    @property
+    def each(self) -> Fraction:
+        return self.whole * TREES_SHARE / len(self.schema.modelled)
+
+    @cached_property
+    def deviation(self) -> float:
+        """Return the standard deviation of a count, if a tree's price bought one table."""
+        return self._deviation(Fraction(1))
+
+    def _deviation(self, share: Fraction) -> float:
+        scale = table_scale(self.schema, self.accounting, self.each * share)
+        return math.sqrt(noise_variance(noise_of(self.accounting), scale))
+
+    @property
+    def enough(self) -> bool:
+        """Whether the rows stand out from the noise of a tree."""
+        return self.rows >= MIN_ROWS[self.accounting] * self.deviation
+
+    def sizes(self, attribute: Attribute) -> tuple[int, ...]:
+        """Return the sizes of the levels that are measured, from the root down."""
+        assert attribute.grid is not None
+        wanted = self.rows / self.deviation / (PURE_NODES if self.accounting == "pure" else 1)
+        found = attribute.grid.sizes
+        if self.accounting == "pure" and self.rows < FEW_ROWS * self.deviation:
+            return found[1:2]
+        last = next((i for i, size in enumerate(found) if size >= max(MIN_NODES, wanted)), len(found) - 1)
+        return found[: last + 1]
+
+    @cached_property
+    def asks(self) -> list[tuple[Axis]]:
+        """Return a table for each level of each tree."""
+        return [(Axis(a.name, a.grid.level_of(size)),) for a in self.attributes if a.grid for size in self.sizes(a)]
+
+    @cached_property
+    def shares(self) -> list[Fraction]:
+        """Return each level's share of what all trees cost."""
+        found = []
+        for attribute in self.attributes:
+            weights = [DECAY ** abs(round(math.log(size / DEAREST, 4))) for size in self.sizes(attribute)]
+            found += [weight / sum(weights) / len(self.attributes) for weight in weights]
+        return found
+
+    @property
+    def wanted(self) -> int:
+        return wanted_bins(self.rows, self.deviation)
+
+    def public_bins(self, attribute: Attribute) -> Index:
+        """Return bins of equal prior mass: what is taken without a tree, and what a plan reckons with."""
+        assert attribute.grid is not None
+        return attribute.grid.public_bins(self.wanted)
+
+    def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
+        """Return bins of equal mass by the tree's counts."""
+        assert attribute.grid is not None
+        mass = tree.counts.unit_masses(tree.total)
+        return attribute.grid.equal_bins(mass, self.wanted, self.deviation)
+
+
+@dataclass(frozen=True)
+class Binned:
+    """A method, and the bins of attributes that have none."""
+
+    method: Method
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def _unbinned(self, schema: Schema) -> tuple[Attribute, ...]:
+        names = self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
+        return tuple(a for a in schema.unbinned if a.name in names)
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        whole = purse(budget)
+        trees = Trees(schema, accounting_of(budget), whole, self._unbinned(schema), planned_rows(schema, rows))
+        coarse = schema.binned({a.name: trees.public_bins(a) for a in schema.unbinned})
+        spent = trees.cost + _count_cost(schema, trees)
+        plan = self.method.plan(coarse, budget.shared(1 - spent / whole), rows)
+        phases = [_phase(trees, spent)] if spent else []
+        return replace(plan, budget=budget, phases=(*phases, *plan.phases), notes=(*plan.notes, *_notes(trees)))
+
+    def fit(self, table: PrivateTable) -> Fit:
+        schema = table.schema
+        wanted = Trees(schema, table.accounting, table.purse, self._unbinned(schema), float(schema.rows or 0))
+        trees, count, cost = _counted(table, wanted)
+        bought = _bought(table, trees, count) if trees.enough else {}
+        cost += trees.cost
+        bins = {a.name: bought[a.name].first if a.name in bought else trees.public_bins(a) for a in schema.unbinned}
+        homes = {name: schema[name].homes(first) for name, first in bins.items()}
+        coarse = table.regrouped(schema.binned(bins), homes)
+        fit = self.method.fit(coarse.with_purse(table.purse - cost))
+        return replace(fit, trees=(*bought.values(),), notes=(*fit.notes, *_notes(trees)))
+
+
+def _count_cost(schema: Schema, trees: Trees) -> Fraction:
+    return trees.each * len(trees.attributes) * COUNT_SHARE if schema.rows is None else Fraction(0)
+
+
+def _counted(table: PrivateTable, trees: Trees) -> tuple[Trees, Measurement | None, Fraction]:
+    """Buy a row count where it is private, since it decides how deep the trees go; what it cost."""
+    cost = _count_cost(table.schema, trees)
+    if not cost:
+        return trees, None, cost
+    (count,) = table.measure([()], cost, PURPOSE)
+    return replace(trees, rows=max(1.0, float(count.values))), count, cost
+
+
+def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Mapping[str, NoisyTree]:
+    """Buy the trees, all in one question, and make bins of them."""
+    table.progress(PURPOSE, 0, len(trees.attributes))
+    levels = iter(table.measure(trees.asks, trees.cost, PURPOSE, trees.shares))
+    found = {a.name: tuple(next(levels) for _ in trees.sizes(a)) for a in trees.attributes}
+    rows = _pooled(trees, found, count)
+    bought = {}
+    for attribute in trees.attributes:
+        counts = tree_counts(attribute, found[attribute.name])
+        total = min(counts.total, rows) if attribute.has_missing else rows
+        tree = NoisyTree(attribute, found[attribute.name], np.zeros(1, dtype=np.int64), total)
+        bought[attribute.name] = replace(tree, first=trees.bins(attribute, tree))
+    return bought
+
+
+def _pooled(trees: Trees, found: Mapping[str, tuple[Measurement, ...]], count: Measurement | None) -> float:
+    """Return the row count: declared, or the average of what was bought and what each tree says, by their variances."""
+    if count is None:
+        return trees.rows
+    totals = [(float(count.values), count.variance)]
+    for attribute in trees.attributes:
+        values, spreads = tree_counts(attribute, found[attribute.name]).estimates
+        if not attribute.has_missing:
+            totals.append((float(values[0].sum()), float(spreads[0].sum())))
+    return max(1.0, pooled_total(totals))
+
+
+def _phase(trees: Trees, spent: Fraction) -> Phase:
+    if not trees.cost:
+        return Phase(PURPOSE, spent, 1, 1, table_scale(trees.schema, trees.accounting, spent), None, "a row count")
+    scale = table_scale(trees.schema, trees.accounting, trees.cost * min(trees.shares))
+    cells = max(trees.schema.cells(ask) for ask in trees.asks)
+    names = ", ".join(a.name for a in trees.attributes)
+    return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
+
+
+def _notes(trees: Trees) -> tuple[str, ...]:
+    names = ", ".join(a.name for a in trees.attributes)
+    if not names:
+        return ()
+    if not trees.enough:
+        return (f"bins of {names} are of equal prior mass: with so few rows a tree would be lost in the noise",)
+    share = float(100 * trees.cost / trees.whole)
+    return (f"bins of {names}, and the shape inside them, from noisy trees for {share:.3g} % of the budget",)

@@ -1,0 +1,87 @@
+"""A noisy tree that was bought for one attribute, the bins that were made of it, and the shape inside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.shape import Floats, Shape
+from understudy.models.tree_counts import Index, TreeCounts
+from understudy.privacy.measurement import Measurement
+from understudy.schema import Attribute
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTree:
+    """The measured levels of an attribute's tree, from the root down; `first` has the first unit of each bin."""
+
+    attribute: Attribute  # before it had bins
+    levels: tuple[Measurement, ...]
+    first: Index
+    total: float  # of the rows that are not missing
+
+    @property
+    def counts(self) -> TreeCounts:
+        """Return the noisy counts without "missing", for estimates of what lies where."""
+        return tree_counts(self.attribute, self.levels)
+
+    @cached_property
+    def shape(self) -> TreeShape:
+        """Return how values lie inside the bins."""
+        attribute, grid = self.attribute, self.attribute.grid
+        assert grid is not None
+        mass, home = self.counts.unit_masses(self.total), grid.homes(self.first)
+        whole = np.bincount(home, weights=mass, minlength=len(self.first))
+        width = np.bincount(home, weights=grid.widths, minlength=len(self.first))
+        flat = np.where(width[home] > 0, grid.widths / np.maximum(width[home], 1e-300), 1.0)
+        shares = np.where(whole[home] > 0, mass / np.maximum(whole[home], 1e-300), flat)
+        shares = np.append(shares, [1.0] * attribute.has_missing)
+        return TreeShape(attribute.binned(self.first), shares, self.levels[-1].variance, self)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeShape(Shape):
+    """The shape inside bins, by the units of the tree's grid."""
+
+    tree: NoisyTree
+
+    @property
+    def fine(self) -> Attribute:
+        return self.tree.attribute
+
+    @cached_property
+    def home(self) -> NDArray[np.int64]:
+        return self.fine.homes(self.tree.first)
+
+    def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
+        """A unit's share is its leaf's noisy count over its bin's: what a leaf adds is its distance from the mean."""
+        size = self.attribute.size
+        mean: Floats = np.bincount(self.home, weights=weights * self.shares, minlength=size).astype(np.float64)
+        leaves = self._leaves
+        held = np.bincount(leaves, weights=self.shares)[leaves]
+        part = np.divide(self.shares, held, out=np.zeros_like(self.shares), where=held > 0)
+        away = np.bincount(leaves, weights=part * (weights - mean[self.home]))
+        squares = np.zeros(size)
+        np.add.at(squares, self.home[np.unique(leaves, return_index=True)[1]], away**2)
+        return mean, squares
+
+    @cached_property
+    def _leaves(self) -> Index:
+        """The leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
+        grid, sizes = self.fine.grid, self.tree.counts.sizes
+        assert grid is not None
+        starts = np.union1d(grid.first_units(sizes[-1]), self.tree.first)
+        ends = np.append(starts, [len(grid.prior)] * self.fine.has_missing)
+        return np.searchsorted(ends, np.arange(self.fine.size), side="right") - 1
+
+
+def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...]) -> TreeCounts:
+    """Return the noisy counts of an attribute's measured levels without "missing"."""
+    grid = attribute.grid
+    assert grid is not None
+    sizes = tuple(grid.sizes[len(grid.sizes) - m.axes[0].level] for m in levels)
+    noisy = tuple(m.values[: len(m.values) - attribute.has_missing].astype(np.float64) for m in levels)
+    return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels))

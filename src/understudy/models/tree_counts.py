@@ -1,0 +1,159 @@
+"""Counts of a tree's leaves from noisy counts of its levels, and what follows: the mass of each unit, and bins.
+
+Everything here is post-processing of noisy counts. Going up, each node's count and the sum of its children are
+averaged by their variances (with the way down, the least-squares solution). Going down, the rows of a node are split
+among its children: on the scale of the declared range columns are sparse, so small children are emptied; on the scale
+of where the rows are they are smooth, so a split is pulled towards the flat one (James and Stein). Measured in
+docs/decisions/0017-noisy-tree.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.schema.tree_grid import TreeGrid
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+SPARSE_LEVELS = 2  # the upper levels are sparse, those below are smooth
+MIN_DEVIATIONS = 1.5  # a child of fewer rows than so many standard deviations is empty, on a sparse level
+FILLED = 0.75  # a level below one with more of its nodes filled than this is smooth, too
+SURE = 3.0  # with fewer rows in all than so many standard deviations of a first node, no level is sparse
+MIN_BINS, MAX_BINS = 12, 32
+BINS = 1.5  # times the third root of rows over noise
+
+
+@dataclass(frozen=True, eq=False)
+class TreeCounts:
+    """Noisy counts of the levels of one attribute's tree, "missing" left out, and the variance of a count of each."""
+
+    grid: TreeGrid
+    sizes: tuple[int, ...]
+    noisy: tuple[Floats, ...]
+    variances: tuple[float, ...]
+
+    @cached_property
+    def _starts(self) -> tuple[Index, ...]:
+        return tuple(self.grid.first_units(size) for size in self.sizes)
+
+    @cached_property
+    def _children(self) -> tuple[Index, ...]:
+        """For each level but the last: where each node's children begin on the next one, and the end."""
+        pairs = zip(self._starts, self._starts[1:])
+        return tuple(np.append(np.searchsorted(below, above), len(below)) for above, below in pairs)
+
+    @cached_property
+    def estimates(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+        """Return each node's estimate from itself and all below it, level by level, and its variance."""
+        values, spreads = [self.noisy[-1]], [np.full(len(self.noisy[-1]), self.variances[-1])]
+        for level in reversed(range(len(self.sizes) - 1)):
+            first = self._children[level][:-1]
+            below, noise = np.add.reduceat(values[0], first), np.add.reduceat(spreads[0], first)
+            own = 1 / self.variances[level]
+            weight = own / (own + 1 / noise)
+            values.insert(0, weight * self.noisy[level] + (1 - weight) * below)
+            spreads.insert(0, 1 / (own + 1 / noise))
+        return tuple(values), tuple(spreads)
+
+    def leaves(self, total: float) -> Floats:
+        """Return non-negative counts of the leaves that add up to `total`."""
+        values, spreads = self.estimates
+        parent, first = np.asarray([max(float(total), 0.0)]), np.asarray([0, len(self._starts[0])])
+        sparse = total >= SURE * math.sqrt(float(spreads[0].mean()))
+        for level, starts in enumerate(self._starts):
+            width = np.add.reduceat(self.grid.widths, starts)
+            split = _Split(values[level], np.sqrt(spreads[level]), parent, first, width)
+            parent = split.sparse() if sparse and level < SPARSE_LEVELS else split.smooth()
+            sparse = sparse and float((parent > 0).mean()) < FILLED
+            if level + 1 < len(self._starts):
+                first = self._children[level]
+        return parent
+
+    def unit_masses(self, total: float) -> Floats:
+        """Return the rows of each unit: a leaf's, spread evenly over the values it holds."""
+        starts, width = self._starts[-1], self.grid.widths
+        size = np.diff(np.append(starts, len(width)))
+        owner = np.repeat(np.arange(len(starts)), size)
+        whole = np.add.reduceat(width, starts)[owner]
+        part = np.where(whole > 0, width / np.maximum(whole, 1e-300), 1 / size[owner])
+        return np.asarray(self.leaves(total)[owner] * part)
+
+    @cached_property
+    def total(self) -> float:
+        """Return the rows that are not missing, as the first level has them."""
+        return max(0.0, float(self.estimates[0][0].sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The children of some nodes: estimates, their standard deviations, the nodes' rows, where children begin."""
+
+    value: Floats
+    noise: Floats
+    parent: Floats
+    first: Index
+    width: Floats
+
+    @cached_property
+    def owner(self) -> Index:
+        return np.repeat(np.arange(len(self.parent)), np.diff(self.first))
+
+    def _sum(self, values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values, self.first[:-1]))
+
+    @cached_property
+    def matched(self) -> Floats:
+        """Return the estimates moved so as to add up to their parents, by their variances."""
+        short = (self.parent - self._sum(self.value)) / self._sum(self.noise**2)
+        return np.asarray(self.value + self.noise**2 * short[self.owner])
+
+    def smooth(self) -> Floats:
+        """Return the split pulled towards the flat one by what the noise explains."""
+        whole = self._sum(self.width)[self.owner]
+        even = np.where(whole > 0, self.width / np.maximum(whole, 1e-300), 1 / np.diff(self.first)[self.owner])
+        flat = even * self.parent[self.owner]
+        seen = self._sum(((self.matched - flat) / self.noise) ** 2)
+        kept = np.maximum(0.0, 1.0 - (np.diff(self.first) - 1) / np.maximum(seen, 1e-12))
+        return self._nearest(flat + kept[self.owner] * (self.matched - flat))
+
+    def sparse(self) -> Floats:
+        """Return the split with small children emptied and their rows given to the others in proportion."""
+        split = self._nearest(self.matched)
+        largest = np.maximum.reduceat(split, self.first[:-1])[self.owner]
+        kept = np.where((split >= MIN_DEVIATIONS * self.noise) | (split >= largest), split, 0.0)
+        whole = self._sum(kept)
+        share = np.divide(self.parent, whole, out=np.zeros_like(self.parent), where=whole > 0)
+        return np.asarray(kept * share[self.owner])
+
+    def _nearest(self, value: Floats) -> Floats:
+        """Return the nearest non-negative children that add up to their parents."""
+        size, owner = np.diff(self.first), self.owner
+        padded = np.full((len(size), int(size.max())), -np.inf)
+        padded[owner, np.arange(len(value)) - self.first[:-1][owner]] = value
+        ordered = -np.sort(-padded, axis=1)
+        filled = np.where(np.isfinite(ordered), ordered, 0.0)
+        over = (np.cumsum(filled, axis=1) - self.parent[:, None]) / np.arange(1, filled.shape[1] + 1)
+        kept = np.isfinite(ordered) & (ordered > over)
+        level = over[np.arange(len(size)), np.maximum(kept.sum(axis=1), 1) - 1]
+        return np.asarray(np.maximum(value - level[owner], 0.0))
+
+
+# -- bins ----------------------------------------------------------------------------------------------------
+
+
+def wanted_bins(rows: float, deviation: float) -> int:
+    """Return how many bins tables of pairs can bear, from rows over the standard deviation of a one-way count."""
+    return int(min(MAX_BINS, max(MIN_BINS, math.ceil(BINS * (max(rows, 1.0) / deviation) ** (1 / 3)))))
+
+
+def pooled_total(totals: Sequence[tuple[float, float]]) -> float:
+    """Return the average of estimates of one total, each with its variance, weighted by certainty."""
+    weights = [1 / variance for _, variance in totals]
+    return sum(value * weight for (value, _), weight in zip(totals, weights)) / sum(weights)

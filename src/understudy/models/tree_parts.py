@@ -1,0 +1,74 @@
+"""Noisy trees as plain parts of a release, and back, with everything checked against the schema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import ReleaseError, SchemaError, UsageError
+from understudy.models.noisy_tree import NoisyTree
+from understudy.models.parts import Arrays, ArraySource, checked_noise
+from understudy.privacy.measurement import Measurement
+from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.files import attribute_from_dict
+from understudy.schema.writing import attribute_as_dict
+
+
+def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Arrays]:
+    """Return the trees as a document and arrays."""
+    listed, arrays = [], Arrays({})
+    for i, tree in enumerate(trees):
+        levels = []
+        for j, m in enumerate(tree.levels):
+            arrays[f"tree-{i}-{j}"] = m.values
+            levels.append({"level": m.axes[0].level, "noise": m.noise, "scale": m.scale})
+        listed.append({
+            "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
+            "first": tree.first.tolist(), "total": tree.total,
+        })  # fmt: skip
+    return listed, arrays
+
+
+def trees_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tuple[NoisyTree, ...]:
+    """Return the trees of a release, or refuse it."""
+    try:
+        found = tuple(_tree(item, i, arrays, schema) for i, item in enumerate(listed))
+    except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, SchemaError, UsageError):
+        raise ReleaseError("the trees in the release are damaged") from None
+    if len({tree.attribute.name for tree in found}) < len(found):
+        raise ReleaseError("the trees in the release are damaged")
+    return found
+
+
+def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) -> NoisyTree:
+    attribute = attribute_from_dict(item["attribute"], item["declared"])
+    total = item["total"]
+    if attribute.grid is None or type(total) not in (int, float) or not (math.isfinite(total) and total >= 0):
+        raise ValueError
+    first = _first_units(item["first"], len(attribute.grid.prior))
+    if attribute.binned(first) != schema[attribute.name]:
+        raise ValueError
+    levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
+    if not levels or any(b.axes[0].level >= a.axes[0].level for a, b in pairwise(levels)):
+        raise ValueError
+    return NoisyTree(attribute, tuple(levels), first, float(total))
+
+
+def _first_units(listed: Any, units: int) -> Any:
+    if not isinstance(listed, list) or not all(type(unit) is int for unit in listed) or listed[0] != 0:
+        raise ValueError
+    if listed[-1] >= units or any(b <= a for a, b in pairwise(listed)):
+        raise ValueError
+    return np.asarray(listed, dtype=np.int64)
+
+
+def _level(part: dict[str, Any], attribute: Attribute, name: str, arrays: ArraySource) -> Measurement:
+    level, (noise, scale) = part["level"], checked_noise(part)
+    if type(level) is not int or not 1 <= level < attribute.levels or scale == 0:
+        raise ValueError
+    axis = Axis(attribute.name, level)
+    return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise, scale)

@@ -1,0 +1,367 @@
+"""The public grid of a declared range, and a tree over it: what a noisy tree is measured on before bins are known.
+
+The smallest pieces are units: single values (steps) of a short range, else at most `MAX_UNITS` cells of equal prior
+mass. The prior is a public guess of where values lie, part linear and part logarithmic around 0, with some mass on
+round values. A level of the tree cuts the units into nodes of about equal prior mass; each level nests in the one
+above. Constants were found on generated columns: docs/decisions/0017-noisy-tree.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError
+from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
+from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
+from understudy.schema.taxonomy import Level, Taxonomy
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+MAX_UNITS = 16_384
+FANOUT = 4
+LEVELS = tuple(FANOUT**depth for depth in range(1, 8))  # nodes of each level, from the root down
+MIN_VALUES = 64  # a whole-number range of no more values has a cell for each, and no tree
+ZERO_MASS = 0.05  # of the prior, on the value 0
+END_MASS = 0.01  # on each end of the range
+ROUND_MASS = 0.0005  # on each further round value
+LINEAR_MASS = 0.5  # of the rest: linear, the other part logarithmic around 0
+SMALLEST = 1e-5  # of the larger end: a number below this counts as near 0
+ALONE_FROM = 256  # nodes of a level from which on every round value is a node of its own
+NEAR = 0.25  # of a node or a bin: how far from its place a cut may be if that makes it a round number
+LONE = 2.0  # standard deviations that a value must hold to be a bin of its own
+SHOWN_DIGITS = 4  # digits that a number without declared decimals is written with
+
+
+@dataclass(frozen=True)
+class TreeGrid:
+    """The units of a range, and the levels of the tree over them.
+
+    Parameters
+    ----------
+    kind, low, high
+        The declared range, on the domain's own scale (days for dates, seconds for datetimes).
+    points
+        Values that a person declared to have a bin of their own.
+    decimals, every
+        How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
+        range's length.
+    """
+
+    kind: Kind
+    low: float
+    high: float
+    points: tuple[float, ...] = ()
+    format: str | None = None
+    decimals: int | None = None
+    every: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
+        if self.integral and (self.low != math.floor(self.low) or self.high != math.floor(self.high)):
+            raise SchemaError("`range` of whole numbers must be whole")
+        if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
+            raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
+
+    @property
+    def integral(self) -> bool:
+        """Whether values are whole numbers of their scale."""
+        return self.kind != "number"
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether 0 means something: dates and datetimes have no natural zero."""
+        return self.kind in ("integer", "number")
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Return the values as they are written."""
+        reach = max(abs(self.low), abs(self.high))
+        if self.integral or self.every is not None or self.decimals is not None:
+            found = steps_of(self.kind, self.every, self.decimals, reach)
+            assert found is not None
+            return found
+        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX / reach)))
+        wanted = SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))
+        return Steps(1, max(0, min(most, wanted)))
+
+    @property
+    def step(self) -> float:
+        """Return the distance of neighbouring values as they are written."""
+        return self.steps.size
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The index of the first and of the last value as it is written."""
+        return float(self.steps.at_least(self.low)), float(self.steps.at_most(self.high))
+
+    @property
+    def count(self) -> int:
+        """Return how many values there are as they are written."""
+        return int(self._ends[1] - self._ends[0]) + 1
+
+    @property
+    def short(self) -> bool:
+        """Whether each value has a bin of its own rather than a tree."""
+        return (self.integral or self.every is not None) and self.count <= MIN_VALUES
+
+    @property
+    def pointed(self) -> bool:
+        """Whether the end of a range of numbers is a value that is written, and so a unit of its own."""
+        return not self.integral and bool(self.steps.value(self._ends[1]) == self.high)
+
+    # -- units -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def starts(self) -> Floats:
+        """Return where each unit begins, without the point at the end of a range of numbers."""
+        first, last = self._ends
+        if last <= first:
+            raise SchemaError("the range holds one value as it is written: take a smaller `step`, or more `decimals`")
+        if self.count <= MAX_UNITS:
+            index = np.arange(first, last + 1)
+        else:
+            probes, points = self._probes, self.round_values
+            inner = np.interp(np.arange(1, MAX_UNITS) / MAX_UNITS, self._warp(probes), probes)
+            alone = self.steps.at_least(points)
+            index = np.concatenate([np.round(self._snapped(inner) / self.step), alone, alone + 1])
+            index = np.unique(index[(index > first) & (index <= last)])
+        values = np.asarray(self.steps.value(index[index > first]), dtype=np.float64)
+        return np.concatenate([[self.low], values[:-1] if self.pointed and values[-1] == self.high else values])
+
+    def _snapped(self, inner: Floats) -> Floats:
+        """Return boundaries moved to round numbers less than a unit away, and rounder ones between them."""
+        width = np.maximum(np.diff(inner, append=self.high), self.step)
+        power = 10.0 ** np.floor(np.log10(width))
+        digit = np.floor(width / power)
+        step = np.maximum(power * np.where(digit >= 5, 5, np.where(digit >= 2, 2, 1)), self.step)
+        far = np.maximum(10.0 * power, self.step)  # one boundary in some ten is a multiple of this
+        return np.concatenate([np.round(inner / step) * step, np.round(inner / far) * far])
+
+    @cached_property
+    def domain(self) -> Intervals:
+        """Return the units as a domain: what rows are coded on."""
+        starts = self.starts.tolist()
+        if self.integral and self.every is None and self.count == len(starts):
+            starts = (self.starts - 0.5).tolist()
+        end = self.high + 0.5 if self.integral else self.high
+        return self._intervals((*starts, end), (self.high,) if self.pointed else ())
+
+    def _intervals(self, edges: tuple[float, ...], points: tuple[float, ...]) -> Intervals:
+        places = self.steps.digits if not self.integral and self.every is None else self.decimals
+        return Intervals(self.kind, edges, points, self.format, self.every, places)
+
+    @cached_property
+    def widths(self) -> Floats:
+        """Return how many steps each unit holds; none of its own for the point at the end."""
+        ends = np.append(self.starts[1:], self.high + (self.step if self.integral else 0.0))
+        inside = (ends - self.starts) / self.step
+        return np.append(inside, 0.0) if self.pointed else inside
+
+    @cached_property
+    def single(self) -> NDArray[np.bool_]:
+        """Return which units hold one value as it is written."""
+        return self.widths < 1.5
+
+    @cached_property
+    def prior(self) -> Floats:
+        """Return the public guess of each unit's share of the rows."""
+        ends = np.append(self.starts[1:], self.high)
+        low, high = (self.starts - 0.5, ends - 0.5) if self.integral else (self.starts, ends)
+        high[-1] = self.high
+        bounds = np.clip(np.append(low, high[-1]), self.low, self.high)
+        mass = np.maximum(np.diff(self._warp(bounds)), 0.0)
+        starts = self.starts
+        if self.pointed:
+            mass, starts = np.append(mass, 0.0), np.append(starts, self.high)
+        extra = np.zeros(len(starts))
+        at = np.clip(np.searchsorted(starts, self.round_values), 0, len(starts) - 1)
+        for unit, value in zip(at, self.round_values):
+            if starts[unit] == value and self.single[unit]:
+                extra[unit] = ZERO_MASS if value == 0 else END_MASS if value in (self.low, self.high) else ROUND_MASS
+        return np.asarray(mass / mass.sum() * (1 - extra.sum()) + extra)
+
+    @cached_property
+    def round_values(self) -> Floats:
+        """Return values that people round to or use as codes: 0, the ends, 1-2-5 × 10^k, 9, 99 …, of both signs."""
+        declared = np.asarray(self.points)
+        if not self.logarithmic:
+            return np.unique(declared)
+        largest = max(abs(self.low), abs(self.high))
+        smallest = self.step if self.integral else max(self.step, largest * 1e-4)
+        found = [0.0, self.low, self.high]
+        for power in range(math.floor(math.log10(smallest)), math.floor(math.log10(largest)) + 1):
+            found += [digit * 10.0**power for digit in (1, 2, 5)] + ([10.0**power - 1] if power >= 1 else [])
+        values = self.steps.value(np.round(np.asarray([*found, *(-v for v in found)]) / self.step))
+        inside = values[(values > self.low) & (values < self.high)]
+        return np.unique(np.concatenate([inside, [self.low, self.high], declared]))
+
+    def _warp(self, values: Floats) -> Floats:
+        """Return the prior's distribution function without its points."""
+        flat = (values - self.low) / (self.high - self.low)
+        if not self.logarithmic:
+            return flat
+        scale = self.step if self.integral else max(self.step, max(abs(self.low), abs(self.high)) * SMALLEST)
+        curve = np.sign(values) * np.log1p(np.abs(values) / scale)
+        low, high = (math.copysign(math.log1p(abs(end) / scale), end) for end in (self.low, self.high))
+        return LINEAR_MASS * flat + (1 - LINEAR_MASS) * (curve - low) / (high - low)
+
+    @property
+    def _probes(self) -> Floats:
+        """Return values dense enough near 0 and far from it to invert the prior."""
+        largest = max(abs(self.low), abs(self.high))
+        near = np.geomspace(largest * 1e-9, largest, 4_000)
+        every = np.concatenate([np.linspace(self.low, self.high, 20_000), near, -near, [0.0]])
+        return np.unique(every[(every >= self.low) & (every <= self.high)])
+
+    # -- bins ------------------------------------------------------------------------------------------------
+
+    def equal_bins(self, mass: Floats, wanted: int, deviation: float = 0.0) -> Index:
+        """Return the first unit of each bin: about `wanted` bins of equal mass between values that stand out.
+
+        `mass` has the rows of each unit. A unit of one value is alone where it holds half of a bin's share and twice
+        `deviation`, the standard deviation of a count of the table that will be measured on these bins. Cuts are at
+        round numbers where there are any near.
+        """
+        stands_out = (mass > 0) & (mass >= max(float(mass.sum()) / (2 * wanted), LONE * deviation))
+        alone = (self.single & stands_out) | self.declared
+        rest = float(mass[~alone].sum())
+        bounds = np.flatnonzero(np.diff(np.concatenate([[True], alone, [True]]).astype(np.int8)))
+        cuts = [0, *np.flatnonzero(alone).tolist()]
+        below = np.concatenate([[0.0], np.cumsum(mass)])
+        for start, end in zip(bounds[::2], bounds[1::2]):
+            share = float(mass[start:end].sum())
+            count = max(1, round(wanted * share / rest)) if rest > 0 else 1
+            targets = below[start] + share * np.arange(1, count) / count
+            inner = self.roundest(below, targets, np.full(count - 1, NEAR * share / count))
+            cuts += [int(start), *(int(cut) for cut in inner if start < cut < end)]
+        return np.unique(np.asarray(cuts, dtype=np.int64))
+
+    def public_bins(self, wanted: int) -> Index:
+        """Return the first unit of each of about so many bins of equal prior mass."""
+        return self.equal_bins(self.prior, wanted)
+
+    def binned(self, first: Index) -> Intervals:
+        """Return the domain whose bins begin at these units; a bin that is the range's end alone is a point."""
+        starts = self._values[first].tolist()
+        alone = first[-1] == len(self.prior) - 1 and starts[-1] == self.high
+        edges = (*(starts[:-1] if alone else starts), self.high)
+        return self._intervals(edges, (self.high,) if alone else ())
+
+    def homes(self, first: Index) -> Index:
+        """Return the bin that each unit lies in."""
+        return np.repeat(np.arange(len(first)), np.diff(np.append(first, len(self.prior))))
+
+    # -- the tree --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the sizes of the levels there can be, from the root down; the last one may hold every unit."""
+        fit = [size for size in LEVELS if size < len(self.prior)]
+        return tuple(LEVELS[: len(fit) + 1])
+
+    def first_units(self, size: int) -> Index:
+        """Return the first unit of each node on the level of this size.
+
+        A node is cut into four of about equal prior mass, at round numbers where there are any near; a value of much
+        mass, such as 0, stands alone early.
+        """
+        if size not in self._levels:
+            self._levels[size] = self._cut(size)
+        return self._levels[size]
+
+    def _cut(self, size: int) -> Index:
+        ends = np.concatenate([[0.0], np.cumsum(self.prior)])
+        above = np.zeros(1, dtype=np.int64) if size == LEVELS[0] else self.first_units(size // FANOUT)
+        low, high = ends[above], ends[np.append(above[1:], len(self.prior))]
+        targets = (low + (high - low) * np.arange(1, FANOUT)[:, None] / FANOUT).ravel()
+        near = np.tile((high - low) * NEAR / FANOUT, FANOUT - 1)
+        starts = np.concatenate([above, self.roundest(ends, targets, near)])
+        if size >= ALONE_FROM:
+            lone = np.flatnonzero(self.single & np.isin(self._values, self.round_values))
+            starts = np.concatenate([starts, lone, lone + 1])
+        return np.unique(starts[starts < len(self.prior)]).astype(np.int64)
+
+    def roundest(self, ends: Floats, targets: Floats, near: Floats) -> Index:
+        """Return for each target the unit that begins at the roundest number near it, or else nearest to it.
+
+        `ends` has the mass below each unit, and all of it; `near` is how far from a target a cut may be.
+        """
+        first = np.searchsorted(ends, targets - near)
+        last = np.searchsorted(ends, targets + near, side="right")
+        nearest = np.clip(np.searchsorted(ends, targets), 1, len(ends) - 1)
+        nearest -= targets - ends[nearest - 1] < ends[nearest] - targets
+        found = nearest.copy()
+        for i in np.flatnonzero(last - first > 1):
+            window = self._roundness[first[i] : min(last[i], len(self._roundness))]
+            if len(window):
+                best = first[i] + np.flatnonzero(window == window.max())
+                found[i] = best[np.argmin(np.abs(ends[best] - targets[i]))]
+        return found
+
+    @cached_property
+    def _roundness(self) -> Index:
+        """Return how round the number is at which each unit begins: 3 for each ten that divides it, 2 for a five."""
+        if not self.logarithmic:
+            return np.zeros(len(self.prior), dtype=np.int64)
+        steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
+        found = np.zeros(len(steps), dtype=np.int64)
+        for power in range(1, 18):
+            found += 3 * ((steps % 10**power) == 0)
+        left = np.where(steps == 0, 1, steps // 10 ** np.minimum(found // 3, 17))
+        return np.where(steps == 0, 99, found + 2 * (left % 5 == 0) + (left % 2 == 0))
+
+    @property
+    def _values(self) -> Floats:
+        return np.append(self.starts, self.high) if self.pointed else self.starts
+
+    @property
+    def declared(self) -> NDArray[np.bool_]:
+        """Return which units are declared points."""
+        return np.isin(self._values, self.points) & self.single
+
+    @cached_property
+    def _levels(self) -> dict[int, Index]:
+        return {}
+
+    @cached_property
+    def taxonomy(self) -> Taxonomy:
+        """Return the levels of the tree as views of the attribute, finest first."""
+        return Taxonomy(TreeLevels(self))
+
+    def level_of(self, size: int) -> int:
+        """Return the number of the view that has the level of this size."""
+        return len(self.sizes) - self.sizes.index(size)
+
+
+@dataclass(frozen=True)
+class TreeLevels(Sequence[Level]):
+    """The levels of a tree as groupings of units, laid out when looked at."""
+
+    grid: TreeGrid
+
+    def __len__(self) -> int:
+        return len(self.grid.sizes)
+
+    @overload
+    def __getitem__(self, index: int) -> Level: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Level, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
+        places = range(len(self))[index]
+        return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
+
+    def _level(self, place: int) -> Level:
+        starts = self.grid.first_units(self.grid.sizes[len(self) - 1 - place])
+        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
+        return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))
