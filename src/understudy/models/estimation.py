@@ -33,6 +33,7 @@ from understudy.compiled import compiled, compiled_with
 from understudy.models.calibration import Floats, Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
 from understudy.models.junction_tree import JunctionTree, valid_codes, variables
+from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Axis, Schema
 
@@ -84,7 +85,8 @@ def fitted(
     """`estimate`, started from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
     duality gap at which it stops, as a share of the objective."""
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
-    zeros = valid_codes(schema, sizes)
+    empty = (zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes)
+    zeros = [*valid_codes(schema, sizes), *empty]
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)
     base = np.zeros(layout.cells)

@@ -22,9 +22,8 @@ from understudy.schema.facts import MOVED, Facts, Source, number_of
 from understudy.schema.files import parse_schema
 from understudy.schema.moment import date_of, datetime_of, parse_moment
 from understudy.schema.public_file import read_public
+from understudy.schema.tree_grid import MIN_VALUES
 
-DEFAULT_BINS = 20
-MOST_SINGLE = 100  # an integer or date range with more values than this is cut into bins
 _TRUE_WORDS = ("true", "yes", "y", "ja", "j", "oui", "o", "si", "sí", "s", "wahr", "t", "1")
 _FALSE_WORDS = ("false", "no", "n", "nein", "non", "falsch", "f", "0")
 _TYPES: tuple[tuple[str, Kind], ...] = (
@@ -255,11 +254,7 @@ def _boolean_lines(facts: Facts) -> list[str]:
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:
-    """The lines of an ordered domain.
-
-    Where nobody says how to cut a range, a zero at its low end has a cell of its own, because so many quantities are
-    exactly zero, and the shape inside the bins is published too. Both follow from the range, never from rows.
-    """
+    """The lines of an ordered domain; where nobody says how to cut a long range, a noisy tree finds its bins."""
     points = [_literal(name, point, facts) for point in facts.points or ()]
     lines = [f"points = {toml.array(points)}"] if points else []
     if facts.format is not None:
@@ -275,23 +270,11 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
     if facts.bins is not None:
         return [span, f"bins = {facts.bins}", *lines]
     width, unit = _place(name, high, facts) - _place(name, low, facts), _unit(facts)
-    if unit is not None and width / unit < MOST_SINGLE:
+    if unit is not None and width / unit < MIN_VALUES:
         each = [] if step is not None else [f"step = {_show(unit, facts)}"]
         return [span, *each, *lines[len(points) > 0 :]]  # one cell a multiple
-    if unit is not None or facts.kind in ("number", "datetime") or width >= MOST_SINGLE:
-        stated = not points and facts.kind in ("integer", "number") and facts.low is not None
-        zero = stated and _place(name, low, facts) == 0
-        return [
-            span,
-            toml.remarked(f"bins = {DEFAULT_BINS}", "of equal width; a matter of taste, not of truth"),
-            *(
-                [toml.remarked("points = [0]", "zero has a cell of its own: many quantities are exactly zero")]
-                if zero
-                else []
-            ),
-            toml.remarked('fine = "wavelet"', "the shape inside the bins is published too, for a share of the budget"),
-            *lines,
-        ]
+    if unit is not None or facts.kind in ("number", "datetime") or width >= MIN_VALUES:
+        return [toml.remarked(span, "its bins are found from noisy counts; `bins` or `edges` would fix them"), *lines]
     return [span, *lines[len(points) > 0 :]]  # one cell a value: a point would be that cell again
 
 

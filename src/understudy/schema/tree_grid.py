@@ -37,6 +37,7 @@ SMALLEST = 1e-5  # of the larger end: a number below this counts as near 0
 ALONE_FROM = 256  # nodes of a level from which on every round value is a node of its own
 NEAR = 0.25  # of a node or a bin: how far from its place a cut may be if that makes it a round number
 LONE = 2.0  # standard deviations that a value must hold to be a bin of its own
+MIN_DECIMALS = 2  # of a number without declared decimals: who calls it a number has some
 SHOWN_DIGITS = 4  # digits that a number without declared decimals is written with
 
 
@@ -52,7 +53,7 @@ class TreeGrid:
         Values that a person declared to have a bin of their own.
     decimals, every
         How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
-        range's length.
+        range's length, at least two decimals, and as many as its ends have.
     """
 
     kind: Kind
@@ -91,7 +92,8 @@ class TreeGrid:
             return found
         most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX / reach)))
         wanted = SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))
-        return Steps(1, max(0, min(most, wanted)))
+        ends = max(Steps.of(end).digits if end else 0 for end in (self.low, self.high))
+        return Steps(1, max(0, min(most, max(MIN_DECIMALS, wanted, ends))))
 
     @property
     def step(self) -> float:

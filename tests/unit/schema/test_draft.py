@@ -231,7 +231,7 @@ def test_ddl_settles_types_checks_and_nulls(tmp_path):
         "id", "integer", "category", "number", "integer", "category", "category", "category", "boolean", "boolean",
         "date", "datetime", "category", "integer", "number",
     ]  # fmt: skip
-    assert schema["age"].domain == _equal("integer", 0, 120, 20, (0.0,)) and schema["age"].missing == ()
+    assert (schema["age"].grid.low, schema["age"].grid.high) == (0, 120) and schema["age"].missing == ()
     assert schema["Sex"].domain == Categories(("m", "w")) and schema["Sex"].missing == ("",)
     assert schema["state"].domain == Categories(("sad", "it's ok", "happy"))
     assert schema["level"].domain == Categories(("1", "2", "3"))
@@ -384,12 +384,11 @@ def test_a_damaged_source_is_read_or_refused(data, tmp_path_factory):
         assert error.message
 
 
-def test_a_range_that_nobody_cut_has_a_cell_for_zero_and_the_shape_inside_its_bins(tmp_path):
-    """From the range alone: on skewed quantities equal bins lose what is nearest to zero."""
+def test_bins_of_a_range_that_nobody_cut_are_left_to_a_tree(tmp_path):
     book = "name,kind,low,high,points\ngain,integer,0,99999,\nheight,number,50,250,\nfee,number,0,10,5\nsize,integer,0,9,\n"
     schema = drafted(["gain", "height", "fee", "size"], codebook=write(tmp_path, "b.csv", book))
-    assert [schema[n].domain.points for n in ("gain", "height", "fee", "size")] == [(0.0,), (), (5.0,), ()]
-    assert [schema[n].fine for n in ("gain", "height", "fee", "size")] == ["wavelet", "wavelet", "wavelet", None]
+    assert [a.name for a in schema.unbinned] == ["gain", "height", "fee"]
+    assert schema["fee"].grid.points == (5.0,) and schema["size"].size == 10
 
 
 # -- how values are written ------------------------------------------------------------------------------------
@@ -410,10 +409,10 @@ def test_a_codebook_says_how_values_are_written(tmp_path):
     schema = drafted(["patient", "price", "dose", "karnofsky", "seconds", "dx"], codebook=book)
     plain = schema.as_json()["attributes"]
     assert plain["patient"] == {"kind": "id", "pattern": "P-{5 digits}"}
-    assert (plain["price"]["decimals"], plain["price"]["bins"]) == (2, 20)
+    assert (plain["price"]["decimals"], plain["price"]["bins"]) == (2, "auto")
     assert plain["dose"] == {"kind": "number", "range": [0, 1], "step": 0.05}
     assert plain["karnofsky"] == {"kind": "integer", "range": [0, 100], "step": 10}
-    assert (plain["seconds"]["step"], plain["seconds"]["bins"]) == (10, 20)
+    assert (plain["seconds"]["step"], plain["seconds"]["bins"]) == (10, "auto")
     assert plain["dx"]["taxonomy"] == "prefix:1,3"
     assert schema.unconfirmed == [("[table]", "rows")]
 

@@ -1,0 +1,75 @@
+"""Behaviour does not change by accident: every method asks, pays, hears and draws what it did when this was written.
+
+A change that is meant to change behaviour writes the digests again, and its commit says why:
+
+    .venv/bin/python tests/golden/test_golden.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import program
+import pytest
+from differences import differences
+
+DIGESTS = Path(__file__).parent / "digests.json"
+KNOWN: dict[str, dict[str, str]] = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+RUNS = program.cases()
+
+
+def key(name: str) -> str:
+    """Return the name under which a run is known: the engine makes no difference."""
+    return " ".join(word for word in name.split() if word not in program.ENGINES)
+
+
+def quick(name: str) -> bool:
+    """Whether the fast tests have this run: every method, accounting and engine, but not all of their combinations."""
+    words = name.split()
+    return words[0] != "grid" or (words[2] == "pure") == (words[3] == "replace-one") == (words[4] == "memory")
+
+
+@pytest.mark.parametrize("name", [n if quick(n) else pytest.param(n, marks=pytest.mark.slow) for n in RUNS])
+def test_nothing_has_changed(name: str) -> None:
+    assert RUNS[name]().digests() == KNOWN[key(name)]
+
+
+def test_every_run_is_known() -> None:
+    assert {key(name) for name in RUNS} == set(KNOWN)
+
+
+@pytest.mark.parametrize("part", ["questions", "noisy", "codes"])
+def test_another_seed_is_seen(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin: the comparison sees other noise, and what follows from it."""
+    monkeypatch.setattr(program, "SEED", program.SEED + 1)
+    name = "grid privbayes pure replace-one memory"
+    assert RUNS[name]().digests()[part] != KNOWN[key(name)][part]
+
+
+def test_differences_are_found_and_named(tmp_path: Path) -> None:
+    """What `scripts/same-as` prints: where two recordings differ, but for what was installed."""
+    before, after = tmp_path / "before", tmp_path / "after"
+    for side, scale in ((before, 1.0), (after, 2.0)):
+        (side / "run").mkdir(parents=True)
+        card = {"versions": {"numpy": str(side)}, "epsilon": 1}
+        (side / "run" / "card.json").write_text(json.dumps(card), encoding="utf-8")
+        (side / "run" / "plan.json").write_text(json.dumps({"phases": [{"scale": scale}]}), encoding="utf-8")
+        (side / "run" / "0.npy").write_bytes(str(scale).encode())
+    (after / "run" / "more.json").write_text("[]", encoding="utf-8")
+    assert differences(before, before) == []
+    assert differences(before, after) == [
+        "run/0.npy: other bytes", "run/more.json: only after", "run/plan.json: at /phases/0/scale '1.0' became '2.0'"
+    ]  # fmt: skip
+    assert differences(tmp_path / "none", tmp_path / "neither") == ["nothing was recorded"]
+
+
+def write(runs: dict[str, Callable[[], program.Recording]]) -> None:
+    found = {key(name): run().digests() for name, run in runs.items()}
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(digests)}" for name, digests in found.items())
+    DIGESTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(RUNS)
