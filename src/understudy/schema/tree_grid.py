@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
+from understudy.schema.heaps import rounding_classes
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
 from understudy.schema.taxonomy import Level, Taxonomy
 
@@ -54,6 +55,8 @@ class TreeGrid:
     decimals, every
         How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
         range's length, at least two decimals, and as many as its ends have.
+    heaps
+        Round numbers that values are heaped on, the roundest first; only where each value is a unit.
     """
 
     kind: Kind
@@ -63,6 +66,7 @@ class TreeGrid:
     format: str | None = None
     decimals: int | None = None
     every: float | None = None
+    heaps: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -71,6 +75,11 @@ class TreeGrid:
             raise SchemaError("`range` of whole numbers must be whole")
         if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
+        if self.heaps and self.count > MAX_UNITS:
+            raise SchemaError(
+                f"`heaps` need a range of at most {MAX_UNITS:,} values as they are written, and this one has "
+                f"{self.count:,}: take a larger `step`, fewer `decimals` or a shorter range"
+            )
 
     @property
     def integral(self) -> bool:
@@ -339,6 +348,16 @@ class TreeGrid:
         """Return the levels of the tree as views of the attribute, finest first."""
         return Taxonomy(TreeLevels(self))
 
+    @cached_property
+    def classes(self) -> Index:
+        """Return the rounding class of each unit."""
+        return rounding_classes(self._values, self.heaps)
+
+    @property
+    def heap_level(self) -> int:
+        """Return the number of the view that has the rounding classes."""
+        return len(self.sizes) + 1
+
     def level_of(self, size: int) -> int:
         """Return the number of the view that has the level of this size."""
         return len(self.sizes) - self.sizes.index(size)
@@ -346,12 +365,12 @@ class TreeGrid:
 
 @dataclass(frozen=True)
 class TreeLevels(Sequence[Level]):
-    """The levels of a tree as groupings of units, laid out when looked at."""
+    """The levels of a tree as groupings of units, laid out when looked at; after them, the rounding classes."""
 
     grid: TreeGrid
 
     def __len__(self) -> int:
-        return len(self.grid.sizes)
+        return len(self.grid.sizes) + bool(self.grid.heaps)
 
     @overload
     def __getitem__(self, index: int) -> Level: ...
@@ -364,6 +383,9 @@ class TreeLevels(Sequence[Level]):
         return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
 
     def _level(self, place: int) -> Level:
-        starts = self.grid.first_units(self.grid.sizes[len(self) - 1 - place])
+        if place == len(self.grid.sizes):
+            names = [f"multiples of {heap:g}" for heap in self.grid.heaps]
+            return Level((*names, "others"), tuple(self.grid.classes.tolist()))
+        starts = self.grid.first_units(self.grid.sizes[len(self.grid.sizes) - 1 - place])
         group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
         return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))
