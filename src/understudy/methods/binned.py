@@ -30,6 +30,8 @@ from understudy.schema.tree_grid import Index
 
 TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
 COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that says how deep they go
+HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
+MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
@@ -37,6 +39,7 @@ FEWER_NODES = 4  # times fewer where the noise of a level grows with their numbe
 MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
 PURPOSE = "bins"
+HEAPS = "heaps"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,17 @@ class Trees:
             found += [weight / sum(weights) / len(self.attributes) for weight in weights]
         return found
 
+    @cached_property
+    def heaps(self) -> list[tuple[Axis]]:
+        """Return a table of rounding classes for each attribute with `heaps`."""
+        return [(Axis(a.name, a.grid.heap_level),) for a in self.attributes if a.grid and a.grid.heaps]
+
+    @property
+    def heaps_cost(self) -> Fraction:
+        """Return what these tables cost together: every row is in one class, so they are tables like any other."""
+        share = min(HEAPS_SHARE * len(self.heaps), MAX_HEAPS_SHARE)
+        return self.whole * share if self.enough else Fraction(0)
+
     @property
     def wanted(self) -> int:
         return wanted_bins(self.rows, self.deviation)
@@ -135,8 +149,9 @@ class Binned:
         trees = Trees(schema, accounting_of(budget), whole, self._unbinned(schema), planned_rows(schema, rows))
         coarse = schema.binned({a.name: trees.public_bins(a) for a in schema.unbinned})
         spent = trees.cost + _count_cost(schema, trees)
-        plan = self.method.plan(coarse, budget.shared(1 - spent / whole), rows)
+        plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.heaps_cost) / whole), rows)
         phases = [_phase(trees, spent)] if spent else []
+        phases += [_heaps_phase(trees)] if trees.heaps_cost else []
         return replace(plan, budget=budget, phases=(*phases, *plan.phases), notes=(*plan.notes, *_notes(trees)))
 
     def fit(self, table: PrivateTable) -> Fit:
@@ -144,7 +159,7 @@ class Binned:
         wanted = Trees(schema, table.accounting, table.purse, self._unbinned(schema), float(schema.rows or 0))
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
-        cost += trees.cost
+        cost += trees.cost + trees.heaps_cost
         bins = {a.name: bought[a.name].first if a.name in bought else trees.public_bins(a) for a in schema.unbinned}
         homes = {name: schema[name].homes(first) for name, first in bins.items()}
         coarse = table.regrouped(schema.binned(bins), homes)
@@ -177,6 +192,9 @@ def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Map
         total = min(counts.total, rows) if attribute.has_missing else rows
         tree = NoisyTree(attribute, found[attribute.name], np.zeros(1, dtype=np.int64), total)
         bought[attribute.name] = replace(tree, first=trees.bins(attribute, tree))
+    for found_classes in table.measure(trees.heaps, trees.heaps_cost, HEAPS) if trees.heaps_cost else ():
+        name = found_classes.axes[0].attribute
+        bought[name] = replace(bought[name], heaps=found_classes)
     return bought
 
 
@@ -201,6 +219,13 @@ def _phase(trees: Trees, spent: Fraction) -> Phase:
     cells = max(trees.schema.cells(ask) for ask in trees.asks)
     names = ", ".join(a.name for a in trees.attributes)
     return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
+
+
+def _heaps_phase(trees: Trees) -> Phase:
+    scale = table_noise(trees.schema, trees.accounting, trees.heaps_cost / len(trees.heaps)).scale
+    cells = max(trees.schema.cells(ask) for ask in trees.heaps)
+    names = ", ".join(ask[0].attribute for ask in trees.heaps)
+    return Phase(HEAPS, trees.heaps_cost, len(trees.heaps), cells, scale, None, f"rounding classes of {names}")
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.heaping import heaped
 from understudy.models.shape import Floats, Shape
 from understudy.models.tree_counts import Index, TreeCounts
 from understudy.privacy.measurement import Measurement
@@ -22,6 +23,7 @@ class NoisyTree:
     levels: tuple[Measurement, ...]
     first: Index
     total: float  # of the rows that are not missing
+    heaps: Measurement | None = None  # rows of each rounding class
 
     @property
     def counts(self) -> TreeCounts:
@@ -40,6 +42,16 @@ class NoisyTree:
         shares = np.where(whole[home] > 0, mass / np.maximum(whole[home], 1e-300), flat)
         shares = np.append(shares, [1.0] * attribute.has_missing)
         return TreeShape(attribute.binned(self.first), shares, self.levels[-1].variance, self)
+
+    def heaped_shape(self, counts: Floats) -> TreeShape:
+        """Return the shape drawn towards the measured rounding classes; `counts` are the model's own for each code."""
+        grid, plain = self.attribute.grid, self.shape
+        if self.heaps is None:
+            return plain
+        assert grid is not None
+        units, bins = len(grid.prior), len(self.first)
+        shares = heaped(plain.shares[:units], counts[:bins], grid.homes(self.first), grid.classes, self.heaps)
+        return replace(plain, shares=np.append(shares, plain.shares[units:]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,9 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
         })  # fmt: skip
+        if tree.heaps is not None:
+            listed[-1]["heaps"] = {"noise": tree.heaps.noise.name, "scale": tree.heaps.noise.scale}
+            arrays[f"tree-{i}-heaps"] = tree.heaps.values
     return listed, arrays
 
 
@@ -60,9 +63,17 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if attribute.binned(first) != schema[attribute.name]:
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
-    if not levels or any(b.axes[0].level >= a.axes[0].level for a, b in pairwise(levels)):
+    if (
+        not levels
+        or levels[0].axes[0].level > len(attribute.grid.sizes)
+        or any(b.axes[0].level >= a.axes[0].level for a, b in pairwise(levels))
+    ):
         raise ValueError
-    return NoisyTree(attribute, tuple(levels), first, float(total))
+    heaps = None
+    if "heaps" in item:
+        part = {**item["heaps"], "level": attribute.grid.heap_level}
+        heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
+    return NoisyTree(attribute, tuple(levels), first, float(total), heaps)
 
 
 def _first_units(listed: Any, units: int) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
@@ -23,7 +24,7 @@ from understudy.models.parts import (
     model_from_parts,
     model_parts,
 )
-from understudy.models.shape import Shapes, placed_rows, placed_schema, shape_of
+from understudy.models.shape import Shape, Shapes, placed_rows, placed_schema, shape_of
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
@@ -136,10 +137,18 @@ class Release:
     @cached_property
     def shapes(self) -> Shapes:
         """How values lie inside the bins of attributes whose details or trees were measured; the others are flat."""
-        return {tree.attribute.name: tree.shape for tree in self.trees} | {
-            d.attribute: shape_of(self.schema[d.attribute], d, self.rows * self.model.project([d.attribute]).table)
-            for d in self.details
-        }
+        found: dict[str, Shape] = {}
+        for tree in self.trees:
+            found[tree.attribute.name] = (
+                tree.heaped_shape(self._counts(tree.attribute.name)) if tree.heaps else tree.shape
+            )
+        for d in self.details:
+            found[d.attribute] = shape_of(self.schema[d.attribute], d, self._counts(d.attribute))
+        return found
+
+    def _counts(self, name: str) -> NDArray[np.float64]:
+        """The model's own count of each code of an attribute."""
+        return self.rows * self.model.project([name]).table
 
     @cached_property
     def _placed(self) -> Schema:

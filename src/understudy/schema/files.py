@@ -22,6 +22,7 @@ from understudy.schema.domain import (
     Identifier,
     Intervals,
 )
+from understudy.schema.heaps import checked_heaps
 from understudy.schema.moment import parse_moment
 from understudy.schema.patterns import Pattern
 from understudy.schema.steps import checked_decimals, checked_step, steps_of
@@ -35,8 +36,8 @@ _PROVENANCES = ("declared", "public", "public (declared)")  # "public" was writt
 _SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
 _ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _KEYS: dict[str, tuple[str, ...]] = {
-    "integer": (*_ORDERED_KEYS, "step"),
-    "number": (*_ORDERED_KEYS, "step", "decimals"),
+    "integer": (*_ORDERED_KEYS, "step", "heaps"),
+    "number": (*_ORDERED_KEYS, "step", "decimals", "heaps"),
     "date": (*_ORDERED_KEYS, "format"),
     "datetime": (*_ORDERED_KEYS, "format", "step"),
     "category": ("values", "taxonomy"),
@@ -168,6 +169,11 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if provenance not in _PROVENANCES:
         raise SchemaError('`provenance` is "declared" or "public (declared)"')
     grid = _grid(kind, body, in_file)
+    if "heaps" in body and grid is None:
+        raise SchemaError(
+            "`heaps` goes with a long range whose bins are found: leave `bins`, `edges` and `fine` out; in a short one "
+            "each value has a cell of its own, and needs none"
+        )
     domain = _domain(kind, body) if grid is None else grid.domain
     return Attribute(
         name,
@@ -197,7 +203,8 @@ def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
             raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
         return None
     step, places = _written(body)
-    grid = TreeGrid(kind, *_span(kind, body), _points(kind, body), _format(body), places, step)  # type: ignore[arg-type]
+    heaps, points = checked_heaps(body.get("heaps")), _points(kind, body)
+    grid = TreeGrid(kind, *_span(kind, body), points, _format(body), places, step, heaps)  # type: ignore[arg-type]
     return None if grid.short else grid
 
 

@@ -9,18 +9,17 @@ above. Constants were found on generated columns: docs/decisions/0017-noisy-tree
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
+from understudy.schema.heaps import rounding_classes
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
-from understudy.schema.taxonomy import Level, Taxonomy
+from understudy.schema.taxonomy import Taxonomy
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -55,6 +54,8 @@ class TreeGrid:
     decimals, every
         How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
         range's length, at least two decimals, and as many as its ends have.
+    heaps
+        Round numbers that values are heaped on, the roundest first; only where each value is a unit.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class TreeGrid:
     format: str | None = None
     decimals: int | None = None
     every: float | None = None
+    heaps: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -74,6 +76,11 @@ class TreeGrid:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
         if max(abs(self.low), abs(self.high)) > MAX_INDEX:
             raise SchemaError("a range beyond ±2^53 needs `bins` or `edges`")
+        if self.heaps and self.count > MAX_UNITS:
+            raise SchemaError(
+                f"`heaps` need a range of at most {MAX_UNITS:,} values as they are written, and this one has "
+                f"{self.count:,}: take a larger `step`, fewer `decimals` or a shorter range"
+            )
 
     @property
     def integral(self) -> bool:
@@ -349,33 +356,20 @@ class TreeGrid:
     @cached_property
     def taxonomy(self) -> Taxonomy:
         """Return the levels of the tree as views of the attribute, finest first."""
+        from understudy.schema.tree_levels import TreeLevels
+
         return Taxonomy(TreeLevels(self))
+
+    @cached_property
+    def classes(self) -> Index:
+        """Return the rounding class of each unit."""
+        return rounding_classes(self._values, self.heaps)
+
+    @property
+    def heap_level(self) -> int:
+        """Return the number of the view that has the rounding classes."""
+        return len(self.sizes) + 1
 
     def level_of(self, size: int) -> int:
         """Return the number of the view that has the level of this size."""
         return len(self.sizes) - self.sizes.index(size)
-
-
-@dataclass(frozen=True)
-class TreeLevels(Sequence[Level]):
-    """The levels of a tree as groupings of units, laid out when looked at."""
-
-    grid: TreeGrid
-
-    def __len__(self) -> int:
-        return len(self.grid.sizes)
-
-    @overload
-    def __getitem__(self, index: int) -> Level: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Level, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
-        places = range(len(self))[index]
-        return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
-
-    def _level(self, place: int) -> Level:
-        starts = self.grid.first_units(self.grid.sizes[len(self) - 1 - place])
-        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
-        return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))

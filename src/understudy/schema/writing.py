@@ -71,7 +71,8 @@ def _grid_as_dict(grid: TreeGrid) -> dict[str, Any]:
     body: dict[str, Any] = {"range": [_shown(grid.kind, grid.low), _shown(grid.kind, grid.high)], "bins": "auto"}
     if grid.points:
         body["points"] = [_shown(grid.kind, point) for point in grid.points]
-    more = {"format": grid.format, "step": grid.every, "decimals": grid.decimals}
+    heaps = [_shown("number", heap) for heap in grid.heaps] or None
+    more = {"format": grid.format, "step": grid.every, "decimals": grid.decimals, "heaps": heaps}
     return body | {key: value for key, value in more.items() if value is not None}
 
 

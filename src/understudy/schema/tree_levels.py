@@ -1,0 +1,40 @@
+"""The levels of a tree as views of an attribute: each groups the units of the grid, laid out when looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from understudy.schema.taxonomy import Level
+from understudy.schema.tree_grid import TreeGrid
+
+
+@dataclass(frozen=True)
+class TreeLevels(Sequence[Level]):
+    """The levels of a tree as groupings of units, laid out when looked at; after them, the rounding classes."""
+
+    grid: TreeGrid
+
+    def __len__(self) -> int:
+        return len(self.grid.sizes) + bool(self.grid.heaps)
+
+    @overload
+    def __getitem__(self, index: int) -> Level: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Level, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
+        places = range(len(self))[index]
+        return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
+
+    def _level(self, place: int) -> Level:
+        if place == len(self.grid.sizes):
+            names = [f"multiples of {heap:g}" for heap in self.grid.heaps]
+            return Level((*names, "others"), tuple(self.grid.classes.tolist()))
+        starts = self.grid.first_units(self.grid.sizes[len(self.grid.sizes) - 1 - place])
+        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
+        return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))
