@@ -40,7 +40,7 @@ class Method(Protocol):
         ...
 
     def fit(self, table: PrivateTable) -> Fit:
-        """Spend the table's purse."""
+        """Spend the table's budget."""
         ...
 
 

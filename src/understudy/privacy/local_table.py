@@ -40,7 +40,7 @@ class LocalPrivateTable(PrivateTable):
     ) -> None:
         self.schema = schema
         self.accounting = reservation.accounting
-        self.purse = reservation.purse
+        self.total_cost = reservation.total_cost
         self.__engine = engine
         self.__scorer = Scorer(engine, schema)
         self.__reservation = reservation
@@ -49,7 +49,7 @@ class LocalPrivateTable(PrivateTable):
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
-            self.__progress(phase, done, of, self.__reservation.purse - self.__reservation.left)
+            self.__progress(phase, done, of, self.__reservation.total_cost - self.__reservation.left)
 
     def public_random_index(self, count: int, purpose: str) -> int:
         charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))

@@ -59,12 +59,12 @@ class PrivateTable(ABC):
 
     schema: Schema
     accounting: Accounting
-    purse: Fraction  # all that this run may spend: epsilon, or rho
+    total_cost: Fraction  # all that this run may spend: epsilon, or rho
 
-    def with_purse(self, purse: Fraction) -> Self:
+    def with_total_cost(self, total_cost: Fraction) -> Self:
         """The same table for a method that is to spend only so much; the ledger holds the whole run to its budget."""
         twin = copy(self)
-        twin.purse = purse
+        twin.total_cost = total_cost
         return twin
 
     def owners(self) -> Sequence[PrivateTable]:
