@@ -67,5 +67,5 @@ def exact(value: Amount, what: str = "the amount") -> Fraction:
 
 
 def show(value: Fraction) -> str:
-    """Short and readable, exact where six digits can be."""
+    """Return a short text of an amount: six significant digits."""
     return f"{float(value):.6g}"

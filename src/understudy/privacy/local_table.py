@@ -87,7 +87,7 @@ class LocalPrivateTable(PrivateTable):
 
     @property
     def left(self) -> Fraction:
-        """What this reservation can still pay for."""
+        """Return what this reservation can still pay for."""
         return self.__reservation.left
 
     def check_selection(self, question: Selection[Any], cost: Fraction) -> None:
