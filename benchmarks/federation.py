@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent / "reproduce"))
 
 import numpy as np
-from trials import Purse, forget_scores, scores_of
+from trials import UnwrittenReservation, forget_scores, scores_of
 
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.local import LocalFederation, local_federation
@@ -77,7 +77,7 @@ class Pooled(FederatedTable):
         self._tables = {name: self._owned(part, budget) for name, part in parts.items()}
 
     def _owned(self, part: ExactTable, budget: Budget) -> LocalPrivateTable:
-        table = LocalPrivateTable(part.schema, part, Purse(budget), self._source)  # type: ignore[arg-type]
+        table = LocalPrivateTable(part.schema, part, UnwrittenReservation(budget), self._source)  # type: ignore[arg-type]
         table._LocalPrivateTable__scorer._known = scores_of(part)  # type: ignore[attr-defined]
         return table
 

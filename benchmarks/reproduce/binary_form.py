@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from charts import Curve, Panel
 from records import Point
-from trials import Data, Purse, seed_of
+from trials import Data, UnwrittenReservation, seed_of
 
 from rivals.published_nocd import published_grid
 from understudy.methods.dp_subn.nocd import covering_views
@@ -55,7 +55,7 @@ def views(curve: str) -> tuple[Axes, ...]:
 def run(points: Sequence[Point], repetition: int) -> dict[Point, float]:
     at, table = points[0], bits()
     seed = seed_of(at.data, at.kind, at.curve, at.epsilon, repetition)
-    private = LocalPrivateTable(table.schema, table, Purse(Budget(at.epsilon)), SeededSource(seed))  # type: ignore[arg-type]
+    private = LocalPrivateTable(table.schema, table, UnwrittenReservation(Budget(at.epsilon)), SeededSource(seed))  # type: ignore[arg-type]
     measured = private.measure(views(at.curve), Fraction(at.epsilon), "tables")
     found = consistent_views(measured, table.schema, table.rows())
     error = [0.5 * np.abs(real - made).sum() for real, made in zip(_real(), _pairs(found, table.schema))]

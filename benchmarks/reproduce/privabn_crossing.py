@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
 import numpy as np
 from records import Point, Records
-from trials import Data, Purse, scores_of, seed_of
+from trials import Data, UnwrittenReservation, scores_of, seed_of
 
 from understudy.methods import method_named
 from understudy.privacy.budget import Budget
@@ -57,7 +57,7 @@ def trial(at: Point, repetition: int) -> float:
     real, engine = Data.named(at.data).whole, rows_under(at.data, at.kind)
     schema, seed = engine.schema, seed_of(*at, repetition)
     budget = Budget(at.epsilon) if at.kind == "pure" else Budget(at.epsilon, "1e-9")
-    table = LocalPrivateTable(schema, engine, Purse(budget), SeededSource(seed))  # type: ignore[arg-type]
+    table = LocalPrivateTable(schema, engine, UnwrittenReservation(budget), SeededSource(seed))  # type: ignore[arg-type]
     table._LocalPrivateTable__scorer._known = scores_of(engine)  # type: ignore[attr-defined]
     fit = method_named(at.curve, {}, schema).fit(table)
     rows = ExactTable(fit.model.sample(real.rows(), np.random.default_rng(seed)), real.rows(), real.schema)

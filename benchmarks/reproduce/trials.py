@@ -1,7 +1,7 @@
 """One trial: a method on a public data set with seeded noise, no ledger, and rows or tables to be judged. NOT PRIVATE.
 
 Engines, and with them the real tables that were counted, are shared by all trials of a process; a charge is checked
-against the purse as the product does, but not written down.
+against the budget as the product does, but not written down.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from understudy.engines.sources import open_source
 from understudy.evaluate.classification import split_rows
 from understudy.methods import Fit, method_named
 from understudy.methods.rivals import RIVALS, rival_named
-from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.local_table import LocalPrivateTable
@@ -75,12 +75,12 @@ class Data:
         return ExactTable(columns, len(rows), replace(self.schema, rows=len(rows)))
 
 
-class Purse:
+class UnwrittenReservation:
     """A budget without a file."""
 
     def __init__(self, budget: Budget) -> None:
-        self.accounting, self.purse = accounting_of(budget), purse(budget)
-        self.left = self.purse
+        self.accounting, self.total_cost = accounting_of(budget), total_cost(budget)
+        self.left = self.total_cost
 
     def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Any = None) -> Any:
         if not 0 <= cost <= self.left:
@@ -99,7 +99,7 @@ def fitted(
 ) -> Fit:
     """The method's fit under pure epsilon; `wrap` may put a fixture that is not private in the table's place."""
     made = rival_named(method, options) if method in RIVALS else method_named(method, options, table.schema)
-    private = LocalPrivateTable(table.schema, table, Purse(Budget(epsilon)), SeededSource(seed))  # type: ignore[arg-type]
+    private = LocalPrivateTable(table.schema, table, UnwrittenReservation(Budget(epsilon)), SeededSource(seed))  # type: ignore[arg-type]
     private._LocalPrivateTable__scorer._known = scores_of(table)  # type: ignore[attr-defined]
     return made.fit(private if wrap is None else wrap(private, table))
 

@@ -213,7 +213,7 @@ def _publish(
         table = LocalPrivateTable(schema, opened.engine, reservation, source, clock)
         release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
         if target is not None:
-            clock("write", 0, 1, reservation.purse)
+            clock("write", 0, 1, reservation.total_cost)
             reservation.saving(release.hash)
             target.write(release)
         charges = reservation.charges()

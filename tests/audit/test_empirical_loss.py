@@ -26,7 +26,7 @@ from conftest import schema_of
 from luck import once_more
 from understudy.engines.memory import MemoryEngine
 from understudy.methods import method_named
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
@@ -115,10 +115,10 @@ def _bound(hits: Any, false_hits: Any, count: int, delta: float) -> Any:
 
 
 class FreeReservation:
-    """A purse without a file: the kernel's own charging rule, thousands of times a second."""
+    """A budget without a file: the kernel's own charging rule, thousands of times a second."""
 
-    def __init__(self, accounting: str, purse: Fraction) -> None:
-        self.accounting, self.purse, self.left = accounting, purse, purse
+    def __init__(self, accounting: str, total_cost: Fraction) -> None:
+        self.accounting, self.total_cost, self.left = accounting, total_cost, total_cost
 
     def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Any = None) -> Any:
         assert 0 <= cost <= self.left
@@ -129,7 +129,7 @@ class FreeReservation:
 def fits(schema: Schema, budget: Budget, source: Any, **options: Any) -> Runs:
     """The method on the real private table."""
     method = method_named("privbayes", {"estimate": "paper", **options})
-    terms = accounting_of(budget), purse(budget)  # finding rho takes a while: once
+    terms = accounting_of(budget), total_cost(budget)  # finding rho takes a while: once
 
     def run(codes: Codes, count: int) -> list[tuple[Measurement, ...]]:
         rows = len(codes["a"])

@@ -19,7 +19,7 @@ from conftest import schema_of
 from understudy.methods.privabn.joining import TableSize
 from understudy.methods.privabn.search import grow
 from understudy.privacy.accounting import PURE
-from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair
+from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair, Score
 from understudy.privacy.sensitivity import table_sensitivity
 from understudy.schema import Axes, Axis
 
@@ -149,15 +149,17 @@ class Played:
     def progress(self, *_: Any) -> None:
         pass
 
-    def pick(self, count: int, purpose: str) -> int:
+    def public_random_index(self, count: int, purpose: str) -> int:
         return self._next(count)
 
-    def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0, of: int = 1) -> Axis:
+    def choose_child(
+        self, left: Axes, placed: Axes, cost: Fraction, purpose: str, penalty_per_cell: int = 0, of: int = 1
+    ) -> Axis:
         groups = [[Pair(axis, (parent,)) for parent in placed] + [Pair(axis)] for axis in left]
-        return left[self._chosen(groups, cost, lambda pair: fine * self.schema.cells(pair.axes))]
+        return left[self._chosen(groups, cost, lambda pair: penalty_per_cell * self.schema.cells(pair.axes))]
 
-    def choose(self, options: Any, score: str, cost: Fraction, purpose: str, penalty: Any, of: int = 1) -> Pair:
-        assert score == "R"
+    def choose(self, options: Any, score: Score, cost: Fraction, purpose: str, penalty: Any, of: int = 1) -> Pair:
+        assert score is INDEPENDENCE
         fines = dict(zip(options, penalty))
         chosen: Pair = options[self._chosen([[pair] for pair in options], cost, fines.__getitem__)]
         return chosen

@@ -13,7 +13,7 @@ import pytest
 from understudy.demo import demo_schema, demo_table
 from understudy.errors import UsageError
 from understudy.methods import METHODS
-from understudy.privacy.accounting import purse
+from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import plan, publish
@@ -82,7 +82,7 @@ def test_every_cell_of_the_matrix(promise: str, neighbours: str, score: str, enc
     release = run()
     ledger.verify(release.head)
     spent = sum(Fraction(e.body["cost"]) for e in ledger.entries() if e.kind == "charge")
-    assert spent == purse(Budget(2, delta))
+    assert spent == total_cost(Budget(2, delta))
     assert release.card["private"] is True
     assert release.card["neighbours"] == neighbours
     frame = release.sample(50)

@@ -14,7 +14,7 @@ from conftest import columns_of, private_table, schema_of
 from understudy.methods import METHODS
 from understudy.methods.plan import Plan
 from understudy.methods.rivals import RIVALS, rival_named
-from understudy.privacy.accounting import purse
+from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.publishing import plan
 from understudy.testing import SeededSource, publish_seeded
@@ -68,7 +68,7 @@ def test_a_plan_is_what_the_ledger_says(
     asked: dict[str, Any] = {"epsilon": 4, "delta": PROMISES[promise], "method": method, **options}
     made = publish_seeded(table, schema, seed=1, ledger=tmp_path / "ledger.db", **asked)
     told = plan(schema, rows=made.release.rows, **asked)
-    agree(planned(told), paid(made.charges), purse(Budget(4, PROMISES[promise])))
+    agree(planned(told), paid(made.charges), total_cost(Budget(4, PROMISES[promise])))
 
 
 @pytest.mark.parametrize("promise", PROMISES)

@@ -275,7 +275,7 @@ def _purchase(
 ) -> BoughtFigures:
     """Equal parts for every figure, and one for the row count where that is private too."""
     secret = table.schema.rows is None
-    cost = table.purse / (len(offers) + secret)
+    cost = table.total_cost / (len(offers) + secret)
     count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
     figures = tuple(
         _figure(

@@ -129,7 +129,7 @@ def _session(
         fit.notes, _together(roster),
     )  # fmt: skip
     release = release_of(fit, card, tuple(a.name for a in schema.attributes), Head(0, GENESIS))
-    clock("write", 0, 1, table.purse)
+    clock("write", 0, 1, table.total_cost)
     save(release)
     return Curation(
         release, clock.stop(), table.charges, journal.resumed, roster.names, server.dropped, len(server.rounds),

@@ -21,7 +21,7 @@ from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
 from understudy.federation.secure_sum import CuratorRound, centred
 from understudy.federation.statements import Statements, terms_of
-from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
 from understudy.privacy.questions.question import split
 from understudy.privacy.table import PrivateTable, Progress
@@ -66,10 +66,10 @@ class FederatedTable(PrivateTable):
             raise UsageError("the owners that can be reached are not those of the roster")
         self.schema = roster.common_schema(schema)
         self.accounting = accounting_of(roster.budget)
-        self.purse = purse(roster.budget)
+        self.total_cost = total_cost(roster.budget)
         self._roster = roster
         self._owners = owners
-        self._whole = self.purse
+        self._whole = self.total_cost
         self._session = _Session(Place(session, roster.hash, 0), dict.fromkeys(roster.names, Fraction(0)))
         self._progress = progress
 
@@ -199,7 +199,7 @@ class Alone(PrivateTable):
     def __init__(self, all_owners: FederatedTable, name: str) -> None:
         self.schema = all_owners._roster.own_schema(all_owners.schema, name)
         self.accounting = all_owners.accounting
-        self.purse = all_owners.purse
+        self.total_cost = all_owners.total_cost
         self._all = all_owners
         self._name = name
 

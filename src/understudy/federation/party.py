@@ -230,7 +230,7 @@ class _Sitting:
             return Message.decline(self._session, task.round, task.stage, error.code)
         self._rounds.add(task.round)
         assert self._reservation is not None
-        spent = self._reservation.purse - self._reservation.left
+        spent = self._reservation.total_cost - self._reservation.left
         self._party.told(f"round {task.round}, {task.stage}: answered, spent {float(spent):.4g}")
         return Message("answer", self._session, task.round, task.stage, body)
 

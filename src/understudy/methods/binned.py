@@ -21,7 +21,7 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import planned_rows
 from understudy.models.noisy_tree import NoisyTree, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
@@ -145,7 +145,7 @@ class Binned:
         return tuple(a for a in schema.unbinned if a.name in names)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        whole = purse(budget)
+        whole = total_cost(budget)
         trees = Trees(schema, accounting_of(budget), whole, self._unbinned(schema), planned_rows(schema, rows))
         coarse = schema.binned({a.name: trees.public_bins(a) for a in schema.unbinned})
         spent = trees.cost + _count_cost(schema, trees)
@@ -156,14 +156,14 @@ class Binned:
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
-        wanted = Trees(schema, table.accounting, table.purse, self._unbinned(schema), float(schema.rows or 0))
+        wanted = Trees(schema, table.accounting, table.total_cost, self._unbinned(schema), float(schema.rows or 0))
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
         cost += trees.cost + trees.heaps_cost
         bins = {a.name: bought[a.name].first if a.name in bought else trees.public_bins(a) for a in schema.unbinned}
         homes = {name: schema[name].homes(first) for name, first in bins.items()}
         coarse = table.regrouped(schema.binned(bins), homes)
-        fit = self.method.fit(coarse.with_purse(table.purse - cost))
+        fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
         return replace(fit, trees=(*bought.values(),), notes=(*fit.notes, *_notes(trees)))
 
 

@@ -1,6 +1,6 @@
 """Any method with details: attributes declared `fine` get the shape inside their bins from a share of the budget.
 
-The method models the coarse bins with the rest of the purse, as it always does; the details follow. What they cost and
+The method models the coarse bins with the rest of the budget, as it always does; the details follow. What they cost and
 how deep they go is a public rule of lengths, row count and budget (docs/decisions/0009-fine-shape.md).
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from understudy.methods.method import Fit, Method
 from understudy.methods.plan import Phase, Plan
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Noise
 from understudy.privacy.questions.details import detail_sensitivity
@@ -21,7 +21,7 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Schema
 from understudy.schema.fine import Grid, cells_of
 
-SHARE = Fraction(1, 20)  # of the purse, for each attribute with `fine`
+SHARE = Fraction(1, 20)  # of the budget, for each attribute with `fine`
 MOST = Fraction(1, 5)  # for all of them
 THETA = 8.0  # how many times the expected noise of a detail the average bin must hold to be halved at all
 AGAIN = 4  # how many times more rows it takes to halve once more: a halving quarters what a smooth shape has left
@@ -90,7 +90,7 @@ class Detailed:
         return self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         taken = portions(schema, self._names(schema), accounting, whole)
         plan = self.method.plan(schema, budget.shared(1 - sum(p.cost for p in taken) / whole), rows)
         phases = [_phase(p, schema, accounting, plan.rows) for p in taken]
@@ -99,14 +99,14 @@ class Detailed:
 
     def fit(self, table: PrivateTable) -> Fit:
         schema, accounting, names = table.schema, table.accounting, self._names(table.schema)
-        taken = portions(schema, names, accounting, table.purse)
-        fit = self.method.fit(table.with_purse(table.purse - sum(p.cost for p in taken)))
+        taken = portions(schema, names, accounting, table.total_cost)
+        fit = self.method.fit(table.with_total_cost(table.total_cost - sum(p.cost for p in taken)))
         found = []
         for i, p in enumerate(taken):
             table.progress(PURPOSE, i, len(taken))
             depth = max(1, p.depth(schema, accounting, fit.rows))
             found.append(table.measure_details(p.attribute.name, depth, p.cost, PURPOSE))
-        notes = [_said(p, d.depth, table.purse) for p, d in zip(taken, found)]
+        notes = [_said(p, d.depth, table.total_cost) for p, d in zip(taken, found)]
         return replace(fit, details=tuple(found), notes=(*fit.notes, *notes, *_flat_notes(schema, names, taken)))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from understudy.methods.plan import Phase, Plan
-from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
@@ -152,4 +152,4 @@ def _doubled(budget: Budget) -> str:
 
 def _noise(schema: Schema, budget: Budget) -> float:
     tables = max(1, 2 * len(schema.modelled) - 1)
-    return math.sqrt(table_noise(schema, accounting_of(budget), purse(budget) / tables).variance)
+    return math.sqrt(table_noise(schema, accounting_of(budget), total_cost(budget) / tables).variance)

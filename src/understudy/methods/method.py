@@ -42,7 +42,7 @@ class Method(Protocol):
         ...
 
     def fit(self, table: PrivateTable) -> Fit:
-        """Spend the table's purse."""
+        """Spend the table's budget."""
         ...
 
 

@@ -11,20 +11,20 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import MAX_ROWS, Schema
 
 MAPPED_ROWS = 10_000_000  # from so many on a file is not read into memory
-COUNT_SHARE = Fraction(1, 20)  # of the purse, for a noisy row count under add-remove neighbours
+COUNT_SHARE = Fraction(1, 20)  # of the budget, for a noisy row count under add-remove neighbours
 LEAST_VARIANCE = 1e-9  # a table without noise, in tests, must not divide by zero
 
 
-def count_cost(schema: Schema, purse: Fraction) -> Fraction:
+def count_cost(schema: Schema, total_cost: Fraction) -> Fraction:
     """What the row count will cost: nothing where it is declared."""
-    return purse * COUNT_SHARE if schema.rows is None else Fraction(0)
+    return total_cost * COUNT_SHARE if schema.rows is None else Fraction(0)
 
 
 def row_count(table: PrivateTable) -> tuple[int, list[Measurement]]:
     """The declared count, or a bought one (at least 1) with the measurement it came from."""
     if table.schema.rows is not None:
         return table.schema.rows, []
-    count = table.measure([()], count_cost(table.schema, table.purse), "row count")
+    count = table.measure([()], count_cost(table.schema, table.total_cost), "row count")
     return pooled_rows(table.schema, count), count
 
 

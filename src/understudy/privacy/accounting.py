@@ -114,7 +114,7 @@ def accounting_of(budget: Budget) -> Accounting:
     return ZCDP if budget.delta else PURE
 
 
-def purse(budget: Budget) -> Fraction:
+def total_cost(budget: Budget) -> Fraction:
     """Return all that the budget holds, in the unit its charges are made in: epsilon, or rho."""
     return accounting_of(budget).whole(budget) * budget.part
 

@@ -21,7 +21,7 @@ class Budget:
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
-    part: Fraction = Fraction(1)  # of its purse, for plans of a method that does not get all of it
+    part: Fraction = Fraction(1)  # of all it holds, for plans of a method that does not get all of it
 
     def __init__(self, epsilon: Amount, delta: Amount = 0) -> None:
         object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
@@ -38,7 +38,7 @@ class Budget:
             raise UsageError("delta below 1e-15 is not supported: use 0 for the pure promise")
 
     def shared(self, part: Fraction) -> Budget:
-        """The same promise with this part of its purse."""
+        """Return the same promise with this part of all that it holds."""
         twin = Budget(self.epsilon, self.delta)
         object.__setattr__(twin, "part", part)
         return twin
@@ -67,5 +67,5 @@ def exact(value: Amount, what: str = "the amount") -> Fraction:
 
 
 def show(value: Fraction) -> str:
-    """Short and readable, exact where six digits can be."""
+    """Return a short text of an amount: six significant digits."""
     return f"{float(value):.6g}"

@@ -43,14 +43,14 @@ def _check_scale(scale: float) -> None:
 
 
 def rational_scale(scale: float) -> Fraction:
-    """The scale, rounded up to so few binary digits that 64-bit integers hold all that follows."""
+    """Return the scale, rounded up to so few binary digits that 64-bit integers hold all that follows."""
     _check_scale(scale)
     denominator = 2 ** min(_DIGITS, max(0, _DIGITS - math.frexp(scale)[1]))
     return Fraction(math.ceil(Fraction(scale) * denominator), denominator)
 
 
 def polya_share(cells: int, scale: Fraction, honest: int, draw: Draw) -> Integers:
-    """NB(1/h, α) − NB(1/h, α) in every cell, α = exp(−1/scale)."""
+    """Return a draw of NB(1/h, α) − NB(1/h, α) for every cell, α = exp(−1/scale)."""
     chunks = [min(_CHUNK, cells - begin) for begin in range(0, cells, _CHUNK)]
     return np.concatenate([np.empty(0, np.int64), *(_polya(size, scale, honest, draw) for size in chunks)])
 
@@ -76,13 +76,13 @@ def _polya(cells: int, scale: Fraction, honest: int, draw: Draw) -> Integers:
 
 
 def poisson(rate: Fraction, draw: Draw) -> int:
-    """Poisson of a rational rate, as a sum of whole ones and one of the rest."""
+    """Return a Poisson draw of a rational rate, as a sum of whole ones and one of the rest."""
     whole, rest = divmod(rate, 1)
     return _poissons(int(whole), Fraction(1), draw) + _poissons(1, rest, draw)
 
 
 def _poissons(count: int, rate: Fraction, draw: Draw) -> int:
-    """The sum of so many Poissons of a rate μ ≤ 1: propose n with 2^−(n+1), keep it with μ^n · ½·2^n/n!."""
+    """Return a sum of so many Poissons of rate μ ≤ 1: propose n with 2^−(n+1), keep it with μ^n · ½·2^n/n!."""
     total = 0
     while count:
         n = leading_failures(count, draw)
@@ -99,7 +99,7 @@ def _poissons(count: int, rate: Fraction, draw: Draw) -> int:
 
 
 def exp_minus(numerator: Integers, denominator: int, draw: Draw) -> NDArray[np.bool_]:
-    """True with probability exp(−numerator/denominator): Canonne, Kamath & Steinke 2020, Algorithm 1."""
+    """Return True with probability exp(−numerator/denominator): Canonne, Kamath & Steinke 2020, Algorithm 1."""
     whole, rest = np.divmod(numerator, denominator)
     alive = _exp_minus_fraction(rest, denominator, draw)
     while (more := alive & (whole > 0)).any():
@@ -120,7 +120,7 @@ def _exp_minus_fraction(numerator: Integers, denominator: int, draw: Draw, start
 
 
 def _two_over_e(times: Integers, draw: Draw) -> NDArray[np.bool_]:
-    """True with probability (2/e)^times: for γ = 1, K ≥ 3 has probability 1/2, and K odd given that has 2/e."""
+    """Return True with probability (2/e)^times: for γ = 1, K ≥ 3 has probability 1/2, K odd given that 2/e."""
     times = times.copy()
     alive = np.ones(times.shape, dtype=np.bool_)
     while (more := alive & (times > 0)).any():
@@ -130,12 +130,12 @@ def _two_over_e(times: Integers, draw: Draw) -> NDArray[np.bool_]:
 
 
 def happens(numerator: Integers, denominator: Any, draw: Draw) -> NDArray[np.bool_]:
-    """True with probability numerator/denominator."""
+    """Return True with probability numerator/denominator."""
     return np.less(below(denominator, len(numerator), draw), numerator)
 
 
 def below(bound: Any, count: int, draw: Draw) -> Integers:
-    """Uniform integers from 0 to bound − 1 (below 2^62), by rejection of the last incomplete run of 64-bit words."""
+    """Return uniform integers from 0 to bound − 1 (below 2^62): the last incomplete run of 64-bit words is rejected."""
     bounds = np.broadcast_to(np.asarray(bound, dtype=np.uint64), (count,))
     words = draw(count).copy()
     last = np.uint64(2**64 - 1) - bounds + np.uint64(1)  # 2^64 − bound: a run that starts later is incomplete
@@ -145,7 +145,7 @@ def below(bound: Any, count: int, draw: Draw) -> Integers:
 
 
 def leading_failures(count: int, draw: Draw) -> Integers:
-    """Fair coins thrown until the first success; so many failed: n with probability 2^−(n+1)."""
+    """Return how many fair coins failed before the first success: n with probability 2^−(n+1)."""
     failures = np.zeros(count, dtype=np.int64)
     going = np.arange(count)
     while len(going):
@@ -161,7 +161,7 @@ def leading_failures(count: int, draw: Draw) -> Integers:
 
 
 def gaussian_share_scale(scale: float, honest: int) -> float:
-    """The σ of one share, so that h of them cost at most what a discrete Gaussian of this scale does.
+    """Return the σ of one share, so that h of them cost at most what a discrete Gaussian of this scale does.
 
     Per unit of squared sensitivity the sum costs 1/(2h·s²) + 2η(s²), the single Gaussian 1/(2σ²).
     """
@@ -179,7 +179,7 @@ def gaussian_share_scale(scale: float, honest: int) -> float:
 
 
 def sum_excess(variance: Fraction, honest: int) -> Fraction:
-    """η: by so much at most the log-probabilities of a sum of h discrete Gaussians differ from those of one.
+    """Return η: the log-probabilities of a sum of h discrete Gaussians differ by at most η from those of one.
 
     Adding the (k+1)-th to a sum of k: 2·artanh δ with δ = 2Σ_j exp(−2π²s²j²), s² = variance·k/(k+1) ≥ variance/2.
     Rounded up: δ < 2.1·exp(−2π²s²) and 2·artanh δ < 2.1·δ where s² ≥ 2.

@@ -42,7 +42,7 @@ class LocalPrivateTable(PrivateTable):
     ) -> None:
         self.schema = schema
         self.accounting = reservation.accounting
-        self.purse = reservation.purse
+        self.total_cost = reservation.total_cost
         self.__engine = engine
         self.__scorer = Scorer(engine, schema)
         self.__reservation = reservation
@@ -51,7 +51,7 @@ class LocalPrivateTable(PrivateTable):
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
-            self.__progress(phase, done, of, self.__reservation.purse - self.__reservation.left)
+            self.__progress(phase, done, of, self.__reservation.total_cost - self.__reservation.left)
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
         coarser = copy(self)
@@ -96,7 +96,7 @@ class LocalPrivateTable(PrivateTable):
 
     @property
     def left(self) -> Fraction:
-        """What this reservation can still pay for."""
+        """Return what this reservation can still pay for."""
         return self.__reservation.left
 
     def check_selection(self, question: Selection[Any], cost: Fraction) -> None:

@@ -137,7 +137,7 @@ class Laplace(Noise):
         return self.scale * math.log(cells)
 
     def margin(self, confidence: float) -> int:
-        """P(|X| > k) ≤ e^(−k/b) for the discrete Laplace."""
+        """Return b·ln(1/(1 − confidence)), rounded up: P(|X| > k) ≤ e^(−k/b) for the discrete Laplace."""
         return math.ceil(self.scale * -math.log(1 - confidence))
 
     def draw(self, values: Integers, source: RandomSource) -> Integers:
@@ -179,7 +179,7 @@ class Gaussian(Noise):
 
     @property
     def variance(self) -> float:
-        """To many digits from scale 1 on."""
+        """Return σ², which is right to many digits from scale 1 on."""
         return self.scale**2
 
     @property
@@ -190,7 +190,7 @@ class Gaussian(Noise):
         return self.scale * math.sqrt(2 * math.log(cells))
 
     def margin(self, confidence: float) -> int:
-        """The normal quantile, one step up for the discrete Gaussian."""
+        """Return the normal quantile, rounded up and one more for the discrete Gaussian."""
         return math.ceil(self.scale * NormalDist().inv_cdf((1 + confidence) / 2)) + 1
 
     def draw(self, values: Integers, source: RandomSource) -> Integers:

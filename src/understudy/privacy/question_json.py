@@ -122,7 +122,7 @@ def _edge(schema: Schema, left: Any, placed: Any, score: Any, penalty: Any, cell
 
 
 def _check_pairs(schema: Schema) -> None:
-    """Links are looked up among all pairs of attributes, which are counted first."""
+    """Refuse edges of a schema of which not all pairs can be counted: edges are looked up among those."""
     if math.prod(sorted(a.size for a in schema.modelled)[-2:]) > MAX_CELLS:
         raise TooLarge(f"links of attributes with a table of more than {MAX_CELLS:,} cells cannot be scored")
 
@@ -132,7 +132,7 @@ def _tables(schema: Schema, asks: Any, shares: Any) -> Marginals:
 
 
 def _shares(data: Any) -> list[Fraction]:
-    """Shares that can be added up, and have noise scales worked out for them, in moments."""
+    """Return shares that can be added up, and have noise scales worked out for them, in moments."""
     if len(texts := set(_texts(data, "shares"))) > MAX_DIFFERENT_SHARES:
         raise _refused(f"at most {MAX_DIFFERENT_SHARES:,} different shares")
     known = {text: fraction_from_json(text) for text in texts}
@@ -213,7 +213,7 @@ def _texts(data: Any, what: str) -> list[str]:
 
 
 def _counts(data: Any, sizes: Sequence[int]) -> Integers:
-    """Nested lists of whole numbers in exactly this shape; `check` looks at how large they are."""
+    """Return nested lists of whole numbers of this shape as an array; `check` looks at how large they are."""
     cells = [data]
     for size in sizes:
         if any(type(part) is not list or len(part) != size for part in cells):

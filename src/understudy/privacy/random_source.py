@@ -35,7 +35,7 @@ class RandomSource(Protocol):
     def below(self, bound: int) -> int: ...
 
     def words(self, count: int) -> Words:
-        """Uniform 64-bit words, for samplers of the kernel's own and for keys."""
+        """Return uniform 64-bit words, for samplers of the kernel's own and for keys."""
         ...
 
     def generator(self) -> np.random.Generator: ...
@@ -65,12 +65,12 @@ class SystemSource:
         return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
 
     def generator(self) -> np.random.Generator:
-        """For post-processing only (sampling rows from a model that is already private)."""
+        """Return a generator for post-processing only (sampling rows from a model that is already private)."""
         return np.random.Generator(np.random.PCG64(secrets.randbits(256)))
 
 
 def seeded_generator(seed: int) -> np.random.Generator:
-    """For post-processing that a user wants to repeat: `sample --seed`."""
+    """Return a generator for post-processing that a user wants to repeat: `sample --seed`."""
     return np.random.default_rng(seed)
 
 
@@ -79,7 +79,7 @@ def seeded_generator(seed: int) -> np.random.Generator:
 
 @lru_cache(maxsize=1)
 def _opendp() -> Any:
-    """opendp's parts by name; its prelude is avoided, since that pulls in scikit-learn where it is installed."""
+    """Return opendp's parts by name; its prelude is avoided, since that pulls in scikit-learn where it is installed."""
     import opendp.domains
     import opendp.measurements
     import opendp.measures
@@ -92,7 +92,7 @@ def _opendp() -> Any:
 
 @lru_cache(maxsize=256)
 def laplace_measurement(scale: float) -> Any:
-    """Discrete Laplace noise on a vector of integers; its map takes an L1 distance."""
+    """Return discrete Laplace noise on a vector of integers; its map takes an L1 distance."""
     dp = _opendp()
     space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.l1_distance(T="i64")
     return dp.measurements.make_laplace(*space, scale)
@@ -100,19 +100,19 @@ def laplace_measurement(scale: float) -> Any:
 
 @lru_cache(maxsize=256)
 def gaussian_measurement(scale: float) -> Any:
-    """Discrete Gaussian noise on a vector of integers; its map takes an L2 distance."""
+    """Return discrete Gaussian noise on a vector of integers; its map takes an L2 distance."""
     dp = _opendp()
     space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.l2_distance(T="f64")
     return dp.measurements.make_gaussian(*space, scale)
 
 
 def permute_and_flip_measurement(scale: float) -> Any:
-    """Permute-and-flip, at a cost in pure epsilon; its map takes an L∞ distance."""
+    """Return permute-and-flip, at a cost in pure epsilon; its map takes an L∞ distance."""
     return _selection(scale, "max_divergence")
 
 
 def exponential_measurement(scale: float) -> Any:
-    """The exponential mechanism by Gumbel noise, at a cost in rho; its map takes an L∞ distance."""
+    """Return the exponential mechanism by Gumbel noise, at a cost in rho; its map takes an L∞ distance."""
     return _selection(scale, "zero_concentrated_divergence")
 
 

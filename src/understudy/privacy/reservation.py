@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from understudy.errors import BudgetError, LedgerError
 from understudy.lock import ProcessLock
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import ENDINGS, Account, Entry, Head
 from understudy.privacy.kept_releases import KeptReleases
@@ -45,7 +45,7 @@ class Reservation:
     ) -> None:
         self.budget = budget
         self.accounting: Accounting = accounting_of(budget)
-        self.purse: Fraction = purse(budget)
+        self.total_cost: Fraction = total_cost(budget)
         self.resumed = resumed
         self.replayed = 0
         self.account = account
@@ -53,7 +53,7 @@ class Reservation:
         self._id = id
         self._lock = lock
         self._step = 0
-        self._left = self.purse
+        self._left = self.total_cost
 
     @property
     def id(self) -> str:
@@ -82,7 +82,7 @@ class Reservation:
         `formerly` is how earlier versions identified it."""
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
-            left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
+            left = f"only {show(self._left)} of {show(self.total_cost)} is left in the reservation"
             raise BudgetError(f"{purpose} asks for {show(cost)}; {left}")
         self._left -= cost
         unit = self.accounting.unit

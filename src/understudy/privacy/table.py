@@ -59,12 +59,12 @@ class PrivateTable(ABC):
 
     schema: Schema
     accounting: Accounting
-    purse: Fraction  # all that this run may spend: epsilon, or rho
+    total_cost: Fraction  # all that this run may spend, in epsilon or rho
 
-    def with_purse(self, purse: Fraction) -> Self:
-        """The same table for a method that is to spend only so much; the ledger holds the whole run to its budget."""
+    def with_total_cost(self, total_cost: Fraction) -> Self:
+        """Return the same table for a method that may spend only this; the ledger holds the run to its budget."""
         twin = copy(self)
-        twin.purse = purse
+        twin.total_cost = total_cost
         return twin
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
@@ -78,7 +78,7 @@ class PrivateTable(ABC):
         )
 
     def owners(self) -> Sequence[PrivateTable]:
-        """The rows of each owner as a private table of its own: this one, unless there are several."""
+        """Return the rows of each owner as a private table of its own: this one, unless there are several."""
         return (self,)
 
     @abstractmethod

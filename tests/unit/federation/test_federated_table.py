@@ -44,7 +44,7 @@ EACH = Fraction(1, 1000)
 
 
 def spent(made: Any) -> dict[str, Fraction]:
-    return {name: kept.purse - kept.left for name, kept in made.reservations.items()}
+    return {name: kept.total_cost - kept.left for name, kept in made.reservations.items()}
 
 
 @pytest.mark.parametrize(("owners", "dropping"), [(2, 0), (3, 0), (4, 1), (6, 2)])
@@ -228,12 +228,12 @@ def test_an_early_stop_never_overspends(tmp_path: Path) -> None:
 
 def test_an_owner_refuses_what_it_cannot_pay(tmp_path: Path) -> None:
     with federation(tmp_path) as made:
-        purse = made.table.purse
-        made.table._whole = 10 * purse  # a curator that miscounts, or cheats
+        total_cost = made.table.total_cost
+        made.table._whole = 10 * total_cost  # a curator that miscounts, or cheats
         with pytest.raises(FederationAborted):
-            made.table.measure([(A,)], purse * 2, "tables")
+            made.table.measure([(A,)], total_cost * 2, "tables")
         with pytest.raises(FederationAborted):
-            made.table.choose(OPTIONS, INDEPENDENCE, purse * 2, "structure")
+            made.table.choose(OPTIONS, INDEPENDENCE, total_cost * 2, "structure")
         assert set(spent(made).values()) == {0}
         assert all(isinstance(e, BudgetError) or "more than is left" in str(e) for *_, e in made.owners.refusals)
 
@@ -271,7 +271,7 @@ def test_picks_are_public_and_the_same_after_a_restart(tmp_path: Path) -> None:
 
 def test_copies_of_a_table_share_its_rounds(tmp_path: Path) -> None:
     with federation(tmp_path, source=QuietSource()) as made:
-        made.table.with_purse(made.table.purse / 2).measure([(A,)], EACH, "tables")
+        made.table.with_total_cost(made.table.total_cost / 2).measure([(A,)], EACH, "tables")
         made.table.measure([(A,)], EACH, "tables")
         assert not made.owners.refusals
         assert set(spent(made).values()) == {2 * EACH}
@@ -312,7 +312,7 @@ def test_a_method_is_as_good_across_owners(tmp_path: Path, method: str, sizes: d
         ) as made:
             fit = method_named(method, {}, made.table.schema).fit(made.table)
             assert not made.owners.refusals
-            assert max(spent(made).values()) <= made.table.purse
+            assert max(spent(made).values()) <= made.table.total_cost
             assert made.table.paid == spent(made)
         assert fit.rows == rows
         across.append(two_way_error(fit.model, schema, columns))

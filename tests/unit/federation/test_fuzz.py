@@ -215,7 +215,7 @@ def test_messages_to_an_owner(tmp_path: Path, messages: int, pure: bool) -> None
         ask_on(made, lambda: fuzzed.sent < messages)
         fuzzed.check(watched.counts, {ROWS, ROWS * len(OWNERS)})
         kept = made.reservations["bea"]
-        assert sum((Fraction(c["cost"]) for c in kept.charges()), Fraction(0)) == kept.purse - kept.left
+        assert sum((Fraction(c["cost"]) for c in kept.charges()), Fraction(0)) == kept.total_cost - kept.left
         assert set(fuzzed.stages) >= {"decide", "keys", "shares", "masked", "survivors", "unmask", "alone"}
         assert not fuzzed.refused["failed"]  # what is accepted can be answered
         assert {"message", "order", "question", "round"} <= set(fuzzed.refused)

@@ -58,7 +58,7 @@ class Restarts:
         budget = self.made.roster.budget
         request = {"federation": self.made.roster.name}
         reservation = ledger.reserve(schema, budget, request, unlimited=True, fingerprint="bea")
-        assert reservation.resumed or reservation.left == reservation.purse
+        assert reservation.resumed or reservation.left == reservation.total_cost
         self.stack.callback(reservation.abandon, "the test has ended")
         engine = MemoryEngine(parts_of(columns_of(SIZES, 160, seed=3), 4)[1], 40, schema)
         table = LocalPrivateTable(schema, engine, reservation, SystemSource())
@@ -71,7 +71,7 @@ class Restarts:
 
     @property
     def spent(self) -> Fraction:
-        return self.made.reservations["bea"].purse - self.made.reservations["bea"].left
+        return self.made.reservations["bea"].total_cost - self.made.reservations["bea"].left
 
     @property
     def charged(self) -> Fraction:
@@ -209,9 +209,9 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
     with Restarts(tmp_path) as held:
         table = held.made.table
         table.measure([(A,)], COST, "tables")
-        table._whole = 1000 * table.purse
+        table._whole = 1000 * table.total_cost
         with pytest.raises(FederationAborted):
-            table.choose(OPTIONS, INDEPENDENCE, 500 * table.purse, "structure")
+            table.choose(OPTIONS, INDEPENDENCE, 500 * table.total_cost, "structure")
         held.restart()
         table.measure([(B,)], COST, "tables")
         held.restart()

@@ -100,7 +100,7 @@ def test_two_missing_are_one_too_many(tmp_path: Path, stages: tuple[str, str]) -
     with quiet(tmp_path, hook=hook) as made:
         with pytest.raises(FederationAborted, match="stays spent"):
             measured(made)
-        drawn = [name for name, kept in made.reservations.items() if kept.left < kept.purse]
+        drawn = [name for name, kept in made.reservations.items() if kept.left < kept.total_cost]
         assert set(drawn) >= {"bea", "dan"} or "keys" in stages or "shares" in stages
 
 
@@ -112,7 +112,7 @@ def test_messages_twice_change_nothing(tmp_path: Path) -> None:
 
     with quiet(tmp_path, hook=hook) as made:
         assert (measured(made) == counts(made, 4, NAMES)).all()
-        assert {kept.purse - kept.left for kept in made.reservations.values()} == {COST}
+        assert {kept.total_cost - kept.left for kept in made.reservations.values()} == {COST}
 
 
 # -- a curator that cheats ---------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_swapped_keys_are_caught(tmp_path: Path) -> None:
             measured(made)
         assert set(refused(made, "shares")) == {"bea", "cy", "dan"}
         assert "not signed" in str(refused(made, "shares")["bea"])
-        assert all(kept.left == kept.purse for kept in made.reservations.values())
+        assert all(kept.left == kept.total_cost for kept in made.reservations.values())
 
 
 def test_an_owner_sees_that_its_own_keys_were_replaced(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_owners_who_are_asked_different_things_do_not_go_on(tmp_path: Path, fiel
     with quiet(tmp_path, dropping=0, hook=hook) as made:
         with pytest.raises(FederationAborted):
             measured(made)
-        assert all(kept.left == kept.purse for kept in made.reservations.values())
+        assert all(kept.left == kept.total_cost for kept in made.reservations.values())
 
 
 def test_owners_check_keys_even_if_the_curator_does_not(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_sealed_shares_reach_whom_they_are_for(tmp_path: Path) -> None:
     with quiet(tmp_path, hook=hook) as made:
         measured(made)
         assert "cannot be opened" in str(refused(made, "masked")["bea"])
-        assert made.reservations["bea"].left == made.reservations["bea"].purse
+        assert made.reservations["bea"].left == made.reservations["bea"].total_cost
 
 
 def test_an_old_round_and_another_body_are_refused(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_an_old_round_and_another_body_are_refused(tmp_path: Path) -> None:
                 answers.answer(3, stage, seen["ada", stage])  # a new round with the words of the old one
         with pytest.raises(FederationError, match="has begun"):
             answers.answer(2, "decide", b"")
-        assert made.reservations["ada"].purse - made.reservations["ada"].left == 2 * COST
+        assert made.reservations["ada"].total_cost - made.reservations["ada"].left == 2 * COST
 
 
 def test_stages_come_in_order(tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_a_key_that_agrees_with_nobody_is_a_drop_out(tmp_path: Path, key: int) -
 
     with quiet(tmp_path, hook=hook) as made:
         assert (measured(made) == counts(made, 4, NAMES[:3])).all()
-        assert made.reservations["dan"].left == made.reservations["dan"].purse
+        assert made.reservations["dan"].left == made.reservations["dan"].total_cost
         assert not made.owners.refusals
 
 

@@ -34,11 +34,11 @@ def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...]) -> float:
 
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_the_charges_are_the_purse_exactly(ledger_path: Path, delta: float, neighbours: str) -> None:
+def test_the_charges_are_the_total_cost_exactly(ledger_path: Path, delta: float, neighbours: str) -> None:
     schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)
     table = private_table(schema, chained(SIZES, ROWS), Budget("0.3", delta), ledger_path)
     Aim().fit(table)
-    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.purse  # type: ignore[attr-defined]
+    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.total_cost  # type: ignore[attr-defined]
 
 
 def test_with_a_large_budget_every_pair_is_right(ledger_path: Path) -> None:

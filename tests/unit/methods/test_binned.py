@@ -19,7 +19,7 @@ from understudy.evaluate.raw import wasserstein
 from understudy.methods import METHODS, method_named
 from understudy.methods.binned import TREES_SHARE, Binned, Trees
 from understudy.models.tree_parts import trees_from_parts, trees_parts
-from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.sensitivity import table_sensitivity
@@ -95,9 +95,9 @@ def test_one_person_moves_every_level_by_what_is_paid_for(neighbours: str) -> No
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_the_levels_together_cost_what_was_paid(delta: float) -> None:
     schema, budget = schema_of("replace-one"), Budget(1, delta)
-    trees = Trees(schema, accounting_of(budget), purse(budget), schema.unbinned, 1e6)
+    trees = Trees(schema, accounting_of(budget), total_cost(budget), schema.unbinned, 1e6)
     assert sum(trees.shares) == 1 and len(trees.shares) == len(trees.asks)
-    assert trees.cost == purse(budget) * TREES_SHARE * 2 / 3
+    assert trees.cost == total_cost(budget) * TREES_SHARE * 2 / 3
     assert min(trees.shares) > 0
 
 
@@ -108,7 +108,7 @@ def test_the_noise_of_a_level_follows_its_share(ledger_path: Path) -> None:
     )
     budget = Budget(1, 1e-6)
     columns = {"a": np.zeros(500, dtype=np.uint16)}
-    trees = Trees(schema, accounting_of(budget), purse(budget), schema.unbinned, 50_000.0)
+    trees = Trees(schema, accounting_of(budget), total_cost(budget), schema.unbinned, 50_000.0)
     private = private_table(schema, columns, budget, ledger_path)
     for ask, share, m in zip(trees.asks, trees.shares, private.measure(trees.asks, trees.cost, "bins", trees.shares)):
         away = m.values[1:].astype(float)  # all rows are in the first node
@@ -128,9 +128,9 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
         release = publish(table(), schema, epsilon=2, delta=delta, ledger=ledger)
     spent = sum(float(charge["cost"]) for charge in release.card["charges"])
     planned = plan(schema, epsilon=2, delta=delta, rows=ROWS)
-    assert sum(phase.cost for phase in planned.phases) <= purse(Budget(2, delta))
+    assert sum(phase.cost for phase in planned.phases) <= total_cost(Budget(2, delta))
     assert planned.phases[0].name == "bins" and "noisy trees" in planned.phases[0].detail
-    assert 0.9 * float(purse(Budget(2, delta))) < spent <= float(purse(Budget(2, delta))) * (1 + 1e-12)
+    assert 0.9 * float(total_cost(Budget(2, delta))) < spent <= float(total_cost(Budget(2, delta))) * (1 + 1e-12)
 
 
 def test_too_few_rows_buy_no_tree(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.evaluate.raw import wasserstein
 from understudy.methods import Detailed, method_named
 from understudy.methods.detailed import MOST, SHARE, portions
-from understudy.privacy.accounting import PURE, purse
+from understudy.privacy.accounting import PURE, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import plan, publish
@@ -98,11 +98,11 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
     schema, ledger = schema_of(neighbours=neighbours), Ledger(tmp_path / "l.db")
     release = publish(table(), schema, epsilon=2, delta=delta, ledger=ledger)
     costs = [Fraction(e.body["cost"]) for e in ledger.entries() if e.kind == "charge"]
-    assert sum(costs) == purse(Budget(2, delta))
+    assert sum(costs) == total_cost(Budget(2, delta))
     planned = plan(schema, epsilon=2, delta=delta, rows=ROWS)
-    assert sum(p.cost for p in planned.phases) == purse(Budget(2, delta)) and planned.budget == Budget(2, delta)
+    assert sum(p.cost for p in planned.phases) == total_cost(Budget(2, delta)) and planned.budget == Budget(2, delta)
     (phase,) = [p for p in planned.phases if p.name == "details"]
-    assert phase.cost == purse(Budget(2, delta)) * SHARE and "amount inside its 4 bins" in phase.detail
+    assert phase.cost == total_cost(Budget(2, delta)) * SHARE and "amount inside its 4 bins" in phase.detail
     (details,) = release.details
     if neighbours == "replace-one":
         assert phase.scale == details.noise.scale and phase.cells == len(details.values)

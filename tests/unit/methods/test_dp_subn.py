@@ -38,23 +38,23 @@ SETTINGS = [
 def test_several_owners_pay_no_more_than_the_budget(
     tmp_path: Path, method: str, options: dict[str, object], delta: str
 ) -> None:
-    """What the curator reckons is what each owner's own ledger has, and no more than all of the purse."""
+    """What the curator reckons is what each owner's own ledger has, and no more than all of the budget."""
     with federation(tmp_path, 3, rows=ROWS, sizes=SIZES, budget=Budget(2, delta)) as made:
         fit = method_named(method, options).fit(made.table)
         assert made.owners.refusals == []
-        purse = made.table.purse
-        paid = {name: kept.purse - kept.left for name, kept in made.reservations.items()}
+        total_cost = made.table.total_cost
+        paid = {name: kept.total_cost - kept.left for name, kept in made.reservations.items()}
         assert paid == made.table.paid
         if options != {"variant": "adaptive"}:  # where rounds end early, choices that were not made stay unspent
-            assert max(paid.values()) == purse
-        assert all(0 < cost <= purse for cost in paid.values())
+            assert max(paid.values()) == total_cost
+        assert all(0 < cost <= total_cost for cost in paid.values())
         assert fit.rows == 3 * ROWS
     assert fit.model.project(["a", "b"]).total == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("method", "options"), SETTINGS)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_one_owner_spends_its_whole_purse(
+def test_one_owner_spends_its_whole_budget(
     tmp_path: Path, method: str, options: dict[str, object], neighbours: str
 ) -> None:
     schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)

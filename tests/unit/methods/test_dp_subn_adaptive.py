@@ -31,13 +31,13 @@ def charges(table: Any) -> list[tuple[str, Fraction]]:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("budget", [Budget("0.01"), Budget("0.5"), Budget("0.5", 1e-9)], ids=str)
-def test_the_plan_and_the_charges_are_the_purse(ledger_path: Path, budget: Budget, neighbours: str) -> None:
+def test_the_plan_and_the_charges_are_the_total_cost(ledger_path: Path, budget: Budget, neighbours: str) -> None:
     schema = schema_of(SIZES, ROWS if neighbours == "replace-one" else None, neighbours)
     made = DPSUBN(variant="adaptive")
     table = private_table(schema, chained(SIZES, ROWS), budget, ledger_path)
-    assert sum(phase.cost for phase in made.plan(schema, budget, ROWS).phases) == table.purse
+    assert sum(phase.cost for phase in made.plan(schema, budget, ROWS).phases) == table.total_cost
     made.fit(table)
-    assert sum(cost for _, cost in charges(table)) == table.purse
+    assert sum(cost for _, cost in charges(table)) == table.total_cost
 
 
 def test_where_pairs_would_be_lost_in_noise_attributes_are_alone(ledger_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_each_owner_pays_for_its_turns_and_all_for_the_sums(tmp_path: Path) -> N
     ) as made:
         DPSUBN(variant="adaptive", rounds=7).fit(made.table)
         found, paid = made.table.charges, made.table.paid
-        spent = {name: kept.purse - kept.left for name, kept in made.reservations.items()}
+        spent = {name: kept.total_cost - kept.left for name, kept in made.reservations.items()}
         costs = Adaptive(7, 150_000).costs(made.table.schema, PURE, Fraction(8), 3 * ROWS)
     assert made.owners.refusals == [] and spent == paid
     turns = Counter(c["owner"] for c in found if c["purpose"] == "structure")
@@ -112,7 +112,7 @@ def test_a_round_that_sees_only_noise_doubles_the_next_table(ledger_path: Path) 
     steps = [b / a for a, b in itertools.pairwise(tables[:-1])]
     assert set(steps) <= {1, 2} and 2 in steps and len(tables) < 8
     assert len({cost for purpose, cost in charges(table) if purpose == "structure"}) == 1
-    assert sum(cost for _, cost in charges(table)) == table.purse
+    assert sum(cost for _, cost in charges(table)) == table.total_cost
 
 
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:

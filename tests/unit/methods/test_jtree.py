@@ -172,7 +172,7 @@ def test_the_budget_is_spent_exactly(ledger_path: Path) -> None:
         table = private_table(schema, columns_of(sizes, 3000), Budget(1, delta), ledger_path.with_name(f"{i}.db"))
         fit = JTree(rounds=rounds, estimate=estimate).fit(table)
         spent = sum(Fraction(c["cost"]) for c in table.reservation.charges())  # type: ignore[attr-defined]
-        assert spent == table.purse
+        assert spent == table.total_cost
         if rounds is not None:
             assert len(fit.facts["edges"]) <= rounds
 

@@ -233,7 +233,9 @@ def test_a_fine_keeps_sets_small() -> None:
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("estimate", ["ml", "paper"])
 @pytest.mark.parametrize("search", ["full", "growth", "released"])
-def test_a_tree_is_found_and_the_purse_is_spent(search: str, estimate: str, neighbours: str, ledger_path: Path) -> None:
+def test_a_tree_is_found_and_the_total_cost_is_spent(
+    search: str, estimate: str, neighbours: str, ledger_path: Path
+) -> None:
     rows = 20_000
     columns, edges = tree_columns(9, rows)
     schema = wide_schema(9, rows if neighbours == "replace-one" else None, neighbours=neighbours)

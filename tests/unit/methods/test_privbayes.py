@@ -162,7 +162,7 @@ def test_the_budget_is_spent_exactly(ledger_path: Path) -> None:
         table = private_table(schema, columns_of(sizes, 3000), Budget(1, delta), path)
         PrivBayes().fit(table)
         spent = sum(Fraction(c["cost"]) for c in table.reservation.charges())  # type: ignore[attr-defined]
-        assert spent == table.purse
+        assert spent == table.total_cost
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "hierarchical", "binary", "gray"])

@@ -70,7 +70,7 @@ def narrow_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("delta", [0, 1e-9])
-def test_the_tree_is_the_best_one_and_the_purse_is_spent(
+def test_the_tree_is_the_best_one_and_the_total_cost_is_spent(
     size: int, delta: float, narrow_bound: None, ledger_path: Path
 ) -> None:
     """A chain in which every attribute follows the one before."""

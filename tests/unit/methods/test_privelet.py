@@ -43,13 +43,13 @@ def codes(schema: Schema) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_the_whole_purse_is_spent_once(ledger_path: Path, neighbours: str, delta: float) -> None:
+def test_the_whole_budget_is_spent_once(ledger_path: Path, neighbours: str, delta: float) -> None:
     schema = public(AGE, SEX, neighbours=neighbours)
     table = private_table(schema, codes(schema), Budget(1, delta), ledger_path)
     fit = Privelet().fit(table)
     charges = table.reservation.charges()  # type: ignore[attr-defined]
     assert [c["purpose"] for c in charges] == ["coefficients"]
-    assert Fraction(charges[0]["cost"]) == table.purse
+    assert Fraction(charges[0]["cost"]) == table.total_cost
     assert fit.model.project(["age", "sex"]).total == pytest.approx(1)
     assert fit.rows == ROWS or neighbours == "add-remove"
     assert [p.name for p in Privelet().plan(schema, Budget(1, delta), ROWS).phases] == ["coefficients"]

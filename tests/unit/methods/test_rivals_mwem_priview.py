@@ -14,7 +14,7 @@ from understudy.errors import UsageError
 from understudy.methods.priview.covering import covering_design, fewest_blocks
 from understudy.methods.rivals.mwem import MWEM, all_tables, replayed, update
 from understudy.methods.rivals.priview import PriView, Views, consistent_views, maximum_entropy, ripple
-from understudy.methods.rivals.rival import Purse
+from understudy.methods.rivals.rival import RivalBudget
 from understudy.models.factor import Factor
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
@@ -120,8 +120,8 @@ def test_triples_are_covered_only_where_the_noise_allows_it() -> None:
     schema = schema_of({f"a{i}": 2 for i in range(12)}, 1_000_000)
     rival = PriView()
     pairs, triples = covering_design(12, 8, 2), covering_design(12, 8, 3)
-    assert len(rival.views(schema, Purse(PURE, Fraction(0), Fraction(1)), 1_000_000)) == len(triples)
-    assert len(rival.views(schema, Purse(PURE, Fraction(0), Fraction(1, 100)), 1_000_000)) == len(pairs)
+    assert len(rival.views(schema, RivalBudget(PURE, Fraction(0), Fraction(1)), 1_000_000)) == len(triples)
+    assert len(rival.views(schema, RivalBudget(PURE, Fraction(0), Fraction(1, 100)), 1_000_000)) == len(pairs)
 
 
 def test_ripple_worked_by_hand() -> None:

@@ -18,7 +18,7 @@ from understudy.methods.rivals.fourier import Fourier, needed_blocks, table_from
 from understudy.methods.rivals.laplace_tables import LaplaceTables
 from understudy.methods.rivals.majority import majority_class
 from understudy.methods.rivals.rival import consistent, tables_of
-from understudy.privacy.accounting import purse
+from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions.hadamard import block
 from understudy.schema import Axis
@@ -57,7 +57,7 @@ def test_the_whole_budget_is_spent_and_the_plan_says_on_what(
     fit, table = fitted(name, BINARY, budget, ledger_path, neighbours, **options)
     spent = sum(Fraction(charge["cost"]) for charge in table.reservation.charges())
     plan = rival_named(name, options).plan(table.schema, budget, ROWS)
-    assert spent == sum(phase.cost for phase in plan.phases) == (0 if name == "uniform" else purse(budget))
+    assert spent == sum(phase.cost for phase in plan.phases) == (0 if name == "uniform" else total_cost(budget))
     assert plan.method == name and plan.text()
     factor = fit.model.project(["a"])
     assert factor.total == pytest.approx(1) and (factor.table >= 0).all()

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from understudy.errors import UsageError
-from understudy.privacy.accounting import PURE, accounting_of, purse, zcdp_delta, zcdp_rho
+from understudy.privacy.accounting import PURE, accounting_of, total_cost, zcdp_delta, zcdp_rho
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.noise import Laplace
 from understudy.privacy.sensitivity import Sensitivity
@@ -34,9 +34,9 @@ def test_bad_deltas(bad: float) -> None:
         Budget(1, bad)
 
 
-def test_pure_budget_is_its_own_purse() -> None:
+def test_pure_budget_is_its_own_total_cost() -> None:
     assert accounting_of(Budget(1)) == PURE
-    assert purse(Budget(1)) == 1
+    assert total_cost(Budget(1)) == 1
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.4, 1.0, 1.6, 5.0])

@@ -133,18 +133,18 @@ def test_the_law_of_what_comes_out(delta: float, tmp_path: Path) -> None:
     found, trials = [], 120
     for _ in range(trials):
         table = table_of(schema, values, budget, ledger)
-        details = table.measure_details("v", 3, table.purse, "fine details")
+        details = table.measure_details("v", 3, table.total_cost, "fine details")
         found.append(details.values)
     grid = schema["v"].finest_grid
     assert grid is not None
     counts = np.bincount(values, minlength=17)
     errors = np.asarray(found) - detailed(counts, grid, 3)
     l1, l2_squared = detail_sensitivity(3, schema)
-    expected = (l1 / 2) ** 2 * 2 if delta == 0 else l2_squared / (2 * float(table.purse))
-    assert details.variance == pytest.approx(expected, rel=0.02)
-    assert (errors**2).mean() == pytest.approx(details.variance, rel=0.25)
-    assert (errors**2).mean() != pytest.approx(details.variance / 4, rel=0.25)
-    assert abs(errors.mean(axis=0)).max() < 4.5 * np.sqrt(details.variance / trials)
+    expected = (l1 / 2) ** 2 * 2 if delta == 0 else l2_squared / (2 * float(table.total_cost))
+    assert details.noise.variance == pytest.approx(expected, rel=0.02)
+    assert (errors**2).mean() == pytest.approx(details.noise.variance, rel=0.25)
+    assert (errors**2).mean() != pytest.approx(details.noise.variance / 4, rel=0.25)
+    assert abs(errors.mean(axis=0)).max() < 4.5 * np.sqrt(details.noise.variance / trials)
 
 
 def test_it_is_paid_for_and_resumed(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_it_is_paid_for_and_resumed(tmp_path: Path) -> None:
     schema = schema_of("full bins", rows=16)
     ledger = Ledger(tmp_path / "l.db")
     table = table_of(schema, values, Budget(1), ledger)
-    part = table.with_purse(Fraction(9, 10))
-    assert part.purse == Fraction(9, 10) and table.purse == 1
+    part = table.with_total_cost(Fraction(9, 10))
+    assert part.total_cost == Fraction(9, 10) and table.total_cost == 1
     part.measure_details("v", 2, Fraction(1, 2), "fine details")
     charges = [e.body for e in ledger.entries() if e.kind == "charge"]
     assert [(c["purpose"], Fraction(c["cost"])) for c in charges] == [("fine details", Fraction(1, 2))]

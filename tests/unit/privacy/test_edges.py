@@ -18,7 +18,7 @@ from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import AllPairScores, Choice, ChooseEdge
-from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, SMALL_DOMAIN, Pair
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, SCORES, SMALL_DOMAIN, Pair, Score
 from understudy.privacy.scores.scorer import Scorer
 from understudy.schema import Axes, Axis, Schema
 from understudy.testing import SeededSource
@@ -228,7 +228,7 @@ def test_noise_is_drawn(ledger_path: Path, delta: float) -> None:
     schema = schema_of(sizes, 300)
     columns = {name: np.zeros(300, dtype=np.uint8) for name in sizes}  # every score is 0
     table = private_table(schema, columns, Budget(1, delta), ledger_path)
-    found = table.measure_scores(axes_of(sizes), table.purse, "structure")
+    found = table.measure_scores(axes_of(sizes), table.total_cost, "structure")
     noise = found.values[np.tril_indices(40, -1)].astype(float)
     deviation = found.noise.scale * (math.sqrt(2) if delta == 0 else 1)
     assert noise.std() == pytest.approx(deviation, rel=0.2)
@@ -277,16 +277,18 @@ def listed(links: ChooseEdge, schema: Schema) -> tuple[list[Pair], list[int]]:
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize("score", ["R", "F"])
+@pytest.mark.parametrize("score", [INDEPENDENCE, MAXIMUM_JOINT], ids=["R", "F"])
 @pytest.mark.parametrize(
     ("cells", "alone", "fine"), [(10**6, False, 0), (10**6, True, 7), (12, True, 3), (6, False, 0)]
 )
 @pytest.mark.parametrize("counts_only", [False, True])
 def test_links_are_a_choice_that_is_not_listed(
-    neighbours: str, score: str, cells: int, alone: bool, fine: int, counts_only: bool
+    neighbours: str, score: Score, cells: int, alone: bool, fine: int, counts_only: bool
 ) -> None:
     """The same options in the same order, the same integers, the same sensitivity: so the same law."""
-    sizes = {"a": 2, "b": 2, "c": 1, "d": 2, "e": 2} if score == "F" else {"a": 2, "b": 3, "c": 1, "d": 9, "e": 4}
+    sizes = (
+        {"a": 2, "b": 2, "c": 1, "d": 2, "e": 2} if score is MAXIMUM_JOINT else {"a": 2, "b": 3, "c": 1, "d": 9, "e": 4}
+    )
     rows = 300
     schema, columns = (
         schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours),
@@ -299,7 +301,7 @@ def test_links_are_a_choice_that_is_not_listed(
         links.check(schema)
         options, fines = listed(links, schema)
         choice = Choice(options, score, fines)
-        assert [links.pair(i) for i in range(links.count)] == options
+        assert [links.result(i) for i in range(links.count)] == options
         scorer = Scorer(CountsOnly(engine) if counts_only else engine, schema)  # type: ignore[arg-type]
         assert links.exact(scorer) == choice.exact(Scorer(engine, schema))
         assert links.sensitivity(schema) == choice.sensitivity(schema)
@@ -331,10 +333,13 @@ def test_no_link_moves_further_than_claimed_and_a_narrow_claim_is_caught(neighbo
 def test_links_that_cannot_be_asked() -> None:
     schema = schema_of({"a": 2, "b": 3}, 10)
     a, b = axes_of({"a": 2, "b": 3})
-    for left, placed, score, fine in [((), (a,), "R", 0), ((a,), (), "R", 0), ((b,), (a,), "F", 0), ((a,), (b,), "I", 0),
-                                      ((a,), (b,), "R", -1), ((a,), (b,), "R", 2**60)]:  # fmt: skip
-        with pytest.raises(UsageError):
-            ChooseEdge.of(schema, left, placed, score, fine, 100, False).check(schema)
+    ChooseEdge.of(schema, (b,), (a,), INDEPENDENCE, 7, 100, False).check(schema)
+    for left, placed, score, penalty, reason in [
+        ((), (a,), "R", 0, "both sides"), ((a,), (), "R", 0, "both sides"), ((b,), (a,), "F", 0, "binary"),
+        ((a,), (b,), "I", 0, "R or F"), ((a,), (b,), "R", -1, "not negative"), ((a,), (b,), "R", 2**60, "not huge"),
+    ]:  # fmt: skip
+        with pytest.raises(UsageError, match=reason):
+            ChooseEdge.of(schema, left, placed, SCORES[score], penalty, 100, False).check(schema)
 
 
 def test_a_link_is_chosen_and_paid(ledger_path: Path) -> None:

@@ -14,7 +14,7 @@ from conftest import columns_of, private_table, schema_of
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions.hadamard import block, block_sensitivity, block_shape, hadamard
-from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.scores import INDEPENDENCE, REFERENCE_DISTANCE, Pair
 from understudy.privacy.scores.reference_distance import deviation
 from understudy.schema import Axes, Axis, Schema
 
@@ -119,16 +119,16 @@ def test_measured_coefficients_have_the_noise_that_was_paid_for(
     columns = columns_of(sizes, 500)
     table = private_table(schema, columns, Budget(1, delta), ledger_path)
     asks = [(Axis("a"), Axis("b")), (Axis("b"),)]
-    measured = table.measure_coefficients(asks, table.purse, "coefficients")
+    measured = table.measure_coefficients(asks, table.total_cost, "coefficients")
     l1, l2_squared = block_sensitivity(asks, schema)
-    expected = l1 if delta == 0 else (l2_squared / (2 * float(table.purse))) ** 0.5
+    expected = l1 if delta == 0 else (l2_squared / (2 * float(table.total_cost))) ** 0.5
     assert measured[0].noise.scale == measured[1].noise.scale == pytest.approx(expected)
     assert [m.values.shape for m in measured] == [(511, 1), (1,)]
     exact = coefficients(list(zip(columns["a"].tolist(), columns["b"].tolist())), sizes, asks)
     noise = np.concatenate([m.values.ravel() for m in measured]) - exact
     spread = np.abs(noise).mean() if delta == 0 else noise.std()
     assert spread == pytest.approx(expected, rel=0.25)
-    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.purse  # type: ignore[attr-defined]
+    assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.total_cost  # type: ignore[attr-defined]
 
 
 def test_a_huge_budget_gives_the_exact_coefficients_and_a_resume_gives_them_again(ledger_path: Path) -> None:
@@ -209,7 +209,13 @@ def test_references_that_do_not_fit_are_refused(ledger_path: Path) -> None:
     table = private_table(schema_of({"a": 2}, 10), columns_of({"a": 2}, 10), Budget(1), ledger_path)
     options = [Pair(Axis("a"))]
     fitting = np.zeros(2, dtype=np.int64)
-    for score, references in (("D", None), ("R", [fitting]), ("D", []), ("D", [fitting, fitting])):
+    distance = REFERENCE_DISTANCE
+    for score, references in (
+        (distance, None),
+        (INDEPENDENCE, [fitting]),
+        (distance, []),
+        (distance, [fitting, fitting]),
+    ):
         with pytest.raises(UsageError, match="reference"):
             table.choose(options, score, Fraction(1, 2), "t", references=references)
     for wrong in (np.zeros(3, dtype=np.int64), np.zeros(2), np.full(2, 2**60)):

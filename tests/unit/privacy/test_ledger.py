@@ -73,7 +73,7 @@ def test_unlimited_and_existing_caps(ledger_path: Path) -> None:
         ledger.cap("nobody", 2, reason="x")
 
 
-def test_charges_come_before_the_rows_and_stop_at_the_purse(ledger_path: Path) -> None:
+def test_charges_come_before_the_rows_and_stop_at_the_total_cost(ledger_path: Path) -> None:
     ledger = Ledger(ledger_path)
     reservation = ledger.reserve(SCHEMA, Budget(1), REQUEST)
     reservation.charge("one", Fraction(3, 4), "a")
@@ -268,7 +268,7 @@ RACER = """
             reservation = ledger.reserve(schema, Budget("0.1"), {"racer": sys.argv[2], "i": i}, cap=1)
         except BudgetError:
             continue
-        reservation.charge("race", reservation.purse, "x").drawing()
+        reservation.charge("race", reservation.budget, "x").drawing()
         reservation.finish("r")
         won += 1
     print(won)
@@ -359,7 +359,7 @@ def test_an_interrupted_run_is_not_continued_under_other_terms(ledger_path: Path
     """Else a run could be paid at a small epsilon, killed, and gone on with at a large one."""
     ledger = Ledger(ledger_path)
     first = ledger.reserve(SCHEMA, Budget("0.1", "1e-9"), REQUEST, unlimited=True, fingerprint="t")
-    first.charge("tables", first.purse, "ask").journal(b"x")
+    first.charge("tables", first.total_cost, "ask").journal(b"x")
     first._lock.release()  # the process ends
     terms: dict[str, Any] = {"schema": SCHEMA, "budget": Budget("0.1", "1e-9"), "request": REQUEST, "private": True}
     terms |= {

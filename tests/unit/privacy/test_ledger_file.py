@@ -95,7 +95,7 @@ def test_a_name_with_special_characters_is_a_name(tmp_path):
 def test_fingerprints_and_outcomes_do_not_stay_in_the_file(ledger_path):
     with Ledger(ledger_path) as ledger:
         reservation = ledger.reserve(SCHEMA, Budget(1), {"method": "test"}, fingerprint="f1n9e2p2int")
-        reservation.charge("one", reservation.purse, "ask").journal(b"an outcome of the draw")
+        reservation.charge("one", reservation.total_cost, "ask").journal(b"an outcome of the draw")
         reservation.finish("r")
         ledger.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = ledger_path.read_bytes()

@@ -11,11 +11,12 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.privacy.accounting import PURE, ZCDP
-from understudy.privacy.noise import as_integers
+from understudy.privacy.noise import Gaussian, Laplace, Noise, as_integers
 from understudy.privacy.random_source import SystemSource, gaussian_measurement, laplace_measurement
 from understudy.privacy.scores import SCORES, Pair
 from understudy.privacy.sensitivity import Sensitivity, table_sensitivity
 from understudy.schema import Attribute, Axis, Categories, Schema
+from understudy.testing import SeededSource
 
 
 def permute_and_flip_law(scores: list[int], scale: float) -> list[float]:
@@ -154,3 +155,27 @@ def test_the_private_path_takes_integers_only() -> None:
         PURE.select([0, 2**62], 1.0, SystemSource())
     with pytest.raises(UsageError):
         PURE.noise.for_cost(Sensitivity(2, 2), Fraction(0))
+
+
+@pytest.mark.parametrize("noise", [Laplace(20.0), Gaussian(20.0)], ids=["laplace", "gaussian"])
+def test_what_is_said_of_a_noise_is_what_it_draws(noise: Noise) -> None:
+    """Variance, mean, middle and largest of a hundred thousand draws; and those of half the scale are not."""
+    drawn = noise.draw(np.zeros(100_000, dtype=np.int64), SeededSource(4)).astype(float)
+    half = type(noise)(noise.scale / 2)
+    for told, seen in (
+        (lambda own: own.variance, drawn.var()),
+        (lambda own: own.mean_abs, np.abs(drawn).mean()),
+        (lambda own: own.reach_95 * math.sqrt(own.variance), np.quantile(np.abs(drawn), 0.95)),
+        (lambda own: own.middle_95 * own.scale, np.quantile(np.abs(drawn), 0.95)),
+        (lambda own: own.margin(0.95), np.quantile(np.abs(drawn), 0.95)),
+    ):
+        assert told(noise) == pytest.approx(seen, rel=0.1)
+        assert told(half) != pytest.approx(seen, rel=0.2)
+    assert noise.largest_of(1000) == pytest.approx(np.abs(drawn.reshape(-1, 1000)).max(axis=1).mean(), rel=0.2)
+    assert type(noise).of_variance(noise.variance).scale == pytest.approx(noise.scale)
+
+
+def test_the_norm_is_that_of_the_sensitivity() -> None:
+    moved = Sensitivity(6, 14)
+    assert (Laplace.squared_norm(moved), Gaussian.squared_norm(moved)) == (36, 14)
+    assert moved.times(3) == (18, 126)

@@ -216,7 +216,7 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neig
         ledger_path, Budget(1, delta), SeededSource(5), neighbours=neighbours, rows_per_person=person
     )
     statistic = SumOfVariations(SYNTHETIC[3])
-    cost = table.purse / DRAWS
+    cost = table.total_cost / DRAWS
     drawn = [table.measure_statistic(statistic, cost, "mean") for _ in range(DRAWS)]
     sensitivity = 2 * 5 * len(ASKS) * person
     noise = np.asarray([d.value - statistic.value(engine) for d in drawn], dtype=float)

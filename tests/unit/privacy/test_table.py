@@ -80,14 +80,14 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neig
     rows = ROWS if neighbours == "replace-one" else None
     schema = schema_of(sizes, rows, neighbours, rows_per_person=person)
     table = private_table(schema, {"a": np.zeros(ROWS, dtype=np.uint16)}, Budget(1, delta), ledger_path)
-    measured = table.measure([(Axis("a"),)] * 5, table.purse, "tables")
+    measured = table.measure([(Axis("a"),)] * 5, table.total_cost, "tables")
     factor = (2 if neighbours == "replace-one" else 1) * person
     noise = np.concatenate([m.values[1:] for m in measured]).astype(float)
     if delta == 0:
         assert measured[0].noise.scale == pytest.approx(5 * factor)
         assert np.abs(noise).mean() == pytest.approx(5 * factor, rel=0.05)
     else:
-        sigma = np.sqrt(factor * person * 5 / (2 * float(table.purse)))
+        sigma = np.sqrt(factor * person * 5 / (2 * float(table.total_cost)))
         assert measured[0].noise.scale == pytest.approx(sigma)
         assert noise.std() == pytest.approx(sigma, rel=0.05)
     assert measured[0].variance == pytest.approx(noise.var(), rel=0.1)
@@ -144,7 +144,7 @@ def test_there_is_no_way_to_exact_counts() -> None:
     verbs = {
         "ask", "choose", "choose_child", "choose_edge", "measure", "measure_coefficients", "measure_details",
         "measure_scores", "measure_statistic", "measure_wavelet", "owners", "progress", "public_random_index",
-        "regrouped",         "with_purse",
+        "regrouped",         "with_total_cost",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
     federated = {  # an owner's side of a federation: no method sees these

@@ -169,7 +169,7 @@ AB = (Axis("a"), Axis("b"))
 
 def test_a_huge_budget_gives_the_exact_coefficients(ledger_path: Path) -> None:
     table, exact = table_of(("h5", "t3x2"), ledger_path, Budget(9999))
-    seen = table.measure_wavelet(AB, ("haar", "nominal"), table.purse, "coefficients")
+    seen = table.measure_wavelet(AB, ("haar", "nominal"), table.total_cost, "coefficients")
     assert (seen.values == transformed(exact, dimensions(("h5", "t3x2")))).all()
     assert table.reservation.left == 0  # type: ignore[attr-defined]
 
@@ -177,11 +177,11 @@ def test_a_huge_budget_gives_the_exact_coefficients(ledger_path: Path) -> None:
 @pytest.mark.parametrize("delta", [0, 1e-9])
 def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float) -> None:
     table, exact = table_of(("h64", "h64"), ledger_path, Budget(1, delta), rows=10)
-    seen = table.measure_wavelet(AB, ("haar", "haar"), table.purse, "coefficients")
+    seen = table.measure_wavelet(AB, ("haar", "haar"), table.total_cost, "coefficients")
     noise = seen.values - transformed(exact, dimensions(("h64", "h64")))
-    expected = 2 * 49 - 4 if not delta else math.sqrt(2 * 49 / (2 * float(table.purse)))
+    expected = 2 * 49 - 4 if not delta else math.sqrt(2 * 49 / (2 * float(table.total_cost)))
     assert seen.noise.scale == pytest.approx(expected)
-    assert noise.std() == pytest.approx(math.sqrt(seen.variance), rel=0.1)
+    assert noise.std() == pytest.approx(math.sqrt(seen.noise.variance), rel=0.1)
     assert abs(noise.mean()) < 5 * noise.std() / math.sqrt(noise.size)
 
 

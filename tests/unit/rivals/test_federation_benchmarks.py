@@ -55,7 +55,7 @@ def test_the_noise_of_a_pooled_table_has_the_variance_of_all_shares() -> None:
     whole = table()
     pooled = sides.Pooled(whole, sides.parts_of(whole, 3, seed=1), Budget(2), seed=5)
     (exact,) = whole.marginals([(Axis("a"),)])
-    found = [pooled.measure([(Axis("a"),)], pooled.purse / 800, "tables")[0] for _ in range(800)]
+    found = [pooled.measure([(Axis("a"),)], pooled.total_cost / 800, "tables")[0] for _ in range(800)]
     noise = np.concatenate([m.values - exact for m in found]) / np.sqrt(found[0].variance)
     assert noise.var() == pytest.approx(1, abs=0.25)  # 1,600 draws of kurtosis 5 or 6: sd 0.06
     assert abs(noise.mean()) < 0.15

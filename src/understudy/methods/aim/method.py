@@ -21,7 +21,7 @@ from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
@@ -78,7 +78,7 @@ class Aim:
         n = planned_rows(schema, rows)
         self._check(schema)
         accounting = accounting_of(budget)
-        costs = self._costs(schema, accounting, purse(budget), n)
+        costs = self._costs(schema, accounting, total_cost(budget), n)
         variables = _variables(schema)
         phases = []
         if costs.count:
@@ -169,7 +169,7 @@ class Aim:
         schema, variables = table.schema, _variables(table.schema)
         self._check(schema)
         rows, bought = row_count(table)
-        costs = self._costs(schema, table.accounting, table.purse, rows)
+        costs = self._costs(schema, table.accounting, table.total_cost, rows)
         measured = table.measure([(axis,) for axis in variables], costs.single, "one-way")
         rows = pooled_rows(schema, [*bought, *measured])
         best = fitted(measured, schema, rows, limit=2 * self.cells)

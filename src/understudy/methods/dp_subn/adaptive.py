@@ -26,7 +26,7 @@ from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
@@ -112,7 +112,7 @@ class Adaptive:
         """As for one owner: several have more noise, and then fewer rounds."""
         n = planned_rows(schema, rows)
         accounting = accounting_of(budget)
-        costs = self.costs(schema, accounting, purse(budget), n)
+        costs = self.costs(schema, accounting, total_cost(budget), n)
         d, largest = len(schema.modelled), max(a.size for a in schema.modelled)
         phases = []
         if costs.count:
@@ -157,14 +157,14 @@ class Adaptive:
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
         rows, count = row_count(table)
-        costs = self.costs(schema, table.accounting, table.purse, rows)
+        costs = self.costs(schema, table.accounting, table.total_cost, rows)
         measured = self._singles(table, costs.single)
         rows = pooled_rows(schema, [*count, *measured])
         # how much the owners' shares add is on every table that they sum
         alone = table_noise(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0]).scale
         noisier = measured[0].noise.scale / alone
         if costs.rounds and self.rounds is None:
-            rest = table.purse - costs.count
+            rest = table.total_cost - costs.count
             costs = replace(costs, rounds=self.affordable(schema, table.accounting, rest, rows, noisier))
         rounds = Rounds(table, rows, measured, self.cells, noisier)
         left = costs.structure + costs.tables

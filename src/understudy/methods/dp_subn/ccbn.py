@@ -30,7 +30,7 @@ from understudy.methods.privbayes.structure import FixedDegree, allowed
 from understudy.methods.privbayes.usefulness import useful_degree
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.scores import Pair
@@ -84,7 +84,7 @@ class DPCCBN:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         decision = self.decide(schema, accounting, whole, n)
         d, k = len(decision.variables), decision.degree
         phases = []
@@ -113,7 +113,7 @@ class DPCCBN:
 
     def fit(self, table: PrivateTable) -> Fit:
         rows, count = row_count(table)
-        decision = self.decide(table.schema, table.accounting, table.purse, rows)
+        decision = self.decide(table.schema, table.accounting, table.total_cost, rows)
         size = SizeLimit(table.schema, decision.variables, self.cells)
         pairs = self._structure(table, decision, size)
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)

@@ -39,7 +39,7 @@ from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
@@ -120,7 +120,7 @@ class DPSUBN:
             options = {"variant": "sequential", **planned.options}
             return replace(planned, method=self.name, options=options, notes=notes)
         n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         decision = self.decide(schema, accounting, whole, n)
         phases = self._phases(schema, accounting, decision, n)
         tables = sum(phase.tables for phase in phases)
@@ -196,7 +196,7 @@ class DPSUBN:
 
     def _frontier(self, table: PrivateTable) -> Fit:
         rows, count = row_count(table)
-        decision = self.decide(table.schema, table.accounting, table.purse, rows)
+        decision = self.decide(table.schema, table.accounting, table.total_cost, rows)
         gathered = Gathered()
         if decision.views:
             table.progress("correlations", 0, 1)

@@ -27,7 +27,7 @@ from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_c
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
 from understudy.models.model import Model
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
@@ -67,7 +67,7 @@ class JTree:
     # -- decisions from public facts -------------------------------------------------------------------------
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-        """The purse is `whole`. Without a useful pair of attributes everything goes to the tables."""
+        """The total cost is `whole`. Without a useful pair of attributes everything goes to the tables."""
         sizes = {Axis(a.name): a.size for a in schema.modelled if a.size > 1}
         fixed = tuple(Axis(a.name) for a in schema.modelled if a.size == 1)
         self._check_size(sizes)
@@ -106,7 +106,7 @@ class JTree:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         decision = self.decide(schema, accounting, whole, n)
         phases = []
         if decision.count_cost:
@@ -151,7 +151,7 @@ class JTree:
 
     def fit(self, table: PrivateTable) -> Fit:
         rows, count = row_count(table)
-        decision = self.decide(table.schema, table.accounting, table.purse, rows)
+        decision = self.decide(table.schema, table.accounting, table.total_cost, rows)
         graph, left = self._graph(table, decision)
         cliques = _with_fixed(list(graph.cliques), decision)
         cost = decision.table_cost + left

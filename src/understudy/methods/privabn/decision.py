@@ -13,7 +13,7 @@ from fractions import Fraction
 from understudy.errors import TooLarge
 from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.decision import Settings
-from understudy.privacy.accounting import ZCDP, Accounting, purse
+from understudy.privacy.accounting import ZCDP, Accounting, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.sensitivity import Sensitivity
@@ -94,7 +94,7 @@ def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -
 
 
 def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-    """The purse is `whole`, the row count declared or bought."""
+    """The total cost is `whole`, the row count declared or bought."""
     variables = [Axis(a.name) for a in schema.modelled]
     search = search_of(wishes, len(variables), accounting)
     check_size(wishes, schema, variables, search)
@@ -151,7 +151,7 @@ def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fr
     """For a pure promise: that little or no structure can be found, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
-    other = decide(wishes, schema, ZCDP, purse(Budget(epsilon, "1e-9")), rows)
+    other = decide(wishes, schema, ZCDP, total_cost(Budget(epsilon, "1e-9")), rows)
     finds = "cannot find structure" if decision.search == "none" else "finds only the strongest structure"
     return (
         f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "

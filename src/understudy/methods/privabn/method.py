@@ -21,7 +21,7 @@ from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_jso
 from understudy.methods.rows import planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
-from understudy.privacy.accounting import PURE, Accounting, accounting_of, purse
+from understudy.privacy.accounting import PURE, Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import SMALL_DOMAIN, Pair
@@ -65,7 +65,7 @@ class PrivABN:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         decision = decide(self._wishes(schema), schema, accounting, whole, n)
         together = accounting.power == 1 and self._wishes(schema).ml
         seconds, memory = _effort(schema, decision, n, together)
@@ -108,7 +108,7 @@ class PrivABN:
         if search_of(wishes, len(schema.modelled), table.accounting) == "full":
             return self._fit_full(table, wishes)
         rows, count = row_count(table)
-        decision = decide(wishes, schema, table.accounting, table.purse, rows)
+        decision = decide(wishes, schema, table.accounting, table.total_cost, rows)
         base = decision.base
         singles: list[Measurement] = []
         if base.single_cost:
@@ -121,7 +121,7 @@ class PrivABN:
         ]
         rows = pooled_rows(schema, [*count, *measurements])
         model = self._model(table, network, measurements, wishes.ml, rows)
-        notes = self._notes(schema, decision, table.accounting, table.purse, rows)
+        notes = self._notes(schema, decision, table.accounting, table.total_cost, rows)
         facts = {"options": self._settled(schema, decision), "network": [_pair_json(pair) for pair in network.pairs]}
         return Fit(model, (*count, *measurements), rows, facts, notes)
 
@@ -129,8 +129,8 @@ class PrivABN:
         """The full public candidate set with a fine for noise is PrivBayes' own search."""
         fit = FullSearch(estimate="ml" if wishes.ml else "paper", cells=self.cells, wishes=wishes).fit(table)
         rows = pooled_rows(table.schema, [m for m in fit.measurements if not m.axes])  # what the search knew
-        decision = decide(wishes, table.schema, table.accounting, table.purse, rows)
-        notes = self._notes(table.schema, decision, table.accounting, table.purse, rows)
+        decision = decide(wishes, table.schema, table.accounting, table.total_cost, rows)
+        notes = self._notes(table.schema, decision, table.accounting, table.total_cost, rows)
         facts = {**fit.facts, "options": self._settled(table.schema, decision)}
         return replace(fit, facts=facts, notes=tuple(dict.fromkeys((*notes, *fit.notes))))
 

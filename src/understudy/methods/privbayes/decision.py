@@ -109,7 +109,7 @@ class Decision:
 
 
 def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-    """The purse is `whole`, the row count declared or bought."""
+    """The total cost is `whole`, the row count declared or bought."""
     encoding = _encoding(settings, schema)
     variables = _variables(schema, encoding)
     binary = all(schema.size(axis) <= 2 for axis in variables)

@@ -19,7 +19,7 @@ from understudy.methods.rows import planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
-from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, Pair, score_named
@@ -58,7 +58,7 @@ class PrivBayes:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         decision = self.decide(schema, accounting, whole, n)
         seconds, memory = effort(schema, decision, n, _largest(schema, decision))
         return Plan(
@@ -102,7 +102,7 @@ class PrivBayes:
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
         rows, count = row_count(table)
-        decision = self.decide(schema, table.accounting, table.purse, rows)
+        decision = self.decide(schema, table.accounting, table.total_cost, rows)
         size = SizeLimit(schema, decision.variables, self.cells)
         ml = self.estimate == "ml" and size.fits
         singles = self._singles(table, decision)

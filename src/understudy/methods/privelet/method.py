@@ -12,7 +12,7 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.privelet.rule import Choice, decide, total_known
 from understudy.methods.rows import planned_rows, table_megabytes
 from understudy.models.wavelet import WaveletModel
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import MAX_CELLS
 from understudy.privacy.questions.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
@@ -62,7 +62,7 @@ class Privelet:
         return cast(Form, self.form)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), purse(budget)
+        n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), total_cost(budget)
         axes, choice = self.decide(schema, accounting)
         noise = accounting.noise.for_cost(wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
         deviation = math.sqrt(choice.spread * noise.variance)
@@ -95,7 +95,7 @@ class Privelet:
         schema = table.schema
         axes, choice = self.decide(schema, table.accounting)
         table.progress("coefficients", 0, 1)
-        noisy = table.measure_wavelet(axes, choice.kinds, table.purse, "coefficients", self._form)
+        noisy = table.measure_wavelet(axes, choice.kinds, table.total_cost, "coefficients", self._form)
         own = schema if len(axes) == len(schema.modelled) else schema.project([axis.attribute for axis in axes])
         model = WaveletModel(own, noisy, schema.rows if total_known(schema, self._form) else None)
         rows = schema.rows if schema.rows is not None else model.count

@@ -16,7 +16,7 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.priview.covering import covering_design
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.table import PrivateTable
@@ -45,7 +45,7 @@ class PriView:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
         self._check(schema)
-        accounting, whole = accounting_of(budget), purse(budget)
+        accounting, whole = accounting_of(budget), total_cost(budget)
         count, tables = self._costs(schema, whole)
         views = self._views(schema, accounting, tables, n)
         cells = max(schema.cells(view) for view in views)
@@ -66,7 +66,7 @@ class PriView:
         schema = table.schema
         self._check(schema)
         rows, bought = row_count(table)
-        _, cost = self._costs(schema, table.purse)
+        _, cost = self._costs(schema, table.total_cost)
         views = self._views(schema, table.accounting, cost, rows)
         table.progress("tables", 0, 1)
         measured = table.measure(views, cost, "tables")

@@ -12,7 +12,7 @@ from understudy.errors import TooLarge
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.rivals.released_tables import no_distribution
-from understudy.methods.rivals.rival import bought_rows, consistent, purse_of, rival_plan, tables_phase
+from understudy.methods.rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.rows import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
@@ -36,7 +36,7 @@ class Contingency:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, ask = planned_rows(schema, rows), whole_domain(schema, self.cells, self.name)
-        phase = tables_phase(schema, purse_of(schema, budget), [ask], n)
+        phase = tables_phase(schema, rival_budget(schema, budget), [ask], n)
         return rival_plan(self.name, schema, budget, n, {"clip": self.clip}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:

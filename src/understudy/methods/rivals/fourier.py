@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rivals.released_tables import ReleasedTables, by_attributes
-from understudy.methods.rivals.rival import bought_rows, consistent, purse_of, rival_plan, tables_of
+from understudy.methods.rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_of
 from understudy.methods.rows import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions.hadamard import block_sensitivity, block_shape, hadamard
@@ -38,7 +38,7 @@ class Fourier:
     alpha: int = option(2, whole=True, low=1, high=8)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n, own = planned_rows(schema, rows), purse_of(schema, budget)
+        n, own = planned_rows(schema, rows), rival_budget(schema, budget)
         asks = needed_blocks(schema, self.alpha)
         cells = max(int(np.prod(block_shape(axes, schema))) for axes in asks)
         scale = own.accounting.noise.for_cost(block_sensitivity(asks, schema), own.rest).scale

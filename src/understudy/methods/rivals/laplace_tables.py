@@ -11,7 +11,7 @@ from understudy.methods.rivals.released_tables import ReleasedTables, by_attribu
 from understudy.methods.rivals.rival import (
     bought_rows,
     consistent,
-    purse_of,
+    rival_budget,
     rival_plan,
     tables_of,
     tables_phase,
@@ -32,7 +32,7 @@ class LaplaceTables:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, asks = planned_rows(schema, rows), tables_of(schema, self.alpha)
-        phase = tables_phase(schema, purse_of(schema, budget), asks, n)
+        phase = tables_phase(schema, rival_budget(schema, budget), asks, n)
         return rival_plan(self.name, schema, budget, n, {"alpha": self.alpha}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.rivals.released_tables import ReleasedTables, by_attributes
-from understudy.methods.rivals.rival import bought_rows, consistent, purse_of, rival_plan, tables_phase
+from understudy.methods.rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.rows import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable
@@ -28,7 +28,7 @@ class Majority:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n = planned_rows(schema, rows)
-        phase = tables_phase(schema, purse_of(schema, budget), self._asks(schema), n)
+        phase = tables_phase(schema, rival_budget(schema, budget), self._asks(schema), n)
         return rival_plan(self.name, schema, budget, n, {"targets": self.targets}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:

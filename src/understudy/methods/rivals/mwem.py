@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rivals.contingency import CELLS, whole_domain
-from understudy.methods.rivals.rival import bought_rows, purse_of, rival_plan, tables_of
+from understudy.methods.rivals.rival import bought_rows, rival_budget, rival_plan, tables_of
 from understudy.methods.rows import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
@@ -47,7 +47,7 @@ class MWEM:
     cells: int = option(CELLS, whole=True, low=1, high=20_000_000)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n, own = planned_rows(schema, rows), purse_of(schema, budget)
+        n, own = planned_rows(schema, rows), rival_budget(schema, budget)
         whole_domain(schema, self.cells, self.name)
         asks, rounds = tables_of(schema, self.alpha), self.rounds_for(own.accounting, own.rest)
         half = own.rest / (2 * rounds)

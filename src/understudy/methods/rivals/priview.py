@@ -16,10 +16,10 @@ from understudy.methods.plan import Plan
 from understudy.methods.priview.covering import covering_design, fewest_blocks
 from understudy.methods.rivals.released_tables import no_distribution
 from understudy.methods.rivals.rival import (
-    Purse,
+    RivalBudget,
     bought_rows,
     check_binary,
-    purse_of,
+    rival_budget,
     rival_plan,
     tables_phase,
 )
@@ -50,7 +50,7 @@ class PriView:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         check_binary(schema, self.name)
-        n, own = planned_rows(schema, rows), purse_of(schema, budget)
+        n, own = planned_rows(schema, rows), rival_budget(schema, budget)
         views = self.views(schema, own, n)
         options = {"views": len(views), "block": self.block}
         return rival_plan(self.name, schema, budget, n, options, [tables_phase(schema, own, views, n)])
@@ -59,13 +59,13 @@ class PriView:
         schema = table.schema
         check_binary(schema, self.name)
         rows, count, rest = bought_rows(table)
-        views = self.views(schema, Purse(table.accounting, table.purse - rest, rest), rows)
+        views = self.views(schema, RivalBudget(table.accounting, table.total_cost - rest, rest), rows)
         measured = table.measure(views, rest, "tables")
         model = Views(schema, consistent_views(measured, schema, rows))
         facts = {"options": {"block": self.block}, "views": [[str(a) for a in axes] for axes in views]}
         return Fit(model, (*count, *measured), rows, facts)
 
-    def views(self, schema: Schema, own: Purse, rows: int) -> list[Axes]:
+    def views(self, schema: Schema, own: RivalBudget, rows: int) -> list[Axes]:
         if self.strength:
             return self._design(schema, self.strength)
         least = fewest_blocks(len(schema.names), self.block, 3)
@@ -74,7 +74,7 @@ class PriView:
         triples = self._design(schema, 3)
         return triples if self._error(schema, own, rows, len(triples)) <= TRIPLES_BELOW else self._design(schema, 2)
 
-    def _error(self, schema: Schema, own: Purse, rows: int, views: int) -> float:
+    def _error(self, schema: Schema, own: RivalBudget, rows: int, views: int) -> float:
         """The expected L2 error of one view, relative to n, when so many are measured."""
         noise = table_noise(schema, own.accounting, own.rest / views)
         cells = 2 ** min(self.block, len(schema.names))

@@ -16,7 +16,7 @@ from understudy.errors import TooLarge, UsageError
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import count_cost, row_count, table_megabytes
 from understudy.models.factor import Factor
-from understudy.privacy.accounting import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
@@ -27,7 +27,7 @@ SECONDS_A_CELL = 1.2e-5
 
 
 @dataclass(frozen=True)
-class Purse:
+class RivalBudget:
     """The budget of a run: what the row count costs, and what is left for the rival."""
 
     accounting: Accounting
@@ -35,15 +35,15 @@ class Purse:
     rest: Fraction
 
     @staticmethod
-    def of(schema: Schema, accounting: Accounting, whole: Fraction) -> Purse:
+    def of(schema: Schema, accounting: Accounting, whole: Fraction) -> RivalBudget:
         count = count_cost(schema, whole)
-        return Purse(accounting, count, whole - count)
+        return RivalBudget(accounting, count, whole - count)
 
 
 def bought_rows(table: PrivateTable) -> tuple[int, tuple[Measurement, ...], Fraction]:
     """The row count, declared or bought; the measurement that bought it; and the budget that is left."""
     rows, count = row_count(table)
-    return rows, tuple(count), table.purse - count_cost(table.schema, table.purse)
+    return rows, tuple(count), table.total_cost - count_cost(table.schema, table.total_cost)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------
@@ -75,11 +75,13 @@ def consistent(axes: Axes, values: NDArray[Any]) -> Factor:
 # -- plans -------------------------------------------------------------------------------------------------------
 
 
-def purse_of(schema: Schema, budget: Budget) -> Purse:
-    return Purse.of(schema, accounting_of(budget), purse(budget))
+def rival_budget(schema: Schema, budget: Budget) -> RivalBudget:
+    return RivalBudget.of(schema, accounting_of(budget), total_cost(budget))
 
 
-def tables_phase(schema: Schema, own: Purse, asks: Sequence[Axes], rows: int, cost: Fraction | None = None) -> Phase:
+def tables_phase(
+    schema: Schema, own: RivalBudget, asks: Sequence[Axes], rows: int, cost: Fraction | None = None
+) -> Phase:
     """So many tables, measured at once with equal shares."""
     cost = own.rest if cost is None else cost
     cells = max(map(schema.cells, asks))
@@ -92,7 +94,7 @@ def rival_plan(
     name: str, schema: Schema, budget: Budget, rows: int, options: dict[str, Any], phases: Sequence[Phase]
 ) -> Plan:
     """The plan with these phases, after the row count where that is bought."""
-    own = purse_of(schema, budget)
+    own = rival_budget(schema, budget)
     first: tuple[Phase, ...] = ()
     if own.count and phases:
         scale = table_noise(schema, own.accounting, own.count).scale

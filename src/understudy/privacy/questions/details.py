@@ -45,7 +45,7 @@ class Details:
 
 
 def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
-    """The grid on which the engine counts this attribute; refused where it has none, or one less deep."""
+    """Return the grid on which the engine counts this attribute; refuse one that has none, or one less deep."""
     grid = schema[attribute].finest_grid
     if grid is None:
         raise UsageError(f'{attribute} has no fine grid: declare fine = "wavelet"', attribute=attribute)
@@ -55,14 +55,14 @@ def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
 
 
 def detail_sensitivity(depth: int, schema: Schema) -> Sensitivity:
-    """How far one person can move the details of one attribute, in L1 and in squared L2."""
+    """Return how far one person can move the details of one attribute."""
     added = schema.neighbours == "add-remove"
     moved = Sensitivity(depth, depth) if added else Sensitivity(2 * depth, 2 * depth + 2)
     return moved.times(schema.rows_per_person)
 
 
 def detailed(counts: Integers, grid: Grid, depth: int) -> Integers:
-    """The coefficients of the upper `depth` levels, from counts of the grid's codes: exact integers."""
+    """Return the coefficients of the upper `depth` levels, from counts of the grid's codes: exact integers."""
     below = np.concatenate([[0], np.cumsum(counts[grid.fine.bin_codes])])
     return np.concatenate([2 * below[middle] - below[first] - below[end] for first, middle, end in grid.levels[:depth]])
 

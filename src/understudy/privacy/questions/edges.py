@@ -66,10 +66,12 @@ class ChooseEdge(Selection[Pair]):
     def check(self, schema: Schema) -> None:
         penalty = self.penalty_per_cell
         if not self.left or not self.placed or penalty < 0 or penalty * int(self.tables.max()) >= 2**60:
-            raise UsageError("links need attributes on both sides, and a fine that is not negative and not huge")
+            raise UsageError(
+                "edges need attributes on both sides, and a penalty per cell that is not negative and not huge"
+            )
         check_listed(self.score)
         if not isinstance(self.score, PairwiseScore):
-            raise UsageError("links are scored by R or F")
+            raise UsageError("edges are scored by R or F")
         if (reason := self.score.all_pairs_refusal(schema)) is not None:
             raise UsageError(reason)
         _check_attributes((*self.left, *self.placed), schema)
@@ -125,7 +127,7 @@ class ChooseChild(Selection[Axis]):
 
     def check(self, schema: Schema) -> None:
         if not self.left or not self.placed or self.penalty_per_cell < 0:
-            raise UsageError("a link needs attributes on both sides, and a fine is not negative")
+            raise UsageError("an edge needs attributes on both sides, and a penalty per cell that is not negative")
         _check_attributes((*self.left, *self.placed), schema)
 
     def sensitivity(self, schema: Schema) -> int:
@@ -152,4 +154,4 @@ class ChooseChild(Selection[Axis]):
 
 def _check_attributes(axes: Axes, schema: Schema) -> None:
     if not {Axis(a.name) for a in schema.modelled}.issuperset(axes):
-        raise UsageError("links are counted between whole attributes of the model")
+        raise UsageError("edges are counted between whole attributes of the model")

@@ -42,7 +42,7 @@ class AllPairScores(NoisyQuery[PairScores]):
             raise UsageError("pairwise scores need two or more different axes")
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
-        """Each of the w scores moves by at most its own Δ, all of them at once: ΣΔ, and ΣΔ² (w·Δ and w·Δ² if equal)."""
+        """Return ΣΔ and ΣΔ²: each of the w scores moves by at most its own Δ, all of them at once."""
         wide = [axis for axis in self.axes if schema.size(axis) > 2]
         loose, w = math.comb(len(wide), 2), math.comb(len(self.axes), 2)
         moves = []

@@ -200,7 +200,7 @@ STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, Erro
 
 
 def refusal(statistic: Any, schema: Schema) -> str | None:
-    """Why this cannot be bought, or None. A subclass may compute anything, so only the listed types themselves pass."""
+    """Return why this cannot be bought, or None. A subclass may compute anything, so only the listed types pass."""
     if type(statistic) not in STATISTICS:
         return f"{type(statistic).__name__} has no proved sensitivity, so it cannot be bought"
     reason: str | None = statistic.refusal(schema)

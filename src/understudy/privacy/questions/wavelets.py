@@ -64,7 +64,7 @@ class Step:
 
     @cached_property
     def sizes(self) -> Index:
-        """How many children each parent has."""
+        """Return how many children each parent has."""
         return np.diff(self.starts, append=len(self.order))
 
     @cached_property
@@ -77,7 +77,7 @@ class Step:
 
     @cached_property
     def many(self) -> Index:
-        """The children of parents with three or more, parent by parent."""
+        """Return the children of parents with three or more, parent by parent."""
         return self.order[np.repeat(self.sizes > 2, self.sizes)]
 
     @property
@@ -99,7 +99,7 @@ class Dimension:
 
     @cached_property
     def levels(self) -> int:
-        """s: the most entries of a column."""
+        """Return s, the most entries of a column."""
         depth = np.ones(1, dtype=np.intp)
         for step in reversed(self.steps):
             below = np.empty(len(step.order), dtype=np.intp)
@@ -113,11 +113,11 @@ class Dimension:
 
     @property
     def apart(self) -> bool:
-        """Whether two cells can have no coefficient in common."""
+        """Return whether two cells can have no coefficient in common."""
         return self.kind == "plain" and self.size > 1
 
     def forward(self, counts: Integers) -> Integers:
-        """The coefficients along the first dimension: base, then level by level from the root down."""
+        """Return the coefficients along the first dimension: base, then level by level from the root down."""
         if self.kind == "plain":
             return counts
         parts = []
@@ -139,7 +139,7 @@ class Wavelets:
 
 
 def dimension(schema: Schema, axis: Axis, kind: str) -> Dimension:
-    """The axis under this kind of transform; one that does not fit it is refused."""
+    """Return the axis under this kind of transform; refuse one that does not fit it."""
     size, attribute = schema.size(axis), schema[axis.attribute]
     if kind == "plain":
         return Dimension("plain", size)
@@ -173,7 +173,7 @@ def _taxonomy_tree(schema: Schema, axis: Axis) -> tuple[Step, ...]:
 
 
 def wavelet_dimensions(schema: Schema, axes: Axes, kinds: Sequence[str], limit: int) -> tuple[Dimension, ...]:
-    """One to four different attributes whose table can be laid out: refused before anything is."""
+    """Return how each axis is transformed; refuse what is not one to four attributes whose table can be laid out."""
     if not 1 <= len(axes) <= MOST_DIMENSIONS or len({axis.attribute for axis in axes}) != len(axes):
         raise UsageError(f"a wavelet release covers one to {MOST_DIMENSIONS} different attributes, not {len(axes)}")
     _check_cells(axes, schema.sizes(axes), "cells", limit)
@@ -189,7 +189,7 @@ def _check_cells(axes: Axes, sizes: Sequence[int], what: str, limit: int) -> Non
 
 
 def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: Form) -> Sensitivity:
-    """How far one person can move the coefficients, in L1 and in squared L2."""
+    """Return how far one person can move the coefficients."""
     entries = math.prod(d.levels for d in dimensions)
     if schema.neighbours == "add-remove":
         return Sensitivity(entries, entries).times(schema.rows_per_person)
@@ -202,7 +202,7 @@ def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: F
 
 
 def transformed(counts: Integers, dimensions: Sequence[Dimension]) -> Integers:
-    """The coefficients of a table of counts: exact integers."""
+    """Return the coefficients of a table of counts: exact integers."""
     for i, dimension in enumerate(dimensions):
         counts = np.moveaxis(dimension.forward(np.moveaxis(counts, i, 0)), 0, i)
     return np.ascontiguousarray(counts)

@@ -35,7 +35,10 @@ class Independence(PairwiseScore):
         return int(_scaled(high, low, rows, schema))
 
     def sensitivity(self, pair: Pair, schema: Schema) -> int:
-        """Rounding down both sides adds nothing to a bound that is a whole number: |⌊x⌋ − ⌊y⌋| ≤ ⌈|x − y|⌉."""
+        """Return the bound of Theorem 5.3, or the tighter one for a binary side, on the scale of the score.
+
+        Rounding down both sides adds nothing to a bound that is a whole number: |⌊x⌋ − ⌊y⌋| ≤ ⌈|x − y|⌉.
+        """
         if schema.rows is None:
             return 2 * R_UNIT  # nR moves by at most 2n/(n+1) < 2
         n = schema.rows
@@ -46,7 +49,7 @@ class Independence(PairwiseScore):
         return R_UNIT if schema.rows is None or _on_counts(schema) else 2 * schema.rows
 
     def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
-        """A symmetric matrix: small domains in one go, the others table by table."""
+        """Return a symmetric matrix: small domains in one go, the others table by table."""
         rows = engine.rows()
         out, few = _small_pairs(engine, axes, schema)
         rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]

@@ -184,7 +184,7 @@ def _widened(
 
 @compiled
 def f_distances(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover - compiled
-    """`f_distance` of every axis (row) given every other (column), from the Gram matrix of at most one bit each."""
+    """Return `f_distance` of every axis (row) given every other (column), from the Gram matrix of one bit each."""
     axes = len(first) - 1
     out = np.zeros((axes, axes), dtype=np.int64)
     table = np.zeros((2, 2), dtype=np.int64)

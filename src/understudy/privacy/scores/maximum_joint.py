@@ -49,7 +49,7 @@ class MaximumJoint(PairwiseScore):
 
     def all_pairs_refusal(self, schema: Schema) -> str | None:
         if any(attribute.size > 2 for attribute in schema.modelled):
-            return "links are scored by F where every attribute of the model is binary: use score R"
+            return "edges are scored by F where every attribute of the model is binary: use score R"
         return None
 
     def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ class MutualInformation(Score):
         return total(table) - total(table.sum(axis=0)) - total(table.sum(axis=1)) + term(rows, bits)
 
     def sensitivity(self, pair: Pair, schema: Schema) -> int:
-        """⌈2^s·n·S(I)⌉ + 6: at most six L-terms change, each off by at most one half before and after."""
+        """Return ⌈2^s·n·S(I)⌉ + 6: at most six L-terms change, each off by at most one half before and after."""
         with localcontext(_DIGITS):
             exact = _largest_information(pair, schema) * 2 ** binary_digits(schema)
             # sixty digits are kept, so that the 35th decimal is above whatever rounding has taken off
