@@ -18,9 +18,10 @@ INTRODUCTION = """# Raw tables, end to end
 
 Each table is published by `understudy publish` as a steward would, from a schema that was written from its
 documentation only (`benchmarks/raw/schemas`), and the synthetic file is compared with the real one at the
-resolution of its cells. `drafted` is what `init` drafts: ranges and lists, numbers in 20 equal bins. `plain` is the
-same without any bins, where the version can do without. `expert` adds edges in steps of 1-2-5, points and the shape
-inside bins, from the same documentation.
+resolution of its cells. `plain` is the default, and what `init` drafts: ranges and lists, and nothing about bins,
+which a noisy tree finds. `drafted` is what `init` drafted before: numbers in 20 equal bins. `expert` adds edges in
+steps of 1-2-5, points and the shape inside bins, from the same documentation; its lines and those of `drafted` are of
+the version before the tree, empty tails and the pooled row count.
 
 W1: Wasserstein-1 in standard deviations, mean over ordered columns · KS: largest difference of distribution
 functions · quantiles: mean error of nine quantiles in standard deviations · ln sd: |ln| of the ratio of standard

@@ -29,12 +29,11 @@ from closeness import measures
 from raw_page import write
 from tables import NAMES, ROOT, Neighbours, RawTable, read_texts
 from threadpoolctl import threadpool_limits
-from tree_form import redrawn, treed
 
 from understudy.schema import Schema
 
 RESULTS = Path(os.environ.get("RAW_RESULTS", Path(__file__).resolve().parents[1] / "results" / "raw.jsonl"))
-FORMS = ("resampled", "drafted", "plain", "expert", "tree")
+FORMS = ("resampled", "drafted", "plain", "expert")
 PROMISES: dict[str, tuple[Neighbours, str]] = {"approximate": ("add-remove", "1e-6"), "pure": ("replace-one", "0")}
 PATIENCE = 3600.0  # seconds by the clock for one publication
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -96,7 +95,7 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
         trained = truth.frame.iloc[draw.choice(known, len(known))]  # the tested rows must not be among them
         return head | {"figures": truth.figures(again.reset_index(drop=True), trained)}
     start, before = time.perf_counter(), _children()
-    failure, told = publish(cell, truth, folder / "out.csv", folder, run)
+    failure, told = publish(cell, truth, folder / "out.csv", folder)
     spent = {"cpu": round(_children() - before, 1), "wall": round(time.perf_counter() - start, 1)}
     if failure:
         return head | spent | {"failure": failure}
@@ -104,7 +103,7 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
     return head | spent | {"rows": len(made), "method": told.get("method")} | {"figures": truth.figures(made)}
 
 
-def publish(cell: Cell, truth: Truth, out: Path, folder: Path, run: int) -> tuple[str | None, dict[str, Any]]:
+def publish(cell: Cell, truth: Truth, out: Path, folder: Path) -> tuple[str | None, dict[str, Any]]:
     """Run `understudy publish` in a process of its own; why it failed, or None, and what it said."""
     neighbours, delta = PROMISES[cell.promise]
     schema = folder / "schema.toml"
@@ -112,14 +111,8 @@ def publish(cell: Cell, truth: Truth, out: Path, folder: Path, run: int) -> tupl
         old.unlink()
     for old in (out, out.with_suffix(".release.zip"), schema):
         old.unlink(missing_ok=True)
-    epsilon, trees = cell.epsilon, None
-    if cell.form == "tree":
-        trees = treed(truth.table, truth.frame, cell.epsilon, neighbours, run)
-        trees.schema.save(schema)
-        epsilon = trees.left
-    else:
-        truth.table.schema(cell.form, neighbours).save(schema)  # type: ignore[arg-type]
-    command = [sys.executable, "-m", "understudy", "publish", truth.path, "--schema", schema, "--epsilon", epsilon]
+    truth.table.schema(cell.form, neighbours).save(schema)  # type: ignore[arg-type]
+    command = [sys.executable, "-m", "understudy", "publish", truth.path, "--schema", schema, "--epsilon", cell.epsilon]
     command += ["--delta", delta, "-o", out, "--ledger", folder / "ledger.db", "--json", "--quiet"]
     done = subprocess.run(
         [str(part) for part in command],
@@ -130,8 +123,6 @@ def publish(cell: Cell, truth: Truth, out: Path, folder: Path, run: int) -> tupl
     )
     if done.returncode:
         return (done.stderr.strip() or done.stdout.strip())[-300:], {}
-    if trees is not None:
-        redrawn(out, trees, run)
     return None, json.loads(done.stdout)
 
 

@@ -421,43 +421,9 @@ def sweeps() -> dict[str, dict[str, Design]]:
     }
 
 
-def columns_of_raw_tables(runs: int) -> None:
-    """Print the tree beside equal bins on the ordered columns of the raw tables, at the price of their width."""
-    import tempfile
-    from pathlib import Path
-
-    from closeness import columns
-    from tables import NAMES, RawTable, read_texts
-    from tree_form import span_of
-
-    for name in NAMES:
-        table_ = RawTable(name)
-        if not table_.available:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            table_.write_csv(Path(folder) / "raw.csv")
-            frame = read_texts(Path(folder) / "raw.csv")
-        schema = table_.schema("drafted", "add-remove")
-        found = [c for c in columns(frame, schema).values() if c.values is not None and len(c.present) > 1]
-        kept = [(c.present, span_of(c.attribute)) for c in found if (span_of(c.attribute).values or 100) > 32]
-        for pure in (False, True):
-            whole = Price.of(1, pure)
-            price = Price(whole.name, whole.cost * ATTRIBUTES / len(schema.modelled), pure)
-            shown = []
-            for make in (by_equal_bins, tree_maker(BASE)):
-                all_ = [
-                    distances(np.sort(v), make(v, span, price, np.random.default_rng([r, i])).quantiles())
-                    for r in range(runs)
-                    for i, (v, span) in enumerate(kept)
-                ]
-                shown.append(np.mean(all_, axis=0))
-            text = "   ".join(" ".join(f"{x:.3f}" for x in line) for line in shown)
-            print(f"{name:14s} {price.name:8s} {len(kept):2d} columns   {text}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["methods", "sweep", "shapes", "stages", "columns"])
+    parser.add_argument("what", choices=["methods", "sweep", "shapes", "stages"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
@@ -466,8 +432,6 @@ def main() -> None:
         report(table(OTHERS | {"tree": tree_maker(BASE)}, asked.runs, asked.sizes))
     elif asked.what == "stages":
         report(table(stage_makers(), asked.runs, asked.sizes))
-    elif asked.what == "columns":
-        columns_of_raw_tables(asked.runs)
     elif asked.what == "shapes":
         found = table(OTHERS | {"tree": tree_maker(BASE)}, asked.runs, asked.sizes)
         for i, shape in enumerate(SHAPES):
