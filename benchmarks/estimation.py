@@ -188,7 +188,7 @@ def run(case: Case) -> None:
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
     measured = sum(m.values.size for m in measurements)
     print(f"{case.name}: {len(tables)} tables, {measured:,} measured cells, {len(model.cliques)} cliques, "
-          f"{model.cells:,} cells; {case.noise} {case.scale}")  # fmt: skip
+          f"{model.cells:,} cells; {case.noise.name} {case.scale}")  # fmt: skip
     print(f"  estimation {processor:.2f} s CPU ({clock:.2f} s), {trace[-1][1]} steps, "
           f"objective {trace[0][0]:,.0f} -> {trace[-1][0]:,.1f}")  # fmt: skip
     for label, found in (("clip and normalise", clipped(measurements, schema)), ("least squares", model)):
