@@ -10,7 +10,7 @@ from typing import Any
 
 from understudy.evaluate.targets import Target
 from understudy.schema import Attribute, Categories, Intervals, Schema, Taxonomy
-from understudy.schema.files import _equal_edges
+from understudy.schema.files import equal_edges
 
 ROOT = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROWS = {"adult": 45_222, "nltcs": 21_574, "acs": 47_461, "tpce": 40_000, "retail": 88_162}
@@ -52,7 +52,7 @@ def _attribute(name: str, body: Any, tree: dict[str, Any] | None) -> Attribute:
         return Attribute(name, Categories(tuple(str(v) for v in range(body))))
     if body["type"] == "continuous":
         kind = "number"
-        edges = _equal_edges(
+        edges = equal_edges(
             kind, float(body["min"]), float(body["max"]), body.get("privbayes_bins", body.get("bins", 16))
         )
         return Attribute(name, Intervals(kind, edges))

@@ -239,7 +239,7 @@ def _refilled(cells: Cells, counts: Floats) -> Density:
 # -- other ways to spend the price ---------------------------------------------------------------------------
 
 
-def _equal_edges(span: Range, bins: int) -> Floats:
+def equal_edges(span: Range, bins: int) -> Floats:
     high = span.high + span.step
     if span.values is not None and span.values <= bins:
         return span.low + span.step * np.arange(span.values + 1)
@@ -249,14 +249,14 @@ def _equal_edges(span: Range, bins: int) -> Floats:
 
 def by_equal_bins(values: Floats, span: Range, price: Price, generator: np.random.Generator) -> Density:
     """Twenty equal bins, one cell a value up to 100 values: what `init` drafts."""
-    edges = _equal_edges(span, 20 if span.values is None or span.values > 100 else span.values)
+    edges = equal_edges(span, 20 if span.values is None or span.values > 100 else span.values)
     counts = np.histogram(values, edges)[0] + price.noise(1.0, len(edges) - 1, generator)
     return Density(edges[:-1], edges[1:], np.maximum(counts, 0), span.step)
 
 
 def by_equal_bins_and_halves(values: Floats, span: Range, price: Price, generator: np.random.Generator) -> Density:
     """The same with 0 as a point, and three halvings of each bin for half of the price."""
-    edges = _equal_edges(span, 20)
+    edges = equal_edges(span, 20)
     zero = (values == 0) & (span.low <= 0)
     low, high, mass = [np.zeros(1)], [np.full(1, span.step)], [zero.sum() + price.noise(0.5, 1, generator)]
     counts = np.histogram(values[~zero], edges)[0] + price.noise(0.5, len(edges) - 1, generator)

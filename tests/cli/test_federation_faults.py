@@ -7,6 +7,7 @@ import random
 import secrets
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -29,7 +30,7 @@ from federation_session import (
 
 from luck import once_more
 from understudy.errors import FederationError
-from understudy.federation.party import Participation
+from understudy.federation.party import Participation, Party
 
 pytestmark = pytest.mark.slow
 
@@ -211,3 +212,24 @@ def test_an_owner_that_was_killed_before_anything_was_drawn_is_not_out_of_budget
     assert again.released, again.curator.outcome
     assert town.kept("o1") == ["released"]
     assert not list(tmp_path.glob("*.session*"))
+
+
+def test_a_session_goes_on_whatever_name_the_ledger_is_opened_by(tmp_path, monkeypatch):
+    """An owner begins by a symbolic link to its ledger, is killed, and comes back by the ledger's own name."""
+    town = Town.make(tmp_path, 3)
+    (tmp_path / "links").mkdir()
+    link, take_part, lives = tmp_path / "links" / "mine.db", Party.take_part, []
+    link.symlink_to(town.ledger("o1"))
+
+    def by_another_name(self):
+        first = self.ledger == town.ledger("o1") and not lives
+        lives.extend([self.ledger] * (self.ledger == town.ledger("o1")))
+        return take_part(replace(self, ledger=link) if first else self)
+
+    monkeypatch.setattr(Party, "take_part", by_another_name)
+    curator, owners = actors(town.names)
+    owners["o1"].crashes = [("reply after", 2)]
+    played = play(town, curator, owners)
+    check(played)
+    assert len(lives) == 2 and played.released, curator.outcome
+    assert list((tmp_path / "links").iterdir()) == [link]

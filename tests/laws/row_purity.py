@@ -77,6 +77,7 @@ _BOOLEAN = (
     ("True", "", "False"),
     ("true", "FALSE"),
     ("t", "yes", "no"),
+    ("t", "f", "Y", "N"),
     ("1", "0"),
     ("1.0", "0"),
     ("", ""),
@@ -103,6 +104,13 @@ KINDS: dict[str, Kind] = {
     "category, many numbers": Kind(_category(*map(str, range(60)), other="0"), _NUMBERED),
     "category, leading zero": Kind(_category("01", "02", other="02"), (("01", "02"), ("1", "2"))),
     "category, fractions": Kind(_category("0.5", "1.5", "2", other="2"), (("0.5", "1.50"), ("2.0", "0.5", ""), (".5", "2"))),
+    "category, decimals": Kind(_category("0.1", "0.7", "-2.3", "5", other="5"), (("0.1", "0.7"), ("-2.3", "", "0.1", "5"), ("1e-1", ".7", "x"))),
+    "category, decimals, missing": Kind(_category("0.1", "0.7", missing=("9.9", "")), (("0.1", "0.7"), ("9.9", "", "0.1"))),
+    "boolean, decimals": Kind(Attribute("a", Booleans(("0.1",), ("0.7",)), other="0.7"), (("0.1", "0.7"), ("0.1", ""))),
+    "number, decimal edges": Kind(
+        Attribute("a", Intervals("number", (-9.0, 0.1, 0.7, 2.3, 9.9, 1000.0), points=(0.3, 4.4)), missing=("", "-9.9")),
+        (("0.1", "0.7", "2.3", "9.9"), ("0.3", "4.4", "", "0.7"), ("-9.9", "1", "0.1"), (".7", "23e-1", "x")),
+    ),
     "category, padded fractions": Kind(_category("0.50", "1.50", other="1.50"), (("0.50", "1.50"),)),
     "category, large numbers": Kind(
         _category("9007199254740992", "9007199254740994", other="missing"), (("9007199254740993", "9007199254740994"),)
@@ -164,6 +172,36 @@ def _python_cells(cells: Cells) -> Any:
     return pd.Series([typed(cell) for cell in cells], dtype=object)
 
 
+def _narrow(width: str) -> Callable[[Cells], Any]:
+    """Numbers kept in few bytes: a column of them, or objects where one is none."""
+
+    def typed(cell: str) -> Any:
+        with suppress(ValueError):
+            return np.dtype(width).type(cell.strip() or "nan")
+        return cell
+
+    def column(cells: Cells) -> Any:
+        found = [typed(cell) for cell in cells]
+        texts = any(isinstance(cell, str) for cell in found)
+        return pd.Series(found, dtype=object if texts else width)
+
+    return column
+
+
+def _downcast(cells: Cells) -> Any:
+    """Doubles where a number is too large for less, else float32; texts where one cell is none."""
+    found = pd.read_csv(io.StringIO(text_of(cells)))["a"]
+    return pd.to_numeric(found, downcast="float") if found.dtype.kind in "if" else found
+
+
+def _float32(column: Any) -> Any:
+    """Doubles in fewer bytes, unless a whole number would not survive it."""
+    if not pa.types.is_float64(column.type):
+        return column
+    numbers = np.asarray([cell for cell in column.to_pylist() if cell is not None and cell == np.floor(cell)])
+    return column if (numbers.astype(np.float32) != numbers).any() else column.cast(pa.float32())
+
+
 def _polars(cells: Cells, **options: Any) -> Any:
     return pl.read_csv(io.BytesIO(text_of(cells).encode()), infer_schema_length=None, **options)["a"]
 
@@ -197,6 +235,11 @@ LIBRARIES: dict[str, Callable[[Cells], Any]] = {
     "pandas, objects": _pandas(dtype=object),
     "pandas, spreadsheet": _python_cells,
     "pandas, categorical": lambda cells: _pandas()(cells).astype("category"),
+    "pandas, float32": _narrow("float32"),
+    "pandas, float16": _narrow("float16"),
+    "pandas, downcast": _downcast,
+    "polars, float32": lambda cells: pl.Series(_float32(_polars(cells).to_arrow())),
+    "pyarrow, float32": lambda cells: _float32(_arrow(cells).combine_chunks()),
     "polars": _polars,
     "polars, parsed dates": lambda cells: _polars(cells, try_parse_dates=True),
     "polars, categorical": lambda cells: _polars(cells).cast(pl.String).cast(pl.Categorical),

@@ -23,6 +23,7 @@ from understudy.engines.syntax import Syntax, tree
 from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Intervals
+from understudy.schema.narrow import Narrow
 from understudy.schema.readings import BOOLEANS
 
 UNREADABLE = -2
@@ -201,8 +202,7 @@ class Writer:
         attribute, domain = self.attribute, self.attribute.domain
         assert isinstance(domain, Intervals)
         cases = [f"WHEN {value} IS NULL THEN {self._null}"]
-        parsed = [domain.parse(text) for text in attribute.missing]
-        missing = [self.syntax.double(number) for number in parsed if np.isfinite(number)]
+        missing = [self.syntax.double(number) for number in self._missing_numbers(domain)]
         if missing:
             cases.append(f"WHEN {value} IN ({', '.join(missing)}) THEN {attribute.missing_code}")
         if self.column.type != "integer":
@@ -211,11 +211,17 @@ class Writer:
             cases.append(f"WHEN {wrong} THEN {self._unfit}")
         return f"CASE {' '.join(cases)} ELSE {self._step(value)[0]} END"
 
+    def _missing_numbers(self, domain: Intervals) -> list[float]:
+        return [number for text in self.attribute.missing if np.isfinite(number := domain.parse(text))]
+
+    def _steps(self, domain: Intervals) -> tuple[list[float], list[int]]:
+        return steps(domain)
+
     def _step(self, value: str) -> tuple[str, str]:
         """The code of a number inside the domain's scale, and a table to join with for it."""
         domain = self.attribute.domain
         assert isinstance(domain, Intervals)
-        bounds, codes = steps(domain)
+        bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
             whole = f"{self.syntax.as_integer(value)} - {int(bounds[0])}"
@@ -312,16 +318,17 @@ class Writer:
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------
 
 
-def steps(domain: Intervals) -> tuple[list[float], list[int]]:
+def steps(domain: Intervals, narrow: Narrow | None = None) -> tuple[list[float], list[int]]:
     """The code of a number as a step function: codes[k] where k of the bounds are at most the number."""
-    cuts = {*domain.edges, *domain.points}
+    narrow = narrow or Narrow(())
+    cuts = {*domain.edges, *domain.points, *narrow.meanings}
     if domain.integral:
         cuts = {float(np.ceil(cut)) for cut in cuts} | {point + 1 for point in domain.points}
     else:
-        cuts |= {float(np.nextafter(point, np.inf)) for point in domain.points}
+        cuts |= {float(np.nextafter(point, np.inf)) for point in (*domain.points, *narrow.meanings)}
     bounds = sorted(cuts)
     below = bounds[0] - 1 if domain.integral else float(np.nextafter(bounds[0], -np.inf))
-    codes = domain.encode_numbers(np.asarray([below, *bounds], dtype=np.float64)).tolist()
+    codes = domain.encode_numbers(narrow.widened(np.asarray([below, *bounds], dtype=np.float64))).tolist()
     kept = [at for at in range(len(bounds)) if codes[at + 1] != codes[at]]
     return [bounds[at] for at in kept], [codes[0], *(codes[at + 1] for at in kept)]
 

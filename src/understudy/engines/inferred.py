@@ -42,7 +42,7 @@ class InferredCoder:
                 return self._code_numbers(*numbers)
         if is_moment_type(piece.type):  # no list has dates or times: `fault` sees to that
             return self._pick(np.full(1, UNFIT, dtype=np.int32), _zeros(piece))
-        texts, indices = as_texts(piece, self.attribute.name)
+        texts, indices = as_texts(piece, self.attribute.name, widened=True)
         codes = self._code_texts(texts)
         codes[texts.is_null().to_numpy(zero_copy_only=False)] = self.readings.null_code
         return self._pick(codes, indices)
@@ -54,7 +54,7 @@ class InferredCoder:
         return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
 
     def _code_numbers(self, values: Any, absent: Any) -> Codes:
-        codes = self.attribute.encode_numbers(values, absent)
+        codes = self.readings.number_codes(values, absent)
         codes[absent] = self.readings.null_code
         return codes
 
@@ -66,7 +66,7 @@ class InferredCoder:
             return self._code_slowly(texts.fill_null("").to_pylist())
         values = parse_plain(texts, domain, ".", loose=True)
         slow = np.isnan(values)
-        codes = self.attribute.encode_numbers(values, slow)
+        codes = self.readings.number_codes(values, slow)
         if slow.any():
             codes[slow] = self._code_slowly(texts.filter(pa.array(slow)).fill_null("").to_pylist())
         return codes
@@ -140,11 +140,14 @@ def cell_texts(cells: Sequence[Any], name: str) -> Any:
 
 
 def of_one_type(cells: Sequence[Any]) -> bool:
-    """Whether all cells but nulls are texts, or numbers, or booleans, or dates, or datetimes: Arrow bends the rest."""
+    """Whether all cells but nulls are texts, or numbers, or booleans, or dates, or datetimes: Arrow bends the rest, and
+    float32 among other numbers."""
     types = {type(cell) for cell in cells if not _is_null(cell)}
     numbers = {found for found in types if issubclass(found, int | float | np.number) and not issubclass(found, bool)}
+    narrow = {found for found in numbers if issubclass(found, np.float32 | np.float16)}
     moments = {found for found in types if issubclass(found, datetime)}
-    return len(types - numbers - moments) + bool(numbers) + bool(moments) <= 1
+    mixed = len(narrow) > 1 or (bool(narrow) and narrow != numbers)
+    return len(types - numbers - moments) + bool(numbers) + bool(moments) <= 1 and not mixed
 
 
 def _cell_text(cell: Any, name: str) -> str | None:

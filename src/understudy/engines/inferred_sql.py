@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.engines.expressions import LONGEST, MOMENTS, NUMBERS, UNREADABLE, Column, Expression, Writer
+from understudy.engines.expressions import LONGEST, MOMENTS, NUMBERS, UNREADABLE, Column, Expression, Writer, steps
 from understudy.engines.moment_sql import FAR, civil, moment_rule
 from understudy.engines.syntax import Syntax
 from understudy.engines.trust import inferred_fault
@@ -23,16 +23,16 @@ from understudy.schema.spreadsheet import neutralised
 
 _S = "[ \\t-\\r]"
 _NAN = f"{_S}*[+-]?[nN][aA][nN]{_S}*"
-_PLAIN = f"{_S}*([+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]{{1,2}})?){_S}*"
+_PLAIN = f"{_S}*([+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]{{1,4}})?){_S}*"
+_INFINITE = f"{_S}*[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?{_S}*"
 _NEAR = f"[-0-9a-fA-FxX.,'_ +\\t-\\r]|{FAR}"  # what numbers in other notations are made of
-_NUMBER_LIKE = f"(?:{_NEAR})*(?:[0-9]|{FAR})(?:{_NEAR})*|{_S}*[+-]?[iI][nN][fF](?:[iI][nN][iI][tT][yY])?{_S}*"
+_NUMBER_LIKE = f"(?:{_NEAR})*(?:[0-9]|{FAR})(?:{_NEAR})*"
 _ANY = "(?:.|\\n)*"
 _MOMENT_LIKE = (
     f"{_S}*[+-]?[0-9]{{1,6}}[-/.][0-9]{{1,2}}[-/.][0-9]{{1,6}}(?:[T ]{_ANY})?{_S}*"
     f"|{_S}*[0-9]{{1,2}}:[0-9]{{2}}(?:[:.,0-9]*)?{_S}*(?:[AaPp][Mm])?{_S}*"
 )
 _DIGIT = f"{_ANY}(?:[0-9]|{FAR}){_ANY}"
-_WORDS = f"{_S}*(?:[tTfFyYnN]|[yY][eE][sS]|[nN][oO]){_S}*"
 _CLOCK = "([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\\.[0-9]{1,9})?)?)?(?:Z|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))?"
 _ISO = f"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_CLOCK})?"
 _PARTS = dict(zip("YmdHMSzoi", ("y", "m", "d", "h", "n", "s", "z", "zh", "zm")))  # the last three: a time zone
@@ -89,14 +89,16 @@ class _InferredWriter(Writer):
         return ", ".join(self.syntax.text(text) for text in sorted(texts))
 
     def _number_of(self, cell: str) -> str:
-        """The number that a plain numeral or a boolean is, else null."""
+        """The number that a plain numeral or a boolean is, else null. Numbers beyond all doubles are infinite, with
+        either sign: none is a value."""
         plain = f"length({cell}) <= {LONGEST} AND {self.syntax.matches(cell, _PLAIN)}"
         number = self.syntax.parsed_double(self.syntax.group(cell, _PLAIN, 1))
         words = " ".join(
             f"WHEN {self.syntax.matches(cell, _spelt(word))} THEN {self.syntax.double(float(digit))}"
-            for word, digit in BOOLEANS.items()
+            for word, digit in (BOOLEANS | self._readings.words).items()
         )
-        return f"CASE WHEN {plain} THEN {number} {words} END"
+        infinite = f"WHEN {self.syntax.matches(cell, _INFINITE)} THEN {self.syntax.double(math.inf)}"
+        return f"CASE WHEN {plain} THEN {number} {words} {infinite} END"
 
     def _as_text(self) -> str:
         """A cell of a column of texts or booleans as text."""
@@ -118,10 +120,17 @@ class _InferredWriter(Writer):
 
     # -- ordered attributes ----------------------------------------------------------------------------------
 
+    def _missing_numbers(self, domain: Intervals) -> list[float]:
+        declared = super()._missing_numbers(domain)
+        return declared + [twin for twin, mark in self._readings.narrow.meanings.items() if mark in declared]
+
+    def _steps(self, domain: Intervals) -> tuple[list[float], list[int]]:
+        return steps(domain, self._readings.narrow)
+
     def _numbers_in_text(self) -> Expression:
         cell, value = self._name("x"), self._name("v")
         known = [*self._known_texts(cell), f"WHEN {value} IS NOT NULL THEN {self._number_code(value)}"]
-        code = self._coded(cell, known, self.syntax.matches(cell, f"{_NUMBER_LIKE}|{_MOMENT_LIKE}|{_WORDS}"))
+        code = self._coded(cell, known, self.syntax.matches(cell, f"{_NUMBER_LIKE}|{_MOMENT_LIKE}"))
         return Expression(code, {cell: self._as_text()}, {}, {value: self._number_of(cell)}, self._step(value)[1])
 
     def _moments_in_text(self, domain: Intervals) -> Expression:
@@ -160,7 +169,7 @@ class _InferredWriter(Writer):
 
     def _whole_text(self) -> str:
         """A cell as text: of a whole number its digits, whatever type they came in."""
-        source, type = self._source, self.column.type
+        source, type = self._wide_source, self.column.type
         if type in ("text", "integer"):
             return self.syntax.as_text(source)
         value = self._as_number(source)
@@ -169,9 +178,14 @@ class _InferredWriter(Writer):
         absent = f"{source} IS NULL" + (f" OR {self._is_nan(source)}" if type in ("real", "double") else "")
         return f"CASE WHEN {absent} THEN NULL WHEN {whole} THEN {digits} ELSE {self.syntax.as_text(source)} END"
 
+    @property
+    def _wide_source(self) -> str:
+        """The column; a float32 as the double that it is, since one odd cell would have made it one."""
+        return self.syntax.as_double(self._source) if self.column.type == "real" else self._source
+
     def _as_number(self, source: str) -> str:
-        """A cell of a column of numbers as a double; a float32 and a decimal by way of their text."""
-        if self.column.type in ("real", "decimal"):
+        """A cell of a column of numbers as a double; a decimal by way of its text."""
+        if self.column.type == "decimal":
             return self.syntax.parsed_double(self.syntax.as_text(source))
         return self.syntax.as_double(source)
 
@@ -205,7 +219,7 @@ class _InferredWriter(Writer):
 
     def _read_list(self, cell: str) -> tuple[str, str]:
         """The cell as text, and the number that it is."""
-        source, type = self._source, self.column.type
+        source, type = self._wide_source, self.column.type
         if type not in NUMBERS:
             if not self._compared_as_text:
                 return self._as_text(), self._number_of(cell)
@@ -217,7 +231,7 @@ class _InferredWriter(Writer):
         return read, self.syntax.parsed_double(cell)
 
     def _unreadable_text(self, cell: str, value: str) -> str:
-        patterns = [_MOMENT_LIKE, *([_NUMBER_LIKE, _WORDS] if self._readings.lists_numbers else [])]
+        patterns = [_MOMENT_LIKE, *([_NUMBER_LIKE] if self._readings.lists_numbers else [])]
         found = f"({value} IS NULL AND {self.syntax.matches(cell, '|'.join(patterns))})"
         return f"{found} OR {value} IN (0, 1)" if self._readings.lists_words else found
 

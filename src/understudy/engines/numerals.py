@@ -154,10 +154,11 @@ def _moments(piece: Any, kind: str) -> Floats:
     return np.where(ticks % (per_second * _DAY) == 0, ticks // (per_second * _DAY), np.nan)
 
 
-def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
+def as_texts(piece: Any, name: str, *, widened: bool = False) -> tuple[Any, Any]:
     """The distinct texts of a column, and which one each cell is.
 
-    Typed cells have the text a CSV would hold: whole numbers without ".0", booleans true/false, ISO dates.
+    Typed cells have the text a CSV would hold: whole numbers without ".0", booleans true/false, ISO dates. A float32 or
+    float16 has its own shortest text, or that of the double it is (`widened`).
     """
     import pyarrow as pa
 
@@ -167,7 +168,7 @@ def as_texts(piece: Any, name: str) -> tuple[Any, Any]:
         if pa.types.is_dictionary(piece.type) and len(piece.dictionary) > len(piece):
             piece = piece.dictionary_decode()  # most of the texts are other pieces'
         encoded = piece if pa.types.is_dictionary(piece.type) else piece.dictionary_encode()
-        return _distinct_texts(encoded.dictionary), encoded.indices
+        return _distinct_texts(encoded.dictionary, widened), encoded.indices
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OverflowError):  # overflow: a time beyond the year 9999
         raise DataError(
             f"column {name!r} has the type {_outer(piece.type)}, which no kind of attribute reads: convert it to text, "
@@ -181,11 +182,11 @@ def _outer(type: Any) -> str:
     return re.split(r"[<\[(:]", str(type))[0]
 
 
-def _distinct_texts(values: Any) -> Any:
+def _distinct_texts(values: Any, widened: bool) -> Any:
     import pyarrow as pa
 
     if pa.types.is_floating(values.type):
-        numbers = values.cast(pa.large_string()).cast("float64").to_pylist()  # the shortest text, of a float32 too
+        numbers = (values if widened else values.cast(pa.large_string())).cast("float64").to_pylist()
         return pa.array([None if n is None else canonical_number(n) for n in numbers], pa.large_string())
     if pa.types.is_decimal(values.type):
         return pa.array([_decimal_text(value) for value in values.to_pylist()], pa.large_string())

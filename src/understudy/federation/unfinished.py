@@ -5,6 +5,7 @@ Where no noise was drawn the reservation is given back; where it was, it stays s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,8 @@ _REASON = "the curator began another session"
 
 
 def session_file(ledger: Path, session: str) -> Path:
-    """The journal of an owner's session, beside its ledger."""
+    """The journal of an owner's session, beside its ledger itself, whatever name the ledger was opened by."""
+    ledger = Path(os.path.realpath(ledger))
     return ledger.with_name(f"{ledger.name}.{session}.session")
 
 

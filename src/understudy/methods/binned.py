@@ -32,7 +32,7 @@ from understudy.schema.tree_grid import Index
 TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
 HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
 MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
-COUNT_SHARE = Fraction(1, 50)  # of what the trees cost, for a row count that says how deep they go
+COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that says how deep they go
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.schema.attribute import Attribute
-from understudy.schema.domain import UNFIT, Booleans, Categories, Intervals
+from understudy.schema.domain import UNFIT, Booleans, Categories, Codes, Floats, Intervals
 from understudy.schema.moment import parse_moment
+from understudy.schema.narrow import Narrow
 
 # what pandas and Arrow read as null in a column of numbers, and Arrow keeps in a column of texts
 NULLS = frozenset((
@@ -122,6 +124,8 @@ class Readings:
         plain = canonical(text, self.decimal)
         if plain is None:
             return self.null_code
+        if plain not in self.known:
+            plain = self.words.get(text.strip(_SPACE).lower(), plain)
         if plain in self.known:
             return self.known[plain]
         domain = self.attribute.domain
@@ -136,7 +140,20 @@ class Readings:
         """The code of the canonical text of each declared text."""
         usual = {"0": 0, "1": 1} if isinstance(self.attribute.domain, Booleans) else {}
         read = {canonical(text, self.decimal): self._declared_code(text) for text in self.declared}
-        return self._pair | usual | {text: code for text, code in read.items() if text is not None}
+        plain = {text: code for text, code in read.items() if text is not None}
+        if not isinstance(self.attribute.domain, Intervals):
+            twins = {repr(twin): plain.get(repr(mark)) for twin, mark in self.narrow.meanings.items()}
+            usual |= {twin: code for twin, code in twins.items() if code is not None}
+        return self._pair | usual | plain
+
+    @cached_property
+    def narrow(self) -> Narrow:
+        """The float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
+        domain = self.attribute.domain
+        listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
+        if not isinstance(domain, Intervals):
+            return Narrow(listed)
+        return Narrow([*listed, *domain.edges, *domain.points] if domain.kind == "number" else ())
 
     @cached_property
     def _pair(self) -> dict[str, int]:
@@ -152,6 +169,12 @@ class Readings:
         return numbers or self.attribute.kind in ("integer", "number")
 
     @cached_property
+    def words(self) -> dict[str, str]:
+        """What is a boolean to some readers, where that is a value or a number of the attribute: t, yes."""
+        moments = self.attribute.kind in ("date", "datetime")
+        return _WORDS if self.lists_numbers and not moments else {}
+
+    @cached_property
     def lists_words(self) -> bool:
         """Whether a declared text is a boolean to some readers and a text to others: F, yes."""
         return any(text.lower() in _WORDS for text in self.declared)
@@ -160,7 +183,11 @@ class Readings:
         return self.attribute.missing_code if text in self.attribute.missing else int(self.attribute.encode([text])[0])
 
     def _number_code(self, value: float) -> int:
-        return int(self.attribute.encode_numbers(np.asarray([value]), np.asarray([False]))[0])
+        return int(self.number_codes(np.asarray([value]), np.asarray([False]))[0])
+
+    def number_codes(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
+        """The codes of numbers on the scale of an ordered attribute; `absent` marks those that are none."""
+        return self.attribute.encode_numbers(self.narrow.widened(values), absent)
 
     @cached_property
     def _undeclared(self) -> int:
@@ -211,7 +238,7 @@ class Readings:
             return self.lists_words
         if not self.lists_numbers or numeral(plain) is not None:
             return False
-        return text.strip(_SPACE).lower() in _WORDS or _GROUPED.fullmatch(text) is not None
+        return _GROUPED.fullmatch(text) is not None
 
 
 def _midnight(text: str) -> bool:

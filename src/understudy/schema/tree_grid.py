@@ -32,10 +32,11 @@ LEVELS = tuple(FANOUT**depth for depth in range(1, 8))  # nodes of each level, f
 MIN_VALUES = 64  # a whole-number range of no more values has a cell for each, and no tree
 ZERO_MASS = 0.05  # of the prior, on the value 0
 END_MASS = 0.01  # on each end of the range
-ROUND_MASS = 0.0005  # on each further round value
+ROUND_MASS = 0.05  # on all other round values together
 LINEAR_MASS = 0.5  # of the rest: linear, the other part logarithmic around 0
 SMALLEST = 1e-5  # of the larger end: a number below this counts as near 0
-ALONE_FROM = 256  # nodes of a level from which on every round value is a node of its own
+ALONE_FROM = 64  # nodes of a level from which on round values are nodes of their own, the roundest first
+ALONE_SHARE = 0.25  # of a level's size: how many
 NEAR = 0.25  # of a node or a bin: how far from its place a cut may be if that makes it a round number
 LONE = 2.0  # standard deviations that a value must hold to be a bin of its own
 MIN_DECIMALS = 2  # of a number without declared decimals: who calls it a number has some
@@ -194,24 +195,29 @@ class TreeGrid:
         if self.pointed:
             mass, starts = np.append(mass, 0.0), np.append(starts, self.high)
         extra = np.zeros(len(starts))
-        at = np.clip(np.searchsorted(starts, self.round_values), 0, len(starts) - 1)
-        for unit, value in zip(at, self.round_values):
-            if starts[unit] == value and self.single[unit]:
-                extra[unit] = ZERO_MASS if value == 0 else END_MASS if value in (self.low, self.high) else ROUND_MASS
+        lone = self._round_units
+        extra[lone] = ROUND_MASS / max(1, len(lone))
+        for value, share in ((self.low, END_MASS), (self.high, END_MASS), (0.0, ZERO_MASS)):
+            extra[lone[starts[lone] == value]] = share if self.logarithmic else 0.0
         return np.asarray(mass / mass.sum() * (1 - extra.sum()) + extra)
 
     @cached_property
+    def _round_units(self) -> Index:
+        """The units that are single round values, the roundest first."""
+        lone = np.flatnonzero(self.single & np.isin(self._values, self.round_values))
+        return lone[np.argsort(-self._roundness[lone], kind="stable")]
+
+    @cached_property
     def round_values(self) -> Floats:
-        """Return values that people round to or use as codes: 0, the ends, 1-2-5 × 10^k, 9, 99 …, of both signs."""
+        """Return values that people round to or use as codes: 0, the ends, two digits × 10^k, 999 …, of both signs."""
         declared = np.asarray(self.points)
         if not self.logarithmic:
             return np.unique(declared)
         largest = max(abs(self.low), abs(self.high))
         smallest = self.step if self.integral else max(self.step, largest * 1e-4)
-        found = [0.0, self.low, self.high]
-        for power in range(math.floor(math.log10(smallest)), math.floor(math.log10(largest)) + 1):
-            found += [digit * 10.0**power for digit in (1, 2, 5)] + ([10.0**power - 1] if power >= 1 else [])
-        values = self.steps.value(np.round(np.asarray([*found, *(-v for v in found)]) / self.step))
+        powers = 10.0 ** np.arange(math.floor(math.log10(smallest)), math.floor(math.log10(largest)) + 1)
+        found = np.concatenate([(powers[:, None] * np.arange(1, 100)).ravel(), powers - 1, [0.0]])
+        values = self.steps.value(np.round(np.concatenate([found, -found]) / self.step))
         inside = values[(values > self.low) & (values < self.high)]
         return np.unique(np.concatenate([inside, [self.low, self.high], declared]))
 
@@ -297,7 +303,7 @@ class TreeGrid:
         near = np.tile((high - low) * NEAR / FANOUT, FANOUT - 1)
         starts = np.concatenate([above, self.roundest(ends, targets, near)])
         if size >= ALONE_FROM:
-            lone = np.flatnonzero(self.single & np.isin(self._values, self.round_values))
+            lone = self._round_units[: int(size * ALONE_SHARE)]
             starts = np.concatenate([starts, lone, lone + 1])
         return np.unique(starts[starts < len(self.prior)]).astype(np.int64)
 
@@ -320,9 +326,12 @@ class TreeGrid:
 
     @cached_property
     def _roundness(self) -> Index:
-        """Return how round the number is at which each unit begins: 3 for each ten that divides it, 2 for a five."""
+        """Return how round the number is at which each unit begins: 3 for each ten that divides it, 2 for a five; for
+        times, the beginning of a day, a month, a year."""
         if not self.logarithmic:
-            return np.zeros(len(self.prior), dtype=np.int64)
+            moments = self._values.astype(np.int64).astype("M8[D]" if self.kind == "date" else "M8[s]")
+            starts = [moments == moments.astype(f"M8[{unit}]") for unit in "DMY"]
+            return np.asarray(starts, dtype=np.int64).sum(axis=0, dtype=np.int64)
         steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
         found = np.zeros(len(steps), dtype=np.int64)
         for power in range(1, 18):

@@ -91,7 +91,8 @@ def test_what_would_not_survive_is_refused(attribute: Attribute) -> None:
 def test_other_takes_texts_and_not_what_may_have_been_something_else() -> None:
     numbers = Readings(category("1", "2", other="2"))
     assert [numbers.code(text) for text in ("x", "3", "1.0", "true", "4.5")] == [1, 1, 0, 0, 1]
-    assert [numbers.code(text) for text in ("2024-01-31", "12:30", "1,000", "1'000", "yes")] == [UNFIT] * 5
+    assert [numbers.code(text) for text in ("2024-01-31", "12:30", "1,000", "1'000")] == [UNFIT] * 4
+    assert [numbers.code(text) for text in ("yes", "f", " Y ")] == [0, 1, 0]  # booleans to some readers, 1 and 0
     words = Readings(category("Female", "Male", other="Male"))
     assert [words.code(text) for text in ("x", "3", "true", "1,000")] == [1] * 4
     pair = Readings(category("yes", "no", other="no"))
