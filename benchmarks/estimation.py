@@ -27,7 +27,8 @@ from understudy.models.factor import Factor
 from understudy.models.graph import Graph
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Rows
-from understudy.privacy.measurement import Measurement, Noise
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
 
 DATA = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).parents[1] / ".." / "shared" / "data"))
@@ -40,17 +41,17 @@ class Case:
 
     name: str
     most_cells: int
-    noise: Noise
+    noise: type[Noise]
     scale: float  # per table, so that all tables together cost the budget
     ways: tuple[int, ...] = (2, 3)
 
 
 CASES = {
     # Replace-one, epsilon 1.6, 70 % for 14 tables: b = 2 · 14 / 1.12.
-    "adult": Case("adult", 422, "laplace", 25.0),
+    "adult": Case("adult", 422, Laplace, 25.0),
     # Gaussian tables of about epsilon 0.4, delta 1e-9 under add-remove (rho 0.0019, 80 %, 11 tables).
-    "nltcs": Case("nltcs", 64, "gaussian", 60.0, (2, 3, 4)),
-    "acs": Case("acs", 32, "gaussian", 20.0),
+    "nltcs": Case("nltcs", 64, Gaussian, 60.0, (2, 3, 4)),
+    "acs": Case("acs", 32, Gaussian, 20.0),
 }
 
 
@@ -135,9 +136,9 @@ def measure(rows: Rows, schema: Schema, tables: Sequence[tuple[str, ...]], case:
     found = []
     for names in tables:
         exact = count(rows, schema, names)
-        draw = generator.laplace if case.noise == "laplace" else generator.normal
+        draw = generator.laplace if case.noise is Laplace else generator.normal
         values = np.rint(exact + draw(0, case.scale, exact.shape)).astype(np.int64)
-        found.append(Measurement(tuple(Axis(name) for name in names), values, case.noise, case.scale))
+        found.append(Measurement(tuple(Axis(name) for name in names), values, case.noise(case.scale)))
     return found
 
 

@@ -27,12 +27,10 @@ from understudy.federation.local import LocalFederation, local_federation
 from understudy.federation.roster import Owner, Roster, schema_hash
 from understudy.methods import Fit, method_named
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Options
 from understudy.privacy.custodian import ExactTable
-from understudy.privacy.owned_table import OwnedTable, split
-from understudy.privacy.shares import summed_scale
-from understudy.privacy.table import Noisy
-from understudy.privacy.vectors import Tables, Vector
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import Marginals, NoisyBlock, NoisyQuery, Selection
+from understudy.privacy.questions.question import split
 from understudy.schema import Axis
 from understudy.testing import SeededSource
 
@@ -78,32 +76,32 @@ class Pooled(FederatedTable):
         self._source = SeededSource(seed)
         self._tables = {name: self._owned(part, budget) for name, part in parts.items()}
 
-    def _owned(self, part: ExactTable, budget: Budget) -> OwnedTable:
-        table = OwnedTable(part.schema, part, Purse(budget), self._source)  # type: ignore[arg-type]
-        table._OwnedTable__scorer._known = scores_of(part)  # type: ignore[attr-defined]
+    def _owned(self, part: ExactTable, budget: Budget) -> LocalPrivateTable:
+        table = LocalPrivateTable(part.schema, part, Purse(budget), self._source)  # type: ignore[arg-type]
+        table._LocalPrivateTable__scorer._known = scores_of(part)  # type: ignore[attr-defined]
         return table
 
     def owners(self) -> Any:
         return tuple(self._tables.values())
 
-    def _asked_of(self, name: str, question: Options, price: Fraction, purpose: str) -> int | None:
-        return self._tables[name].decide(question, price, purpose)
+    def _asked_of(self, name: str, question: Selection[Any], price: Fraction, purpose: str) -> int | None:
+        return self._tables[name].select(question, price, purpose)
 
-    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
+    def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
         state, owners, honest = self._session, len(self._tables), self._roster.honest
         cost = min(cost, self._whole - max(state.paid.values()))
-        parts = question.parts(self.schema, self.accounting, cost)
+        blocks = question.noise_blocks(self.schema, self.accounting, cost)
         for name in state.paid:
             state.paid[name] += cost
         state.charges.append((purpose, cost, "all"))
-        exact = split(question.exact(self._whole_rows, self.schema), parts)
+        exact = split(question.exact(self._whole_rows, self.schema), blocks)
         draw = self._source.generator()
         noisy = []
-        for values, part in zip(exact, parts):
-            p = -math.expm1(-1 / part.scale)
-            up, down = (draw.negative_binomial(owners / honest, p, part.cells) for _ in range(2))
-            noisy.append(values + up - down)
-        return Noisy(noisy, [summed_scale("pure", part.scale, honest, owners) for part in parts])
+        for values, block in zip(exact, blocks):
+            p = -math.expm1(-1 / block.noise.scale)
+            up, down = (draw.negative_binomial(owners / honest, p, block.cells) for _ in range(2))
+            noisy.append(NoisyBlock(values + up - down, block.noise.summed(honest, owners)))
+        return noisy
 
 
 def pooled_fit(
@@ -151,7 +149,7 @@ def traffic_of(all_sides: LocalFederation) -> Traffic:
 def surroundings(whole: ExactTable, parts: Mapping[str, ExactTable]) -> Traffic:
     """What one secure sum among these owners sends besides its question and its cells."""
     name = min(whole.schema.names, key=lambda n: whole.schema[n].size)
-    asked = Tables.of([(Axis(name),)])
+    asked = Marginals.of([(Axis(name),)])
     with (
         tempfile.TemporaryDirectory() as folder,
         local_federation(parts, whole.schema, Budget(1), Path(folder), source=SeededSource(0)) as all_sides,

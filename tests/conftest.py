@@ -18,7 +18,7 @@ from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Categories, Schema
 from understudy.testing import SeededSource
@@ -114,7 +114,7 @@ def private_table(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
     reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True, fingerprint="of this table")
-    table = OwnedTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
+    table = LocalPrivateTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
 
@@ -134,8 +134,8 @@ def ledger_path(tmp_path: Path) -> Path:
 
 SLOW_PLACES = (
     "audit/", "statistics/", "laws/", "unit/rivals/", "unit/evaluate/test_buying.py", "unit/methods/test_rivals",
-    "unit/methods/test_jtree_clusters.py", "unit/methods/test_privabn.py", "unit/privacy/test_links.py",
-    "unit/privacy/test_transforms.py", "unit/privacy/test_wavelets.py", "unit/schema/test_draft.py",
+    "unit/methods/test_jtree_clusters.py", "unit/methods/test_privabn.py", "unit/privacy/test_edges.py",
+    "unit/privacy/test_hadamard.py", "unit/privacy/test_wavelets.py", "unit/schema/test_draft.py",
     "unit/schema/test_files.py", "cli/test_evaluate.py", "cli/test_evaluate_in_place.py",
     "cli/test_report_verb.py",
 )  # fmt: skip

@@ -23,7 +23,7 @@ from understudy.methods.rivals.priview import consistent_views
 from understudy.models.factor import Factor
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.schema import Attribute, Axes, Axis, Categories, Schema
 from understudy.testing import SeededSource
 
@@ -55,7 +55,7 @@ def views(curve: str) -> tuple[Axes, ...]:
 def run(points: Sequence[Point], repetition: int) -> dict[Point, float]:
     at, table = points[0], bits()
     seed = seed_of(at.data, at.kind, at.curve, at.epsilon, repetition)
-    private = OwnedTable(table.schema, table, Purse(Budget(at.epsilon)), SeededSource(seed))  # type: ignore[arg-type]
+    private = LocalPrivateTable(table.schema, table, Purse(Budget(at.epsilon)), SeededSource(seed))  # type: ignore[arg-type]
     measured = private.measure(views(at.curve), Fraction(at.epsilon), "tables")
     found = consistent_views(measured, table.schema, table.rows())
     error = [0.5 * np.abs(real - made).sum() for real, made in zip(_real(), _pairs(found, table.schema))]

@@ -24,7 +24,7 @@ from trials import Data, Purse, scores_of, seed_of
 from understudy.methods import method_named
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.testing import SeededSource
 
 FILE = Path(__file__).resolve().parent / "privabn" / "crossing.csv"
@@ -57,8 +57,8 @@ def trial(at: Point, repetition: int) -> float:
     real, engine = Data.named(at.data).whole, rows_under(at.data, at.kind)
     schema, seed = engine.schema, seed_of(*at, repetition)
     budget = Budget(at.epsilon) if at.kind == "pure" else Budget(at.epsilon, "1e-9")
-    table = OwnedTable(schema, engine, Purse(budget), SeededSource(seed))  # type: ignore[arg-type]
-    table._OwnedTable__scorer._known = scores_of(engine)  # type: ignore[attr-defined]
+    table = LocalPrivateTable(schema, engine, Purse(budget), SeededSource(seed))  # type: ignore[arg-type]
+    table._LocalPrivateTable__scorer._known = scores_of(engine)  # type: ignore[attr-defined]
     fit = method_named(at.curve, {}, schema).fit(table)
     rows = ExactTable(fit.model.sample(real.rows(), np.random.default_rng(seed)), real.rows(), real.schema)
     kind, tables = measures.tables_of(at.measure, real)

@@ -15,9 +15,9 @@ import numpy as np
 
 from understudy.demo import demo_schema, demo_table
 from understudy.models.wavelet_trees import invert
-from understudy.privacy.measurement import noise_variance
+from understudy.privacy.noise import Laplace
+from understudy.privacy.questions.wavelets import Dimension, binary_tree
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.wavelets import Dimension, binary_tree
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.testing import SeededSource, publish_seeded
 
@@ -48,7 +48,7 @@ def variances(low: Any, high: Any, m: int) -> dict[str, Any]:
     square = haar_square(low, high, m)
 
     def one(sensitivity: int) -> float:
-        return noise_variance("laplace", sensitivity / EPSILON)
+        return Laplace(sensitivity / EPSILON).variance
 
     return {
         "haar tight": one(2 * depth) * square,

@@ -26,10 +26,10 @@ from understudy.engines.sources import open_source
 from understudy.evaluate.classification import split_rows
 from understudy.methods import Fit, method_named
 from understudy.methods.rivals import RIVALS, rival_named
-from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 from understudy.testing import SeededSource
@@ -99,8 +99,8 @@ def fitted(
 ) -> Fit:
     """The method's fit under pure epsilon; `wrap` may put a fixture that is not private in the table's place."""
     made = rival_named(method, options) if method in RIVALS else method_named(method, options, table.schema)
-    private = OwnedTable(table.schema, table, Purse(Budget(epsilon)), SeededSource(seed))  # type: ignore[arg-type]
-    private._OwnedTable__scorer._known = scores_of(table)  # type: ignore[attr-defined]
+    private = LocalPrivateTable(table.schema, table, Purse(Budget(epsilon)), SeededSource(seed))  # type: ignore[arg-type]
+    private._LocalPrivateTable__scorer._known = scores_of(table)  # type: ignore[attr-defined]
     return made.fit(private if wrap is None else wrap(private, table))
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from understudy.engines.engine import CountingEngine
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, score_named
+from understudy.privacy.scores import Pair, Score
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes
 
@@ -44,19 +43,19 @@ class BestNetwork(_PartlyExact):
     def choose(
         self,
         options: Sequence[Pair],
-        score: str,
+        score: Score,
         cost: Fraction,
         purpose: str,
         penalty: Sequence[int] | None = None,
         **_: Any,
     ) -> Pair:
-        rule, schema, rows = score_named(score), self._table.schema, self._engine.rows()
+        schema, rows = self._table.schema, self._engine.rows()
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in self._known))
         for begin in range(0, len(fresh), BATCH):
             batch = fresh[begin : begin + BATCH]
             for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
                 table = np.ascontiguousarray(counts.reshape(-1, schema.size(pair.child)))
-                self._known[score, pair] = rule.value(table, rows, schema)
+                self._known[score, pair] = score.value(table, rows, schema)
         fines = penalty or [0] * len(options)
         values = [self._known[score, pair] - int(fine) for pair, fine in zip(options, fines)]
         return options[int(np.argmax(np.array(values, dtype=object)))]
@@ -68,5 +67,5 @@ class BestMarginal(_PartlyExact):
     def measure(
         self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
-        noise = noise_of(self._table.accounting)
-        return [Measurement(axes, table, noise, 0.0) for axes, table in zip(asks, self._engine.marginals(asks))]
+        noise = self._table.accounting.noise(0.0)
+        return [Measurement(axes, table, noise) for axes, table in zip(asks, self._engine.marginals(asks))]

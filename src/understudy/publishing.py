@@ -23,7 +23,7 @@ from understudy.privacy.entries import Head
 from understudy.privacy.kept_releases import MAX_KEPT_BYTES
 from understudy.privacy.known_ledgers import other_ledgers, remember, source_name
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import LOST_DRAW, Reservation
@@ -210,7 +210,7 @@ def _publish(
     notes: tuple[str, ...],
 ) -> Publication:
     try:
-        table = OwnedTable(schema, opened.engine, reservation, source, clock)
+        table = LocalPrivateTable(schema, opened.engine, reservation, source, clock)
         release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
         if target is not None:
             clock("write", 0, 1, reservation.purse)

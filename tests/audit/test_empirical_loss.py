@@ -26,13 +26,14 @@ from conftest import schema_of
 from luck import once_more
 from understudy.engines.memory import MemoryEngine
 from understudy.methods import method_named
-from understudy.privacy import mechanisms
-from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.random_source import SystemSource
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.publishing import publish
 from understudy.schema import Schema
 
@@ -64,8 +65,9 @@ def neighbours(kind: str, columns: int = 1) -> tuple[Schema, Codes, Codes]:
 @pytest.fixture(autouse=True)
 def scales_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scale is a function of public numbers, and finding it is most of the work of a tiny fit: find each once."""
-    for place, name in (("vectors", "noise_scale"), ("owned_table", "choice_scale")):
-        monkeypatch.setattr(f"understudy.privacy.{place}.{name}", cache(getattr(mechanisms, name)))
+    monkeypatch.setattr(Accounting, "selection_scale", cache(Accounting.selection_scale))
+    for noise in (Laplace, Gaussian):
+        monkeypatch.setattr(noise, "for_cost", staticmethod(cache(noise.for_cost)))
 
 
 # -- the audit -----------------------------------------------------------------------------------------------------
@@ -79,10 +81,10 @@ def log_ratio(measured: tuple[Measurement, ...], schema: Schema, one: Codes, two
             next(iter(MemoryEngine(codes, len(codes["a"]), schema).marginals([m.axes]))).reshape(m.values.shape)
             for codes in (one, two)
         )
-        if m.noise == "laplace":
-            total += float((np.abs(m.values - there) - np.abs(m.values - here)).sum() / m.scale)
+        if isinstance(m.noise, Laplace):
+            total += float((np.abs(m.values - there) - np.abs(m.values - here)).sum() / m.noise.scale)
         else:
-            total += float(((m.values - there) ** 2 - (m.values - here) ** 2).sum() / (2 * m.scale**2))
+            total += float(((m.values - there) ** 2 - (m.values - here) ** 2).sum() / (2 * m.noise.scale**2))
     return total
 
 
@@ -133,7 +135,7 @@ def fits(schema: Schema, budget: Budget, source: Any, **options: Any) -> Runs:
         rows = len(codes["a"])
         return [
             method.fit(
-                OwnedTable(schema, MemoryEngine(codes, rows, schema), FreeReservation(*terms), source)  # type: ignore[arg-type]
+                LocalPrivateTable(schema, MemoryEngine(codes, rows, schema), FreeReservation(*terms), source)  # type: ignore[arg-type]
             ).measurements
             for _ in range(count)
         ]
@@ -206,7 +208,7 @@ def test_noise_that_is_too_small_is_caught(kind, delta, columns):
 
 def test_a_halved_sensitivity_is_caught(monkeypatch):
     """As if a replaced row moved one cell and not two: the papers' definition with the noise of another."""
-    monkeypatch.setattr("understudy.privacy.vectors.table_l1", lambda schema: 1)
+    monkeypatch.setattr("understudy.privacy.questions.marginals.table_sensitivity", lambda schema: Sensitivity(1, 2))
     schema, one, two = neighbours("replace-one")
     runs = fits(schema, Budget(2), SystemSource())
     once_more(lambda _: above(2, lower_bound(runs, schema, one, two, 1200)))

@@ -30,10 +30,11 @@ from understudy.federation.owner import MemoryStore
 from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.statements import PublicKeys, Statements, terms_of
-from understudy.privacy import owned_table
+from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
-from understudy.privacy.shares import gaussian_share_scale, noise_share
-from understudy.privacy.vectors import Tables
+from understudy.privacy.distributed_noise import gaussian_share_scale
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import Marginals
 from understudy.testing import SeededSource
 
 CELLS = 6
@@ -64,7 +65,7 @@ class Round:
     @property
     def terms(self) -> bytes:
         schema = self.made.table.schema
-        return terms_of(Tables.of([(A,)]), COST, "tables", schema, self.made.table.accounting)
+        return terms_of(Marginals.of([(A,)]), COST, "tables", schema, self.made.table.accounting)
 
     def says(self) -> Statements:
         return Statements(self.made.roster, self.made.table._session.place, self.terms)
@@ -88,7 +89,7 @@ def observed(
         stores=stores,
     ) as made:
         seen = Round(made, stores)
-        contribute = owned_table.OwnedTable.contribute
+        contribute = LocalPrivateTable.contribute
 
         def recorded(self: Any, *asked: Any) -> Any:
             mask = asked[-1]
@@ -102,7 +103,7 @@ def observed(
             seen.contributed[seen.asking] = (masked - kept[0]).view(np.int64)
             return masked
 
-        monkeypatch.setattr(owned_table.OwnedTable, "contribute", recorded)
+        monkeypatch.setattr(LocalPrivateTable, "contribute", recorded)
         yield seen
 
 
@@ -379,7 +380,7 @@ def multi_party_laplace(counts: np.ndarray, generator: np.random.Generator) -> t
 def shared_noise(counts: np.ndarray, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """What we built: Pólya shares, h = K − 1."""
     source = SeededSource(int(generator.integers(2**32)))
-    noise = np.array([noise_share(counts.shape[1], "pure", SCALE, len(counts) - 1, source) for _ in counts])
+    noise = np.array([PURE.noise(SCALE).share(counts.shape[1], len(counts) - 1, source) for _ in counts])
     return counts.sum(axis=0) + noise.sum(axis=0), noise
 
 

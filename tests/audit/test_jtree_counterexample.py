@@ -16,8 +16,8 @@ import pytest
 
 from conftest import schema_of
 from understudy.methods.jtree.edges import ChordalGraph, Edge, Offers
-from understudy.privacy.mechanisms import choice_scale
-from understudy.privacy.scores import Pair, score_named
+from understudy.privacy.accounting import PURE
+from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.schema import Axis
 
 ROWS = 20_000
@@ -92,13 +92,13 @@ class Law:
         u, v = (self.axes.index(axis) for axis in edge)
         codes = self.tables[side][:, u].astype(np.int64) * 2 + self.tables[side][:, v]
         counts = np.bincount(codes, minlength=4).reshape(2, 2)
-        return score_named("R").value(counts, ROWS, self.schema)
+        return INDEPENDENCE.value(counts, ROWS, self.schema)
 
     def losses(self, options: list[Edge]) -> dict[Edge, float]:
         """ln P/P′ of each option."""
-        rule = score_named("R")
+        rule = INDEPENDENCE
         sensitivity = max(rule.sensitivity(Pair(v, (u,)), self.schema) for u, v in options)
-        scale = self.noise * choice_scale("pure", sensitivity, CLAIM / self.rounds)
+        scale = self.noise * PURE.selection_scale(sensitivity, CLAIM / self.rounds)
         here, there = ([self.score(edge, side) for edge in options] for side in (0, 1))
         p, q = permute_and_flip(here, scale), permute_and_flip(there, scale)
         return dict(zip(options, np.log(p / q)))

@@ -18,9 +18,9 @@ import pytest
 from conftest import schema_of
 from understudy.methods.privabn.joining import TableSize
 from understudy.methods.privabn.search import grow
-from understudy.privacy.mechanisms import choice_scale, noise_scale
-from understudy.privacy.scores import Pair, score_named
-from understudy.privacy.sensitivity import table_l1, table_l2_squared
+from understudy.privacy.accounting import PURE
+from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair
+from understudy.privacy.sensitivity import table_sensitivity
 from understudy.schema import Axes, Axis
 
 Rows = list[tuple[int, ...]]
@@ -164,9 +164,9 @@ class Played:
 
     def _chosen(self, groups: list[list[Pair]], cost: Fraction, fine: Any) -> int:
         self.cost += cost
-        rule = score_named("R")
+        rule = INDEPENDENCE
         most = max(rule.sensitivity(pair, self.schema) for group in groups for pair in group)
-        scale = self._noise * choice_scale("pure", most, cost)
+        scale = self._noise * PURE.selection_scale(most, cost)
         laws = []
         for rows in self._tables:
             best = [max(self._score(rows, pair) - fine(pair) for pair in group) for group in groups]
@@ -180,7 +180,7 @@ class Played:
         table = np.zeros([2] * len(at), dtype=np.int64)
         for row in rows:
             table[tuple(row[i] for i in at)] += 1
-        return score_named("R").value(np.ascontiguousarray(table.reshape(-1, 2)), len(rows), self.schema)
+        return INDEPENDENCE.value(np.ascontiguousarray(table.reshape(-1, 2)), len(rows), self.schema)
 
     def _next(self, count: int) -> int:
         place = len(self.widths)
@@ -241,10 +241,10 @@ def test_bits_against_nats(n: int) -> None:
     assert 1.4 < loss / float(EPSILON) < 1.4427
 
     schema = schema_of({"a": 2, "b": 2}, n)
-    rule = score_named("I")
+    rule = MUTUAL_INFORMATION
     pair = Pair(Axis("a"), (Axis("b"),))
     units = rule.value(np.array([[n - 1, 0], [0, 1]], dtype=np.int64), n, schema)
-    scale = choice_scale("pure", rule.sensitivity(pair, schema), EPSILON)
+    scale = PURE.selection_scale(rule.sensitivity(pair, schema), EPSILON)
     ours = [exponential([x * units / top for x in scores], scale)[0] for scores in (here, there)]
     assert 0.9 < float(np.log(ours[0] / ours[1])) / float(EPSILON) <= 1
 
@@ -268,7 +268,7 @@ def test_noise_on_conditionals(n: int, attributes: int) -> None:
     assert children * np.abs(conditional - other).sum() / published > 0.9 * n * float(claimed)  # n times the claim
 
     schema = schema_of({"a": 2, "b": 2}, n)
-    ours = noise_scale("pure", table_l1(schema), table_l2_squared(schema), claimed / attributes)
+    ours = PURE.noise.for_cost(table_sensitivity(schema), claimed / attributes).scale
     assert children * np.abs(counts - other_counts).sum() / ours <= float(claimed)
 
 

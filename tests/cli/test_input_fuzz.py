@@ -93,9 +93,12 @@ def test_odd_input_is_refused_in_words_and_never_echoed(tmp_path, kind):
         check_case(kind, number, tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "number"), [("csv", 149), ("parquet", 117), ("parquet", 1411), ("parquet", 7715)])
+@pytest.mark.parametrize(
+    ("kind", "number"), [("csv", 149), ("toml", 6123), ("parquet", 117), ("parquet", 1411), ("parquet", 7715)]
+)
 def test_what_the_long_run_found(tmp_path, kind, number):
-    """A damaged gzip stream beside a codebook, a time beyond the year 9999, a name that is no text, a number of no text."""
+    """A damaged gzip stream beside a codebook, cells of a bin up to 1e308, a time beyond the year 9999, a name that is
+    no text, a number of no text."""
     check_case(kind, number, tmp_path)
 
 

@@ -27,7 +27,7 @@ from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable, digest
+from understudy.privacy.local_table import LocalPrivateTable, digest
 from understudy.privacy.reservation import Charge, Reservation
 from understudy.publishing import run
 from understudy.schema import Attribute, Categories, Schema
@@ -138,7 +138,7 @@ def watched(source: StepSource, asked: list[list[str]], die: tuple[int, str] | N
     the outcome in the journal.
     """
     original = Reservation.charge
-    decide, release, journal = OwnedTable._decide, OwnedTable._release, Charge.journal
+    select, measure, journal = LocalPrivateTable._select, LocalPrivateTable._measure, Charge.journal
     whole: list[str] = [""]
 
     def charge(self: Reservation, purpose: str, cost: Any, ask: str, *more: Any) -> Charge:
@@ -150,7 +150,7 @@ def watched(source: StepSource, asked: list[list[str]], die: tuple[int, str] | N
         return made
 
     def noted(method: Any) -> Any:
-        def wrapped(self: OwnedTable, question: Any, *arguments: Any, **named: Any) -> Any:
+        def wrapped(self: LocalPrivateTable, question: Any, *arguments: Any, **named: Any) -> Any:
             whole[0] = digest(question.as_json())
             return method(self, question, *arguments, **named)
 
@@ -163,8 +163,8 @@ def watched(source: StepSource, asked: list[list[str]], die: tuple[int, str] | N
 
     with (
         mock.patch.object(Reservation, "charge", charge),
-        mock.patch.object(OwnedTable, "_decide", noted(decide)),
-        mock.patch.object(OwnedTable, "_release", noted(release)),
+        mock.patch.object(LocalPrivateTable, "_select", noted(select)),
+        mock.patch.object(LocalPrivateTable, "_measure", noted(measure)),
         mock.patch.object(Charge, "journal", kept),
     ):
         yield
@@ -190,7 +190,7 @@ def _rival(case: Case, data: pa.Table, schema: Schema, budget: Budget, path: Pat
     book = Ledger(path)
     reservation = book.reserve(schema, budget, {"method": case.method}, unlimited=True, private=False, fingerprint="t")
     fit = rival_named(case.method, case.options).fit(
-        OwnedTable(schema, MemoryEngine(columns, ROWS, schema), reservation, source)
+        LocalPrivateTable(schema, MemoryEngine(columns, ROWS, schema), reservation, source)
     )
     reservation.finish("0" * 64)
     book.close()

@@ -130,6 +130,50 @@ def test_steps_decimals_and_prefixes(engine: str, tmp_path: Path, request: pytes
     assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
 
 
+UNBINNED = """
+[table]
+name = "unbinned"
+rows = 3000
+[attributes.income]
+kind = "integer"
+range = [-1000, 5_000_000]
+missing = [""]
+[attributes.rate]
+kind = "number"
+range = [0, 100]
+[attributes.day]
+kind = "date"
+range = [1990-01-01, 2030-12-31]
+[attributes.sex]
+kind = "category"
+values = ["f", "m"]
+"""
+
+
+def unbinned_table() -> tuple[pa.Table, Schema]:
+    """Ranges without bins: units, levels of a tree, and rows regrouped to what it found."""
+    draw = np.random.default_rng(8)
+    income = np.where(draw.random(3000) < 0.3, 0, np.floor(draw.lognormal(9, 1, 3000))).astype(np.int64)
+    days = np.datetime64("2015-01-01") + draw.integers(0, 2000, 3000)
+    table = pa.table({
+        "income": pa.array(income, mask=draw.random(3000) < 0.1),
+        "rate": np.round(draw.gamma(2, 4, 3000), 3),
+        "day": pa.array(days.astype("M8[D]")),
+        "sex": draw.choice(["f", "m"], 3000),
+    })  # fmt: skip
+    return table, Schema.from_toml(UNBINNED)
+
+
+@pytest.mark.parametrize("method", ["aim", "privbayes"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bins_of_a_noisy_tree(engine: str, method: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    table, schema = unbinned_table()
+    data, options = ENGINES[engine](table, tmp_path, request)
+    expected = members(table, schema, method, tmp_path / "memory.db", engine="memory")
+    assert any(name.endswith("tree-0-0.npy") for name in expected)
+    assert members(data, schema, method, tmp_path / "engine.db", **options) == expected
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_another_seed_gives_another_release(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The broken twin of the law: the comparison sees a difference where there is one."""

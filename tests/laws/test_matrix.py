@@ -13,7 +13,7 @@ import pytest
 from understudy.demo import demo_schema, demo_table
 from understudy.errors import UsageError
 from understudy.methods import METHODS
-from understudy.privacy.accountant import purse
+from understudy.privacy.accounting import purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import plan, publish

@@ -14,7 +14,7 @@ from conftest import columns_of, private_table, schema_of
 from understudy.methods import METHODS
 from understudy.methods.plan import Plan
 from understudy.methods.rivals import RIVALS, rival_named
-from understudy.privacy.accountant import purse
+from understudy.privacy.accounting import purse
 from understudy.privacy.budget import Budget
 from understudy.publishing import plan
 from understudy.testing import SeededSource, publish_seeded

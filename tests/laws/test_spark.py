@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from test_engines import by_memory, members, scans  # noqa: F401 - a fixture
+from test_engines import by_memory, members, scans, unbinned_table  # noqa: F401 - a fixture
 from test_matrix import small_table
 
 from servers import SparkCluster
@@ -132,6 +132,11 @@ def test_every_method_on_two_workers_and_then_on_one(
         found = members(str(data), schema, method, tmp_path / f"{method}.db", master=cluster.master)
         assert found == expected, method
         assert scans[-1] <= plan(schema, epsilon=2, method=method).scans
+    table, schema = unbinned_table()
+    parquet.write_table(table, tmp_path / "unbinned.parquet")
+    expected = members(table, schema, "aim", tmp_path / "unbinned-memory.db", engine="memory")
+    found = members(tmp_path / "unbinned.parquet", schema, "aim", tmp_path / "unbinned.db", master=cluster.master)
+    assert found == expected
     assert loss.seen and loss.seen.numTasks == PARTS and loss.repeated
     assert len(cluster.worker_processes) == 1
     assert not list((tmp_path / "shared").iterdir())

@@ -14,7 +14,7 @@ from understudy.models.query import Query, answer
 from understudy.models.shape import shape_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.schema import Attribute, Intervals, Schema
 
 ROWS, RELEASES = 6000, 150
@@ -35,7 +35,7 @@ def test_two_standard_errors_cover_a_cut_bin(delta: float, tmp_path: Path) -> No
     method, z = method_named("privbayes", {}, schema), []
     for _ in range(RELEASES):
         reservation = ledger.reserve(schema, Budget(1, delta), {"method": "test"}, unlimited=True)
-        fit = method.fit(OwnedTable(schema, engine, reservation, another_source()))
+        fit = method.fit(LocalPrivateTable(schema, engine, reservation, another_source()))
         shape = shape_of(attribute, fit.details[0], ROWS * fit.model.project(["amount"]).table)
         found = [
             answer(fit.model, Query.of_text(text, schema, ROWS, {"amount": shape}), fit.measurements)

@@ -15,8 +15,9 @@ from scipy import stats
 from federating import polya_law
 from understudy.errors import UsageError
 from understudy.federation.roster import Owner, Roster
+from understudy.privacy.accounting import PURE, ZCDP, Accounting
 from understudy.privacy.budget import Budget
-from understudy.privacy.shares import gaussian_share_scale, noise_share
+from understudy.privacy.distributed_noise import gaussian_share_scale
 from understudy.testing import SeededSource
 
 CELLS = 30_000
@@ -51,9 +52,9 @@ def p_value(drawn: np.ndarray, law: np.ndarray) -> float:
 
 
 @cache
-def law_of(accounting: str, shares: int, honest: int) -> np.ndarray:
+def law_of(accounting: Accounting, shares: int, honest: int) -> np.ndarray:
     """Of the sum of so many shares that are calibrated to `honest`, computed without the sampler."""
-    if accounting == "pure":
+    if accounting == PURE:
         return polya_law(shares / honest, np.exp(-1 / SCALE))
     variance = gaussian_share_scale(SCALE, honest) ** 2
     one = np.exp(-(np.arange(-60, 61.0) ** 2) / (2 * variance))
@@ -64,38 +65,38 @@ def law_of(accounting: str, shares: int, honest: int) -> np.ndarray:
     return total[len(total) // 2 :]
 
 
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
+@pytest.mark.parametrize("accounting", [PURE, ZCDP])
 @pytest.mark.parametrize(("owners", "colluding", "dropping"), rosters())
-def test_summed_shares_have_their_law(owners: int, colluding: int, dropping: int, accounting: str) -> None:
+def test_summed_shares_have_their_law(owners: int, colluding: int, dropping: int, accounting: Accounting) -> None:
     source = SeededSource(owners * 100 + colluding * 10 + dropping)
     honest = owners - colluding - dropping
-    drawn = [noise_share(CELLS, accounting, SCALE, honest, source) for _ in range(owners)]  # type: ignore[arg-type]
+    drawn = [accounting.noise(SCALE).share(CELLS, honest, source) for _ in range(owners)]
     for dropped in range(dropping + 1):
         kept = sum(drawn[colluding : owners - dropped])
         assert p_value(kept, law_of(accounting, owners - colluding - dropped, honest)) > UNLIKELY
         everyone = sum(drawn[: owners - dropped])
         assert p_value(everyone, law_of(accounting, owners - dropped, honest)) > UNLIKELY
-    if accounting == "pure":  # h shares are the discrete Laplace of the single owner, exactly
+    if accounting == PURE:  # h shares are the discrete Laplace of the single owner, exactly
         decay = np.exp(-1 / SCALE)
         laplace = (1 - decay) / (1 + decay) * decay ** np.arange(200)
         assert p_value(sum(drawn[colluding : colluding + honest]), laplace) > UNLIKELY
 
 
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
+@pytest.mark.parametrize("accounting", [PURE, ZCDP])
 @pytest.mark.parametrize(("owners", "colluding", "dropping"), [(3, 1, 0), (5, 1, 1), (6, 2, 1)])
-def test_shares_for_all_owners_are_noticed(owners: int, colluding: int, dropping: int, accounting: str) -> None:
+def test_shares_for_all_owners_are_noticed(owners: int, colluding: int, dropping: int, accounting: Accounting) -> None:
     """The broken twin: h = K, as if nobody colluded and nobody dropped out."""
     source, honest = SeededSource(7), owners - colluding - dropping
-    if accounting == "zcdp":  # at this scale the least variance of a share would hide it
+    if accounting == ZCDP:  # at this scale the least variance of a share would hide it
         drawn = [source.gaussian(np.zeros(CELLS, dtype=np.int64), SCALE / owners**0.5) for _ in range(honest)]
     else:
-        drawn = [noise_share(CELLS, "pure", SCALE, owners, source) for _ in range(honest)]
+        drawn = [PURE.noise(SCALE).share(CELLS, owners, source) for _ in range(honest)]
     assert p_value(sum(drawn), law_of(accounting, honest, honest)) < UNLIKELY
 
 
 @pytest.mark.parametrize(("scale", "honest"), [(0.4, 3), (20.0, 2), (200.0, 4)])
 def test_the_sampler_at_other_scales(scale: float, honest: int) -> None:
     source = SeededSource(3)
-    drawn = noise_share(CELLS, "pure", scale, honest, source)
+    drawn = PURE.noise(scale).share(CELLS, honest, source)
     assert p_value(drawn, polya_law(1 / honest, np.exp(-1 / scale))) > UNLIKELY
     assert p_value(drawn, polya_law(1.3 / honest, np.exp(-1 / scale))) < UNLIKELY

@@ -1,7 +1,7 @@
 """Bought figures: mean and maximum TVD and classifier errors as private measurements, paid for through the ledger.
 
 They cost epsilon like any other look at the rows, carry their error bars, and may be published. Whatever has no
-sensitivity lemma (`privacy.statistics`) is refused. The synthetic table counts as public.
+sensitivity lemma (`privacy.questions.statistics`) is refused. The synthetic table counts as public.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from understudy.evaluate.tables import TableSet, counted
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.custodian import ExactTable, stays_in_place
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.random_source import RandomSource, SystemSource
-from understudy.privacy.refusals import refuse_early
-from understudy.privacy.reservation import Reservation
-from understudy.privacy.statistics import (
-    Appraisal,
+from understudy.privacy.questions.statistics import (
     Errors,
     LargestVariation,
+    NoisyStatistic,
     Statistic,
     SumOfVariations,
     SyntheticTables,
-    noise_margin,
     refusal,
 )
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
+from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable
 from understudy.publishing import as_schema, check_confirmed, ledger_for
 from understudy.schema import Axes, Schema
@@ -203,7 +202,9 @@ def _bought(
         fingerprint=real.fingerprint(book.source_key()),
     )
     try:
-        bought = _purchase(OwnedTable(public, real, reservation, source), offers, asked, reservation, source.private)
+        bought = _purchase(
+            LocalPrivateTable(public, real, reservation, source), offers, asked, reservation, source.private
+        )
         if save is not None:
             save(bought)
         text = json.dumps(bought.as_json(), sort_keys=True)
@@ -277,17 +278,25 @@ def _purchase(
     cost = table.purse / (len(offers) + secret)
     count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
     figures = tuple(
-        _figure(offer, table.appraise(offer.statistic, cost, f"evaluation: {offer.name}"), count, table.schema, cost)
+        _figure(
+            offer,
+            table.measure_statistic(offer.statistic, cost, f"evaluation: {offer.name}"),
+            count,
+            table.schema,
+            cost,
+        )
         for offer in offers
     )
-    unit = "epsilon" if table.accounting == "pure" else "rho"
+    unit = table.accounting.unit
     return BoughtFigures(table.schema, question, reservation.budget, unit, figures, private)
 
 
-def _figure(offer: Offer, bought: Appraisal, count: Measurement | None, schema: Schema, cost: Fraction) -> BoughtFigure:
+def _figure(
+    offer: Offer, bought: NoisyStatistic, count: Measurement | None, schema: Schema, cost: Fraction
+) -> BoughtFigure:
     """The statistic over its divisor and the row count; with a bought count, both bars hold together."""
     few, rows, many = _row_counts(count, schema)
-    margin = bought.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
+    margin = bought.noise.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
     return BoughtFigure(
         offer.name,
         offer.place,
@@ -295,8 +304,8 @@ def _figure(offer: Offer, bought: Appraisal, count: Measurement | None, schema: 
         _rate(bought.value - margin, offer.divisor * many),
         _rate(bought.value + margin, offer.divisor * few),
         cost,
-        bought.noise,
-        bought.scale / (offer.divisor * rows),
+        bought.noise.name,
+        bought.noise.scale / (offer.divisor * rows),
     )
 
 
@@ -304,7 +313,7 @@ def _row_counts(count: Measurement | None, schema: Schema) -> tuple[int, int, in
     if count is None:
         assert schema.rows is not None
         return schema.rows, schema.rows, schema.rows
-    noisy, margin = int(count.values), noise_margin(count.noise, count.scale, (1 + CONFIDENCE) / 2)
+    noisy, margin = int(count.values), count.noise.margin((1 + CONFIDENCE) / 2)
     return max(1, noisy - margin), max(1, noisy), max(1, noisy + margin)
 
 

@@ -20,8 +20,8 @@ from understudy.errors import UsageError
 from understudy.evaluate.tables import SEED
 from understudy.evaluate.targets import Target
 from understudy.privacy.custodian import CustodianFigures, ExactTable
+from understudy.privacy.questions.statistics import LinearClassifier
 from understudy.privacy.random_source import seeded_generator
-from understudy.privacy.statistics import LinearClassifier
 from understudy.schema import Schema
 
 MODELS = ("svm", "logistic", "boosting")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.evaluate.tables import BATCH_CELLS, TableSet, batches
 from understudy.privacy.custodian import CustodianFigures, Exact, ExactTable
-from understudy.privacy.statistics import variation
+from understudy.privacy.questions.statistics import variation
 from understudy.schema import Axes
 
 WORST = 5

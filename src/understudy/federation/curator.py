@@ -140,7 +140,7 @@ def _session(
 def largest_charges(table: FederatedTable, roster: Roster) -> list[dict[str, Any]]:
     """What the owner that was charged most paid, line by line: no owner paid more."""
     most = max(roster.names, key=lambda name: table.paid[name])
-    unit = "epsilon" if table.accounting == "pure" else "rho"
+    unit = table.accounting.unit
     return [
         {"purpose": c["purpose"], "cost": c["cost"], "unit": unit} for c in table.charges if c["owner"] in (most, "all")
     ]

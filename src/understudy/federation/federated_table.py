@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha512
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,10 @@ from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
 from understudy.federation.secure_sum import CuratorRound, centred
 from understudy.federation.statements import Statements, terms_of
-from understudy.privacy.accountant import accounting_of, purse
-from understudy.privacy.choices import Options
-from understudy.privacy.owned_table import split
-from understudy.privacy.scores import score_named
-from understudy.privacy.shares import summed_scale
-from understudy.privacy.table import Noisy, PrivateTable, Progress
-from understudy.privacy.vectors import Vector
+from understudy.privacy.accounting import accounting_of, purse
+from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
+from understudy.privacy.questions.question import split
+from understudy.privacy.table import PrivateTable, Progress
 from understudy.schema import Schema
 
 _INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer
@@ -89,7 +87,7 @@ class FederatedTable(PrivateTable):
         """Every question in order: its purpose, cost and whom it was charged to."""
         return [{"purpose": p, "cost": str(cost), "owner": owner} for p, cost, owner in self._session.charges]
 
-    def pick(self, count: int, purpose: str) -> int:
+    def public_random_index(self, count: int, purpose: str) -> int:
         """From the session's public name, so that a curator that starts again picks the same."""
         self._session.picks += 1
         seed = self._session.place.statement("pick", str(self._session.picks), purpose)
@@ -100,7 +98,7 @@ class FederatedTable(PrivateTable):
 
     # -- a choice ------------------------------------------------------------------------------------------------
 
-    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+    def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
         state = self._session
         group = state.groups.get((cost, of))
         if group is None or group.made == of:
@@ -135,17 +133,17 @@ class FederatedTable(PrivateTable):
         able = [name for name, most in allowed.items() if group.asked.get(name, 0) < most]
         return sorted(able, key=lambda name: (name in self._session.missing, group.asked.get(name, 0)))
 
-    def _part(self, name: str, question: Options) -> Fraction:
+    def _part(self, name: str, question: Selection[Any]) -> Fraction:
         """Return what public penalties and tables are multiplied by for one owner: its part of the rows, in the units
         that a row of its own table is worth."""
         rows = self._roster[name].rows
         if rows is None or self.schema.rows is None:
             return Fraction(1, len(self._roster.owners))
-        unit = score_named(question.score).unit
+        unit = question.score.unit
         own = unit(replace(self.schema, rows=rows))
         return Fraction(rows, self.schema.rows) * Fraction(own, unit(self.schema))
 
-    def _asked_of(self, name: str, question: Options, price: Fraction, purpose: str) -> int | None:
+    def _asked_of(self, name: str, question: Selection[Any], price: Fraction, purpose: str) -> int | None:
         place, replies = self._ask_one(name, "decide", question, price, purpose, _INDEX_LIMIT)
         try:
             head, _ = place.unpack("decide", replies[name], index=int)
@@ -154,7 +152,13 @@ class FederatedTable(PrivateTable):
         return int(head["index"])
 
     def _ask_one(
-        self, name: str, stage: str, question: Options | Vector, cost: Fraction, purpose: str, limit: int
+        self,
+        name: str,
+        stage: str,
+        question: Selection[Any] | NoisyQuery[Any],
+        cost: Fraction,
+        purpose: str,
+        limit: int,
     ) -> tuple[Place, dict[str, bytes]]:
         place = self._session.next_place()
         body = place.pack(stage, question=question.as_json(), cost=str(cost), purpose=purpose)
@@ -162,28 +166,28 @@ class FederatedTable(PrivateTable):
 
     # -- a measurement -------------------------------------------------------------------------------------------
 
-    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
-        if not question.adds_up:
+    def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
+        if not question.is_linear:
             raise UsageError(
                 f"{question.kind} of several owners' rows are not the sum of the owners' own: a federation cannot "
                 "measure them. Choose by score instead, or measure tables"
             )
         state = self._session
         cost = min(cost, self._whole - max(state.paid.values()))  # an early stop leaves an owner with less
-        parts = question.parts(self.schema, self.accounting, cost)
+        blocks = question.noise_blocks(self.schema, self.accounting, cost)
         for name in state.paid:
             state.paid[name] += cost
         state.charges.append((purpose, cost, "all"))
         statements = Statements(
             self._roster, state.next_place(), terms_of(question, cost, purpose, self.schema, self.accounting)
         )
-        total = CuratorRound(self._owners, statements, sum(part.cells for part in parts)).run(
+        total = CuratorRound(self._owners, statements, sum(block.cells for block in blocks)).run(
             question.as_json(), cost, purpose
         )
         state.missing = set(self._roster.names) - set(total.survivors)
         shares, honest = len(total.survivors), self._roster.honest
-        scales = [summed_scale(self.accounting, part.scale, honest, shares) for part in parts]
-        return Noisy(split(total.values, parts), scales)
+        noise = {block.noise: block.noise.summed(honest, shares) for block in blocks}
+        return [NoisyBlock(v, noise[block.noise]) for v, block in zip(split(total.values, blocks), blocks)]
 
 
 class Alone(PrivateTable):
@@ -202,19 +206,19 @@ class Alone(PrivateTable):
     def progress(self, phase: str, done: int, of: int) -> None:
         self._all.progress(phase, done, of)
 
-    def pick(self, count: int, purpose: str) -> int:
-        return self._all.pick(count, purpose)
+    def public_random_index(self, count: int, purpose: str) -> int:
+        return self._all.public_random_index(count, purpose)
 
-    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+    def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
         self._pay(cost, purpose)
         index = self._all._asked_of(self._name, question, cost, purpose)
         if index is None or not 0 <= index < question.count:
             raise self._silent()
         return index
 
-    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
-        parts = question.parts(self.schema, self.accounting, cost)
-        cells = sum(part.cells for part in parts)
+    def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
+        blocks = question.noise_blocks(self.schema, self.accounting, cost)
+        cells = sum(block.cells for block in blocks)
         self._pay(cost, purpose)
         place, replies = self._all._ask_one(self._name, "alone", question, cost, purpose, _INDEX_LIMIT + 8 * cells)
         try:
@@ -222,7 +226,7 @@ class Alone(PrivateTable):
             values = centred(np.frombuffer(payload, dtype="<u8").astype(np.uint64))
         except (KeyError, FederationError):
             raise self._silent() from None
-        return Noisy(split(values, parts), [p.scale for p in parts])
+        return [NoisyBlock(v, block.noise) for v, block in zip(split(values, blocks), blocks)]
 
     def _pay(self, cost: Fraction, purpose: str) -> None:
         state = self._all._session

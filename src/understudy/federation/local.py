@@ -16,7 +16,7 @@ from understudy.federation.seams import Answers
 from understudy.federation.signatures import KeySigner
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
@@ -112,7 +112,7 @@ def local_federation(
             request = {"federation": roster.name}
             reservation = ledger.reserve(own, budget, request, unlimited=True, private=draw.private, fingerprint=name)
             stack.callback(reservation.abandon, "the simulation has ended")
-            table = OwnedTable(own, engine, reservation, draw)
+            table = LocalPrivateTable(own, engine, reservation, draw)
             store = None if stores is None else stores[name]
             answers[name] = OwnerAnswers(name, roster, session, table, signers[name], draw, store)
             reservations[name] = reservation

@@ -22,11 +22,9 @@ from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Statements, terms_of
-from understudy.privacy.choices import Options
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.question_json import fraction_from_json, query_from_json, selection_from_json
 from understudy.privacy.random_source import RandomSource, Words
-from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
-from understudy.privacy.vectors import Vector
 
 FIRST_STAGES: Final = ("decide", "alone", "keys")
 _LONGEST_PURPOSE: Final = 200
@@ -89,7 +87,7 @@ class MemoryStore:
 class _Question:
     """What a round begins with: checked, not yet paid for."""
 
-    asked: Any  # Options of a decision, else a Vector
+    asked: Any  # the Selection of a decision, else a NoisyQuery
     cost: Fraction
     purpose: str
 
@@ -120,7 +118,7 @@ class OwnerAnswers:
         name: str,
         roster: Roster,
         session: str,
-        table: OwnedTable,
+        table: LocalPrivateTable,
         signer: Signer,
         source: RandomSource,
         store: RoundStore | None = None,
@@ -202,12 +200,12 @@ class OwnerAnswers:
         head, _ = place.unpack(stage, body, question=list, cost=str, purpose=str)
         table, cost, purpose = self._table, fraction_from_json(head["cost"]), _purpose(head["purpose"])
         if stage == "decide":
-            choice: Options = options_from_json(head["question"], table.schema)
-            table.check_decision(choice, cost)
+            choice = selection_from_json(head["question"], table.schema)
+            table.check_selection(choice, cost)
             return _Question(choice, cost, purpose)
-        vector: Vector = vector_from_json(head["question"], table.schema)
-        table.check_vector(vector, cost, self._roster.honest if stage == "keys" else None)
-        return _Question(vector, cost, purpose)
+        query = query_from_json(head["question"], table.schema)
+        table.check_query(query, cost, self._roster.honest if stage == "keys" else None)
+        return _Question(query, cost, purpose)
 
     # -- what is done ----------------------------------------------------------------------------------------------
 
@@ -236,10 +234,10 @@ class OwnerAnswers:
         self._round, self._sum = place.round, None
         table, asked, cost, purpose = self._table, question.asked, question.cost, question.purpose
         if stage == "decide":
-            return place.pack("decide", index=table.decide(asked, cost, purpose))
+            return place.pack("decide", index=table.select(asked, cost, purpose))
         if stage == "alone":  # this owner's rows only, with the whole noise on them
-            noisy = table.release(asked, cost, purpose)
-            return place.pack("alone", b"".join(values.astype("<i8").tobytes() for values in noisy.parts))
+            noisy = table.answer(asked, cost, purpose)
+            return place.pack("alone", b"".join(block.values.astype("<i8").tobytes() for block in noisy))
         statements = Statements(self._roster, place, terms_of(asked, cost, purpose, table.schema, table.accounting))
         seed = self._store.seed(place.round, self._source.words(4).tobytes())
         self._sum = _Sum(question, OwnerRound(self._name, statements, seed, self._signer))

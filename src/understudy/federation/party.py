@@ -22,7 +22,7 @@ from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
@@ -239,7 +239,7 @@ class _Sitting:
         if self._answers is None:
             roster = self._party.roster
             self._reservation = self._reserve()
-            table = OwnedTable(self._own, self._opened.engine, self._reservation, self._source)
+            table = LocalPrivateTable(self._own, self._opened.engine, self._reservation, self._source)
             self._answers = OwnerAnswers(
                 self._name, roster, self._session, table, self._signer, self._source, self._journal
             )

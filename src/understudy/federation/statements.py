@@ -17,8 +17,8 @@ from understudy.federation import masks
 from understudy.federation.messages import Place, digest, from_hex
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import verify
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.vectors import Vector
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.questions import NoisyQuery
 from understudy.schema import Schema
 
 SIGNATURE: Final = 160  # bytes at most: ECDSA on P-521, in DER, has 139
@@ -75,9 +75,9 @@ class Statements:
         return verify(self.roster[name].public_key, statement, signature)
 
 
-def terms_of(question: Vector, cost: Fraction, purpose: str, schema: Schema, accounting: Accounting) -> bytes:
+def terms_of(question: NoisyQuery[Any], cost: Fraction, purpose: str, schema: Schema, accounting: Accounting) -> bytes:
     """What a round is about. Scales are part of it: shares of different scales would not add up to enough noise."""
-    parts = [(part.cells, part.scale.hex()) for part in question.parts(schema, accounting, cost)]
+    parts = [(b.cells, b.noise.scale.hex()) for b in question.noise_blocks(schema, accounting, cost)]
     return digest(question.as_json(), str(cost), purpose, parts)
 
 

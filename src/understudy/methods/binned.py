@@ -21,11 +21,10 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import planned_rows
 from understudy.models.noisy_tree import NoisyTree, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement, noise_variance
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.tree_grid import Index
 
@@ -36,9 +35,9 @@ COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that say
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
-PURE_NODES = 4  # times fewer nodes under pure epsilon, where the costs of levels add up
-MIN_ROWS = {"pure": 16.0, "zcdp": 16.0}  # standard deviations of a count that the rows must be for a tree
-FEW_ROWS = 64.0  # below so many of them, under pure epsilon, one level alone
+FEWER_NODES = 4  # times fewer where the noise of a level grows with their number and not with its root: pure epsilon
+MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
+FEW_ROWS = 64.0  # below so many of them one level alone, there
 PURPOSE = "bins"
 HEAPS = "heaps"
 
@@ -68,20 +67,24 @@ class Trees:
         return self._deviation(Fraction(1))
 
     def _deviation(self, share: Fraction) -> float:
-        scale = table_scale(self.schema, self.accounting, self.each * share)
-        return math.sqrt(noise_variance(noise_of(self.accounting), scale))
+        return math.sqrt(table_noise(self.schema, self.accounting, self.each * share).variance)
+
+    @property
+    def costs_add_up(self) -> bool:
+        """Whether so many levels have so many times the noise of one."""
+        return self.accounting.power == 1
 
     @property
     def enough(self) -> bool:
         """Whether the rows stand out from the noise of a tree."""
-        return self.rows >= MIN_ROWS[self.accounting] * self.deviation
+        return self.rows >= MIN_ROWS * self.deviation
 
     def sizes(self, attribute: Attribute) -> tuple[int, ...]:
         """Return the sizes of the levels that are measured, from the root down."""
         assert attribute.grid is not None
-        wanted = self.rows / self.deviation / (PURE_NODES if self.accounting == "pure" else 1)
+        wanted = self.rows / self.deviation / (FEWER_NODES if self.costs_add_up else 1)
         found = attribute.grid.sizes
-        if self.accounting == "pure" and self.rows < FEW_ROWS * self.deviation:
+        if self.costs_add_up and self.rows < FEW_ROWS * self.deviation:
             return found[1:2]
         last = next((i for i, size in enumerate(found) if size >= max(MIN_NODES, wanted)), len(found) - 1)
         return found[: last + 1]
@@ -209,15 +212,17 @@ def _pooled(trees: Trees, found: Mapping[str, tuple[Measurement, ...]], count: M
 
 def _phase(trees: Trees, spent: Fraction) -> Phase:
     if not trees.cost:
-        return Phase(PURPOSE, spent, 1, 1, table_scale(trees.schema, trees.accounting, spent), None, "a row count")
-    scale = table_scale(trees.schema, trees.accounting, trees.cost * min(trees.shares))
+        return Phase(
+            PURPOSE, spent, 1, 1, table_noise(trees.schema, trees.accounting, spent).scale, None, "a row count"
+        )
+    scale = table_noise(trees.schema, trees.accounting, trees.cost * min(trees.shares)).scale
     cells = max(trees.schema.cells(ask) for ask in trees.asks)
     names = ", ".join(a.name for a in trees.attributes)
     return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
 
 
 def _heaps_phase(trees: Trees) -> Phase:
-    scale = table_scale(trees.schema, trees.accounting, trees.heaps_cost / len(trees.heaps))
+    scale = table_noise(trees.schema, trees.accounting, trees.heaps_cost / len(trees.heaps)).scale
     cells = max(trees.schema.cells(ask) for ask in trees.heaps)
     names = ", ".join(ask[0].attribute for ask in trees.heaps)
     return Phase(HEAPS, trees.heaps_cost, len(trees.heaps), cells, scale, None, f"rounding classes of {names}")

@@ -13,11 +13,10 @@ from typing import Protocol, runtime_checkable
 
 from understudy.methods.method import Fit, Method
 from understudy.methods.plan import Phase, Plan
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.details import detail_sensitivity
-from understudy.privacy.measurement import expected_noise
-from understudy.privacy.mechanisms import noise_of, noise_scale
+from understudy.privacy.noise import Noise
+from understudy.privacy.questions.details import detail_sensitivity
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Schema
 from understudy.schema.fine import Grid, cells_of
@@ -55,14 +54,14 @@ class Portion:
             return self.grid.depth
         depth = 0
         while depth < self.grid.depth:
-            noise = expected_noise(noise_of(accounting), self.scale(schema, accounting, depth + 1))
+            noise = self.noise(schema, accounting, depth + 1).mean_abs
             if rows < THETA * noise * self.attribute.size * AGAIN**depth:
                 break
             depth += 1
         return depth
 
-    def scale(self, schema: Schema, accounting: Accounting, depth: int) -> float:
-        return noise_scale(accounting, *detail_sensitivity(depth, schema), self.cost)
+    def noise(self, schema: Schema, accounting: Accounting, depth: int) -> Noise:
+        return accounting.noise.for_cost(detail_sensitivity(depth, schema), self.cost)
 
 
 def portions(schema: Schema, names: Sequence[str], accounting: Accounting, whole: Fraction) -> tuple[Portion, ...]:
@@ -114,7 +113,7 @@ class Detailed:
 def _phase(portion: Portion, schema: Schema, accounting: Accounting, rows: int) -> Phase:
     depth = max(1, portion.depth(schema, accounting, rows))
     cells = sum(len(first) for first, _, _ in portion.grid.levels[:depth])
-    scale = portion.scale(schema, accounting, depth)
+    scale = portion.noise(schema, accounting, depth).scale
     return Phase(PURPOSE, portion.cost, 1, cells, scale, None, _cells(portion.attribute, portion.grid, depth))
 
 

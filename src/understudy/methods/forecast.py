@@ -11,11 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from understudy.methods.plan import Phase, Plan
-from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, purse
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.measurement import expected_noise, noise_variance
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.vectors import table_scale
+from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
 
 MAX_COLUMN_ERROR = 0.1  # expected total variation distance of an average column from which a forecast warns
@@ -48,7 +46,7 @@ def column_error(schema: Schema, plan: Plan) -> float:
     """
     errors = []
     for size in (a.size for a in schema.modelled):
-        seen = [_seen(p, size) * expected_noise(plan.noise, p.scale) for p in _tables(plan)]
+        seen = [_seen(p, size) * plan.accounting.noise(p.scale).mean_abs for p in _tables(plan)]
         errors.append(min([1.0, *(size * noise / (2 * plan.rows) for noise in seen)]) if seen else 0.0)
     return LEFT_BY_ESTIMATION * sum(errors) / len(errors)
 
@@ -62,11 +60,11 @@ def count_deviation(schema: Schema, plan: Plan) -> float:
     count = next((p for p in plan.phases if p.name == "row count"), None)
     if count is None:
         return 0.0
-    precision = 1 / max(noise_variance(plan.noise, count.scale), 1e-9)
+    precision = 1 / max(plan.accounting.noise(count.scale).variance, 1e-9)
     for phase in _tables(plan):
         one_way = phase.name == "one-way"
         cells = [a.size for a in schema.modelled] if one_way else [phase.cells] * phase.tables
-        variance = max(noise_variance(plan.noise, phase.scale), 1e-9)
+        variance = max(plan.accounting.noise(phase.scale).variance, 1e-9)
         precision += sum(1 / (size * variance) for size in cells)
     return math.sqrt(1 / precision)
 
@@ -154,6 +152,4 @@ def _doubled(budget: Budget) -> str:
 
 def _noise(schema: Schema, budget: Budget) -> float:
     tables = max(1, 2 * len(schema.modelled) - 1)
-    accounting = accounting_of(budget)
-    scale = table_scale(schema, accounting, purse(budget) / tables)
-    return math.sqrt(noise_variance(noise_of(accounting), scale))
+    return math.sqrt(table_noise(schema, accounting_of(budget), purse(budget) / tables).variance)

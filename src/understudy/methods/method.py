@@ -12,8 +12,8 @@ from understudy.methods.plan import Plan
 from understudy.models.model import Model
 from understudy.models.noisy_tree import NoisyTree
 from understudy.privacy.budget import Budget
-from understudy.privacy.details import Details
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.questions.details import Details
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 

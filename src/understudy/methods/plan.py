@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from understudy.privacy.accountant import Accounting
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.measurement import Noise
+from understudy.privacy.measurement import table_noise
+from understudy.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,15 @@ class Phase:
     detail: str = ""
 
 
+def tables_phase(
+    name: str, schema: Schema, accounting: Accounting, cost: Fraction, tables: int, cells: int, rows: int, detail: str
+) -> Phase:
+    """Return the phase that measures so many tables of at most so many cells, with equal shares of the cost."""
+    noise = table_noise(schema, accounting, cost / tables)
+    error = min(1.0, cells * noise.mean_abs / (2 * rows)) if cells > 1 else None
+    return Phase(name, cost, tables, cells, noise.scale, error, detail)
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything that is decided before a row is read."""
@@ -35,7 +45,6 @@ class Plan:
     options: dict[str, Any]
     degree: int | None
     phases: tuple[Phase, ...]
-    noise: Noise
     memory_mb: float
     seconds: float
     notes: tuple[str, ...] = field(default=())
@@ -53,16 +62,14 @@ class Plan:
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""
-        import math
-
-        half = self.cell_scale * (math.log(20) if self.noise == "laplace" else 1.96)
+        half = self.cell_scale * self.accounting.noise.middle_95
         points = 100 * half / group
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:
-        unit = "epsilon" if self.accounting == "pure" else "rho"
+        unit = self.accounting.unit
         return {
             "method": self.method,
             "epsilon": float(self.budget.epsilon),
@@ -92,7 +99,7 @@ class Plan:
 
     def text(self) -> str:
         """A page for a terminal."""
-        unit = "epsilon" if self.accounting == "pure" else "rho"
+        unit = self.accounting.unit
         lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
         lines.append(f"  {'phase':<12}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
         for p in self.phases:

@@ -207,7 +207,7 @@ def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
     parts = []
     for m in measurements:
         shape = schema.sizes(m.axes)
-        floor = max(m.scale, 1.0) / 4
+        floor = max(m.noise.scale, 1.0) / 4
         values = np.maximum(m.values.reshape(shape).astype(np.float64), floor)
         new = tuple(i for i, axis in enumerate(m.axes) if axis.attribute not in known)
         logs = np.log(values) - np.log(values.sum(axis=new, keepdims=True)) if new else np.zeros(shape)

@@ -14,8 +14,8 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
 from understudy.models.factor import MOST_CELLS, Factor
 from understudy.models.model import Model
-from understudy.privacy.details import Details, finest_grid
-from understudy.privacy.measurement import Noise
+from understudy.privacy.noise import NOISES, Noise
+from understudy.privacy.questions.details import Details, finest_grid
 from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:
@@ -169,12 +169,12 @@ def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     own = model.wavelets
     document = {"kind": "wavelet", "axes": [a.as_json() for a in own.axes], "kinds": list(own.kinds), "form": own.form}
     arrays = Arrays({"coefficients": own.values})
-    return document | {"noise": own.noise, "scale": own.scale, "total": model.total}, arrays
+    return document | {"noise": own.noise.name, "scale": own.noise.scale, "total": model.total}, arrays
 
 
 def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.wavelet import WaveletModel
-    from understudy.privacy.wavelets import Wavelets, wavelet_dimensions
+    from understudy.privacy.questions.wavelets import Wavelets, wavelet_dimensions
 
     axes, kinds, total = (
         tuple(axis_of(a, schema) for a in document["axes"]),
@@ -186,22 +186,23 @@ def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> M
         raise ValueError
     if total is not None and not (type(total) is int and 1 <= total <= MAX_TOTAL):
         raise ValueError
-    noise, scale = checked_noise(document)
     values = arrays.take("coefficients", tuple(d.coefficients for d in dimensions), np.int64)
-    return WaveletModel(schema, Wavelets(axes, kinds, document["form"], values, noise, scale), total)
+    return WaveletModel(schema, Wavelets(axes, kinds, document["form"], values, checked_noise(document)), total)
 
 
-def checked_noise(document: dict[str, Any]) -> tuple[Noise, float]:
-    """The kind and scale of the noise that a document tells of."""
+def checked_noise(document: dict[str, Any]) -> Noise:
+    """Return the noise that a document tells of."""
     noise, scale = document["noise"], document["scale"]
-    if noise not in ("laplace", "gaussian") or type(scale) not in (int, float) or not 0 <= scale <= MAX_SCALE:
+    if type(noise) is not str or noise not in NOISES or type(scale) not in (int, float) or not 0 <= scale <= MAX_SCALE:
         raise ValueError
-    return noise, float(scale)
+    return NOISES[noise](float(scale))
 
 
 def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arrays]:
     """What was measured inside the bins of attributes."""
-    listed = [{"attribute": d.attribute, "depth": d.depth, "noise": d.noise, "scale": d.scale} for d in details]
+    listed = [
+        {"attribute": d.attribute, "depth": d.depth, "noise": d.noise.name, "scale": d.noise.scale} for d in details
+    ]
     return listed, Arrays({f"details-{i}": d.values for i, d in enumerate(details)})
 
 
@@ -216,11 +217,11 @@ def details_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tupl
 
 
 def _details(item: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Details:
-    depth, (noise, scale) = item["depth"], checked_noise(item)
-    if type(depth) is not int or scale == 0:
+    depth, noise = item["depth"], checked_noise(item)
+    if type(depth) is not int or noise.scale == 0:
         raise ValueError
     cells = sum(len(first) for first, _, _ in finest_grid(schema, item["attribute"], depth).levels[:depth])
-    return Details(item["attribute"], depth, arrays.take(name, (cells,), np.int64), noise, scale)
+    return Details(item["attribute"], depth, arrays.take(name, (cells,), np.int64), noise)
 
 
 def axis_of(item: Any, schema: Schema) -> Axis:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.model import Rows
-from understudy.privacy.details import Details
+from understudy.privacy.questions.details import Details
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 
@@ -147,7 +147,7 @@ def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedSh
     shares = np.ones(fine.size)
     assert isinstance(fine.domain, Intervals)
     shares[fine.domain.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
-    return HalvedShape(attribute, shares, details.variance, grid)
+    return HalvedShape(attribute, shares, details.noise.variance, grid)
 
 
 def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
@@ -163,7 +163,7 @@ def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
         at += len(first)
         whole, length = sums[first], held[end] - held[first]
         flat = whole * (2 * held[middle] - held[first] - held[end]) / length
-        kept = np.where(empty[grid.bin[first]], 0.0, _kept(noisy - flat, whole, details.variance))
+        kept = np.where(empty[grid.bin[first]], 0.0, _kept(noisy - flat, whole, details.noise.variance))
         left = (whole + np.clip(flat + kept * (noisy - flat), -whole, whole)) / 2
         sums[first], sums[middle] = left, whole - left
     totals = np.add.reduceat(sums, starts[:-1])

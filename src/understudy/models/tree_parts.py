@@ -15,7 +15,10 @@ from understudy.models.parts import Arrays, ArraySource, checked_noise
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.files import attribute_from_dict
+from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
+
+MAX_CODES = 2**22  # units that all trees of a file may have
 
 
 def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Arrays]:
@@ -25,20 +28,24 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
         levels = []
         for j, m in enumerate(tree.levels):
             arrays[f"tree-{i}-{j}"] = m.values
-            levels.append({"level": m.axes[0].level, "noise": m.noise, "scale": m.scale})
+            levels.append({"level": m.axes[0].level, "noise": m.noise.name, "scale": m.noise.scale})
         listed.append({
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
         })  # fmt: skip
         if tree.heaps is not None:
-            listed[-1]["heaps"] = {"noise": tree.heaps.noise, "scale": tree.heaps.scale}
+            listed[-1]["heaps"] = {"noise": tree.heaps.noise.name, "scale": tree.heaps.noise.scale}
             arrays[f"tree-{i}-heaps"] = tree.heaps.values
     return listed, arrays
 
 
-def trees_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tuple[NoisyTree, ...]:
-    """Return the trees of a release, or refuse it."""
+def trees_from_parts(
+    listed: Any, arrays: ArraySource, schema: Schema, max_codes: int = MAX_CODES
+) -> tuple[NoisyTree, ...]:
+    """Return the trees of a release, or refuse it; a tree is laid out only where all of them have so many units."""
     try:
+        if len(listed) * MAX_UNITS > max_codes:
+            raise ValueError
         found = tuple(_tree(item, i, arrays, schema) for i, item in enumerate(listed))
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, SchemaError, UsageError):
         raise ReleaseError("the trees in the release are damaged") from None
@@ -56,11 +63,8 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if attribute.binned(first) != schema[attribute.name]:
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
-    if (
-        not levels
-        or levels[0].axes[0].level > len(attribute.grid.sizes)
-        or any(b.axes[0].level >= a.axes[0].level for a, b in pairwise(levels))
-    ):
+    numbers = [m.axes[0].level for m in levels]
+    if not numbers or numbers[0] > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
         raise ValueError
     heaps = None
     if "heaps" in item:
@@ -78,8 +82,8 @@ def _first_units(listed: Any, units: int) -> Any:
 
 
 def _level(part: dict[str, Any], attribute: Attribute, name: str, arrays: ArraySource) -> Measurement:
-    level, (noise, scale) = part["level"], checked_noise(part)
-    if type(level) is not int or not 1 <= level < attribute.levels or scale == 0:
+    level, noise = part["level"], checked_noise(part)
+    if type(level) is not int or not 1 <= level < attribute.levels or noise.scale == 0:
         raise ValueError
     axis = Axis(attribute.name, level)
-    return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise, scale)
+    return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise)

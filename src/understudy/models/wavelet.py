@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from understudy.models.factor import Factor
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.wavelet_trees import adjoint, invert, inverted, non_negative, single_cells, whole
-from understudy.privacy.wavelets import Dimension, Wavelets, dimension
+from understudy.privacy.questions.wavelets import Dimension, Wavelets, dimension
 from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class WaveletModel:
 
     def _variance(self, square: Floats, along: Floats) -> Floats:
         known = 0.0 if self.total is None else along**2 / math.prod(float(v @ v) for v in self._whole)
-        return np.maximum(self.wavelets.variance * (square - known), 0.0)
+        return np.maximum(self.wavelets.noise.variance * (square - known), 0.0)
 
     def noisy_cells(self) -> Floats:
         """The table itself, negative cells and all: unbiased."""

@@ -1,5 +1,5 @@
 """Back from wavelet coefficients: sums at any level of the trees, what a weighted sum takes from each coefficient, and
-a non-negative table. Post-processing of noisy coefficients; the trees are those of `privacy.wavelets`.
+a non-negative table. Post-processing of noisy coefficients; the trees are those of `privacy.questions.wavelets`.
 
 Going down a tree, a node's sum S is shared by its children: (S ± d)/2 for two with the difference d; for three or more,
 each child's own noisy sum less what all of them together are above S, in equal parts (the paper's mean subtraction).
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.wavelets import Dimension, Step
+from understudy.privacy.questions.wavelets import Dimension, Step
 
 Floats = NDArray[np.float64]
 

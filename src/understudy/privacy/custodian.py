@@ -22,7 +22,7 @@ from understudy.schema.spreadsheet import neutral
 if TYPE_CHECKING:
     from understudy.engines.engine import CountingEngine, OpenEngine
     from understudy.engines.sources import Source
-    from understudy.privacy.statistics import LinearClassifier
+    from understudy.privacy.questions.statistics import LinearClassifier
 
 Floats = NDArray[np.float64]
 STAMP = "CUSTODIAN ONLY — NOT FOR RELEASE"

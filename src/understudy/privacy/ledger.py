@@ -30,7 +30,7 @@ from typing import Any, Self
 from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import ProcessLock, remove_stale
-from understudy.privacy.accountant import COMPOSITION_RULE
+from understudy.privacy.accounting import COMPOSITION_RULE
 from understudy.privacy.budget import Amount, Budget, exact, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
 from understudy.privacy.kept_releases import KeptReleases

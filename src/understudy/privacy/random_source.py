@@ -53,10 +53,10 @@ class SystemSource:
         return np.asarray(gaussian_measurement(scale)(values.tolist()), dtype=np.int64)
 
     def permute_and_flip(self, scores: Sequence[int], scale: float) -> int:
-        return int(selection("pure", scale)(list(scores)))
+        return int(permute_and_flip_measurement(scale)(list(scores)))
 
     def exponential(self, scores: Sequence[int], scale: float) -> int:
-        return int(selection("zcdp", scale)(list(scores)))
+        return int(exponential_measurement(scale)(list(scores)))
 
     def below(self, bound: int) -> int:
         return secrets.randbelow(bound)
@@ -106,10 +106,18 @@ def gaussian_measurement(scale: float) -> Any:
     return dp.measurements.make_gaussian(*space, scale)
 
 
+def permute_and_flip_measurement(scale: float) -> Any:
+    """Permute-and-flip, at a cost in pure epsilon; its map takes an L∞ distance."""
+    return _selection(scale, "max_divergence")
+
+
+def exponential_measurement(scale: float) -> Any:
+    """The exponential mechanism by Gumbel noise, at a cost in rho; its map takes an L∞ distance."""
+    return _selection(scale, "zero_concentrated_divergence")
+
+
 @lru_cache(maxsize=256)
-def selection(accounting: str, scale: float) -> Any:
-    """Permute-and-flip ("pure") or the exponential mechanism by Gumbel noise ("zcdp"); its map takes an L∞ distance."""
+def _selection(scale: float, measure: str) -> Any:
     dp = _opendp()
     space = dp.domains.vector_domain(dp.domains.atom_domain(T="i64")), dp.metrics.linf_distance(T="i64")
-    measure = dp.measures.max_divergence() if accounting == "pure" else dp.measures.zero_concentrated_divergence()
-    return dp.measurements.make_noisy_max(*space, measure, scale)
+    return dp.measurements.make_noisy_max(*space, getattr(dp.measures, measure)(), scale)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from understudy.errors import BudgetError, LedgerError
 from understudy.lock import ProcessLock
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import ENDINGS, Account, Entry, Head
 from understudy.privacy.kept_releases import KeptReleases
@@ -85,7 +85,7 @@ class Reservation:
             left = f"only {show(self._left)} of {show(self.purse)} is left in the reservation"
             raise BudgetError(f"{purpose} asks for {show(cost)}; {left}")
         self._left -= cost
-        unit = "epsilon" if self.accounting == "pure" else "rho"
+        unit = self.accounting.unit
         with self._ledger.transaction():
             self._check_open()
             row = self._ledger.connection.execute(

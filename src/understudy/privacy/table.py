@@ -1,8 +1,8 @@
 """The private table: all that a method ever receives. Its verbs put a question, and every question is paid for before
 any row is read; what comes back is already private.
 
-Who answers is another matter: `OwnedTable` has the rows of one owner, a federation asks several owners. Both are given
-the same questions, so that a method is written once.
+Who answers is another matter: `LocalPrivateTable` has the rows of one owner, a federation asks several owners. Both are
+given the same questions, so that a method is written once.
 """
 
 from __future__ import annotations
@@ -10,26 +10,37 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.choices import Choice, Links, NextLink, Options
-from understudy.privacy.details import Details
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair
-from understudy.privacy.statistics import Appraisal, Statistic
-from understudy.privacy.transforms import Coefficients, PairScores, block_shape
-from understudy.privacy.vectors import MOST_CELLS as MOST_CELLS
-from understudy.privacy.vectors import Figure, FineDetails, HadamardBlocks, Scores, Tables, Vector, WaveletTable
-from understudy.privacy.vectors import table_scale as table_scale
-from understudy.privacy.wavelets import Form, Kind, Wavelets
+from understudy.privacy.questions import (
+    QUESTIONS,
+    AllPairScores,
+    Choice,
+    ChooseChild,
+    ChooseEdge,
+    Coefficients,
+    FineDetails,
+    HadamardBlocks,
+    Marginals,
+    NoisyBlock,
+    NoisyQuery,
+    PairScores,
+    Selection,
+    StatisticQuery,
+    WaveletTable,
+)
+from understudy.privacy.questions.details import Details
+from understudy.privacy.questions.question import Answer, Question
+from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
+from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
+from understudy.privacy.scores import Pair, Score
 from understudy.schema import Axes, Axis, Schema
 
 
@@ -37,14 +48,6 @@ class Progress(Protocol):
     """Told what is going on, for a progress line; never told anything private."""
 
     def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Noisy:
-    """Integers with noise on them, part by part, and the scale of each part's noise. Public, once it exists."""
-
-    parts: list[NDArray[np.int64]]
-    scales: list[float]
 
 
 class PrivateTable(ABC):
@@ -82,113 +85,100 @@ class PrivateTable(ABC):
     def progress(self, phase: str, done: int, of: int) -> None: ...
 
     @abstractmethod
-    def pick(self, count: int, purpose: str) -> int:
-        """A uniform public number below `count`: reads nothing and costs nothing, but is journalled like the rest."""
+    def public_random_index(self, count: int, purpose: str) -> int:
+        """Return a uniform public number below `count`: it reads nothing and costs nothing, but is journalled."""
 
     @abstractmethod
-    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
-        """Pay, score the options on exact counts, draw one, journal it; its index."""
+    def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
+        """Pay, score the options on exact counts, draw one, journal it; return its index."""
 
     @abstractmethod
-    def _release(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
-        """Pay, answer from exact counts, add noise, journal."""
+    def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
+        """Pay, answer from exact counts, add noise, journal; return the noisy answer, stretch by stretch."""
+
+    def ask(self, question: Question[Answer], cost: Fraction, purpose: str, of: int = 1) -> Answer:
+        """Return the private answer to a question of the closed list, at this cost in epsilon or rho."""
+        if type(question) not in QUESTIONS:  # a subclass may compute anything
+            raise UsageError(f"{type(question).__name__} has no proved sensitivity, so it cannot be asked")
+        question.check(self.schema)
+        if isinstance(question, Selection):
+            selection: Selection[Answer] = question
+            return selection.result(self._select(selection, cost, purpose, of))
+        assert isinstance(question, NoisyQuery)
+        query: NoisyQuery[Answer] = question
+        return query.result(self._measure(query, cost, purpose), self.schema)
 
     # -- the verbs -------------------------------------------------------------------------------------------
 
     def choose(
         self,
         options: Sequence[Pair],
-        score: str,
+        score: Score,
         cost: Fraction,
         purpose: str,
         penalty: Sequence[int] | None = None,
         references: Sequence[NDArray[np.int64]] | None = None,
         of: int = 1,
     ) -> Pair:
-        """One of the options, more likely the higher its score less its public penalty (both on the score's scale).
+        """Choose one of the options, more likely the higher its score less its public penalty, on the score's scale.
 
         Score D compares with public tables of counts: `references` has one for each option.
         """
-        question = Choice(options, score, penalty, references)
-        question.check(self.schema)
-        return options[self._decide(question, cost, purpose, of)]
+        return self.ask(Choice(options, score, penalty, references), cost, purpose, of)
 
-    def choose_link(
+    def choose_edge(
         self,
         left: Axes,
         placed: Axes,
-        score: str,
+        score: Score,
         cost: Fraction,
         purpose: str,
         *,
         cells: int,
-        fine: int = 0,
-        alone: bool = False,
+        penalty_per_cell: int = 0,
+        allow_no_parent: bool = False,
         of: int = 1,
     ) -> Pair:
-        """`choose` among every attribute of `left` with every parent of `placed` whose table has at most `cells` cells,
-        by scores of pairs counted once. No parent is an option if `alone`, and where no parent fits.
-        """
-        question = Links.of(self.schema, left, placed, score, fine, cells, alone)
-        question.check(self.schema)
-        return question.pair(self._decide(question, cost, purpose, of))
+        """Choose among every attribute of `left` with every parent of `placed` whose table has at most `cells` cells,
+        by scores of pairs counted once.
 
-    def choose_next(self, left: Axes, placed: Axes, cost: Fraction, purpose: str, fine: int = 0, of: int = 1) -> Axis:
-        """One of `left`, more likely the higher its best link to a placed attribute, by score R on pairs counted once.
-
-        This costs what a choice among the links would.
+        Include the empty parent set if `allow_no_parent`, or when no parent fits within `cells`.
         """
-        question = NextLink(left, placed, fine)
-        question.check(self.schema)
-        return left[self._decide(question, cost, purpose, of)]
+        question = ChooseEdge.of(self.schema, left, placed, score, penalty_per_cell, cells, allow_no_parent)
+        return self.ask(question, cost, purpose, of)
+
+    def choose_child(
+        self, left: Axes, placed: Axes, cost: Fraction, purpose: str, penalty_per_cell: int = 0, of: int = 1
+    ) -> Axis:
+        """Choose one of `left`, more likely the higher its best edge to a placed attribute, by score R on pairs counted
+        once. This costs what a choice among the edges would.
+        """
+        return self.ask(ChooseChild(left, placed, penalty_per_cell), cost, purpose, of)
 
     def measure(
         self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
-        """Noisy counts over each ask, the cost split evenly or in the shares given; the empty ask is the row count."""
-        noisy = self._asked(Tables.of(asks, shares), cost, purpose)
-        noise = noise_of(self.accounting)
-        return [
-            Measurement(axes, values.reshape(self.schema.sizes(axes)), noise, scale)
-            for axes, values, scale in zip(asks, noisy.parts, noisy.scales)
-        ]
+        """Measure the counts over each of `asks`, the cost split evenly or in `shares`; the empty one is the rows."""
+        return self.ask(Marginals.of(asks, shares), cost, purpose)
 
     def measure_coefficients(self, asks: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
-        """Noisy Hadamard coefficients: the block of each ask, all with the same noise."""
-        noisy = self._asked(HadamardBlocks(asks), cost, purpose)
-        noise = noise_of(self.accounting)
-        return [
-            Coefficients(axes, values.reshape(block_shape(axes, self.schema)), noise, scale)
-            for axes, values, scale in zip(asks, noisy.parts, noisy.scales)
-        ]
+        """Measure the block of Hadamard coefficients of each of `asks`, all with the same noise."""
+        return self.ask(HadamardBlocks(asks), cost, purpose)
 
     def measure_scores(self, axes: Axes, cost: Fraction, purpose: str) -> PairScores:
-        """Score R of every pair of these axes, all with the same noise."""
-        noisy = self._asked(Scores(axes), cost, purpose)
-        lower = np.tril_indices(len(axes), -1)
-        values = np.zeros((len(axes), len(axes)), dtype=np.int64)
-        values[lower] = values.T[lower] = noisy.parts[0]
-        return PairScores(axes, values, noise_of(self.accounting), noisy.scales[0])
+        """Measure score R of every pair of these axes, all with the same noise."""
+        return self.ask(AllPairScores(axes), cost, purpose)
 
     def measure_wavelet(
         self, axes: Axes, kinds: Sequence[Kind], cost: Fraction, purpose: str, form: Form = "tight"
     ) -> Wavelets:
-        """Noisy wavelet coefficients of one table, a kind of transform for each axis, all with the same noise."""
-        question = WaveletTable(axes, tuple(kinds), form)
-        noisy = self._asked(question, cost, purpose)
-        values = noisy.parts[0].reshape([d.coefficients for d in question.dimensions(self.schema)])
-        return Wavelets(axes, tuple(kinds), form, values, noise_of(self.accounting), noisy.scales[0])
+        """Measure the wavelet coefficients of one table, a kind of transform for each axis, all with the same noise."""
+        return self.ask(WaveletTable(axes, tuple(kinds), form), cost, purpose)
 
     def measure_details(self, attribute: str, depth: int, cost: Fraction, purpose: str) -> Details:
-        """The noisy shape of an attribute inside its bins, each halved `depth` times."""
-        noisy = self._asked(FineDetails(attribute, depth), cost, purpose)
-        return Details(attribute, depth, noisy.parts[0], noise_of(self.accounting), noisy.scales[0])
+        """Measure the shape of an attribute inside its bins, each halved `depth` times."""
+        return self.ask(FineDetails(attribute, depth), cost, purpose)
 
-    def appraise(self, statistic: Statistic, cost: Fraction, purpose: str) -> Appraisal:
-        """One evaluation statistic of the kernel's closed list, with noise on it."""
-        noisy = self._asked(Figure(statistic), cost, purpose)
-        return Appraisal(int(noisy.parts[0][0]), noise_of(self.accounting), noisy.scales[0])
-
-    def _asked(self, question: Vector, cost: Fraction, purpose: str) -> Noisy:
-        question.check(self.schema)
-        return self._release(question, cost, purpose)
+    def measure_statistic(self, statistic: Statistic, cost: Fraction, purpose: str) -> NoisyStatistic:
+        """Measure one evaluation statistic of the kernel's closed list."""
+        return self.ask(StatisticQuery(statistic), cost, purpose)

@@ -27,9 +27,9 @@ from understudy.models.parts import (
 from understudy.models.shape import Shape, Shapes, placed_rows, placed_schema, shape_of
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
-from understudy.privacy.details import Details
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.release.card import card_text, check_card
 from understudy.release.facts import check_facts
@@ -205,7 +205,7 @@ class Release:
         listed = []
         for i, m in enumerate(self.measurements):
             arrays[f"measurement-{i}"] = m.values
-            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise, "scale": m.scale})
+            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
         documents: dict[str, dict[str, Any]] = {
             "schema": self.schema.as_json(),
             "card": self.card,
@@ -294,7 +294,7 @@ def _read(stored: StoredRelease) -> Release:
         stored.documents["card"],
         Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
         details=details_from_parts(_listed(body.get("details", [])), stored, schema),
-        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema),
+        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()
@@ -323,5 +323,4 @@ def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
 
 def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
     axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
-    noise, scale = checked_noise(document)
-    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), noise, scale)
+    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), checked_noise(document))

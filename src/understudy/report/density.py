@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.shape import Shape
+from understudy.privacy.noise import Noise
 from understudy.report.bars import drawing
 from understudy.report.markup import Markup, shape, tag
 from understudy.report.numerals import count
 from understudy.schema import Intervals
 
 WIDTH, HEIGHT = 1000, 120
-_REACH = {"laplace": math.log(20) / math.sqrt(2), "gaussian": 1.96}  # 19 times in 20, in standard deviations
 
 Floats = NDArray[np.float64]
 
 
-def density(inside: Shape, shares: Floats, noise: str) -> Markup:
+def density(inside: Shape, shares: Floats, noise: Noise) -> Markup:
     """`shares` are the published ones of the coarse codes. Declared points are not drawn: they have no width."""
     coarse, fine = inside.attribute.domain, inside.fine.domain
     assert isinstance(coarse, Intervals) and isinstance(fine, Intervals)
@@ -33,7 +33,7 @@ def density(inside: Shape, shares: Floats, noise: str) -> Markup:
         class_="density", stretched=True,
     )  # fmt: skip
     ends = [coarse.show(value) for value in (coarse.bounds(0)[0], coarse.bounds(coarse.size - 1)[1])]
-    spread = _REACH[noise] * math.sqrt(inside.variance)
+    spread = noise.reach_95 * math.sqrt(inside.variance)
     words = (
         f"How thickly values lie inside the bins: {len(cells):,} cells by the measured details, the line is the bins "
         f"alone. A difference between two halves was measured to ± {count(spread)} rows, 19 times in 20."

@@ -21,7 +21,6 @@ from understudy.schema import Attribute, Schema
 
 Floats = NDArray[np.float64]
 # 19 times in 20, in standard deviations. A sum of Laplace noises has lighter tails than one: the bound is kept.
-_REACH = {"laplace": math.log(20) / math.sqrt(2), "gaussian": 1.96}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ class OneWay:
         if self.reading is None or rows < 1:
             return Bar(line.label, share, figures)
         middle = float(self.reading.counts[codes].sum()) / rows
-        spread = math.sqrt(float(self.reading.variance[codes].sum())) * _REACH[self.reading.table.noise] / rows
+        spread = math.sqrt(float(self.reading.variance[codes].sum())) * self.reading.table.noise.reach_95 / rows
         whisker = Whisker(middle - spread, middle, middle + spread)
         return Bar(line.label, share, (*figures, f"± {points(spread)} %"), whisker)
 

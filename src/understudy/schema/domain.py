@@ -113,6 +113,8 @@ class Intervals:
             raise SchemaError("bin edges must be at least two and increase")
         if not all(math.isfinite(e) for e in self.edges + self.points):
             raise SchemaError("edges and points must be finite")
+        if not math.isfinite(self.edges[-1] - self.edges[0]):
+            raise SchemaError("the range is wider than the largest number: bring its ends nearer to zero")
         if len(set(self.points)) != len(self.points):
             raise SchemaError("a point is declared twice")
         if any(not self.edges[0] <= p <= self.edges[-1] for p in self.points):

@@ -86,7 +86,9 @@ class Grid:
             inner = self.domain.own_value(self.bin, own) - steps.size / 2
         else:
             low, high = np.asarray(self.domain.edges[:-1]), np.asarray(self.domain.edges[1:])
-            inner = low[self.bin] + (high - low)[self.bin] * own / (1 << self.depth)
+            inner = low[self.bin] + (high - low)[self.bin] * (
+                own / (1 << self.depth)
+            )  # in this order nothing overflows
         edges = np.where(own == 0, np.asarray(self.domain.edges[:-1])[self.bin], inner)
         assert len(edges) == len(starts)
         return replace(self.domain, edges=(*edges.tolist(), self.domain.edges[-1]))

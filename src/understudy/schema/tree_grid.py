@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
-from understudy.schema.heaps import rounding_classes
+from understudy.schema.heaps import check_count, class_names, rounding_classes
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
 from understudy.schema.taxonomy import Level, Taxonomy
 
@@ -57,7 +57,7 @@ class TreeGrid:
         How a number is written, as declared (the keys `decimals` and `step`); by default with four digits of the
         range's length, at least two decimals, and as many as its ends have.
     heaps
-        Round numbers that values are heaped on, the roundest first; only where each value is a unit.
+        Round numbers that values are heaped on, the roundest first.
     """
 
     kind: Kind
@@ -76,11 +76,10 @@ class TreeGrid:
             raise SchemaError("`range` of whole numbers must be whole")
         if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
-        if self.heaps and self.count > MAX_UNITS:
-            raise SchemaError(
-                f"`heaps` need a range of at most {MAX_UNITS:,} values as they are written, and this one has "
-                f"{self.count:,}: take a larger `step`, fewer `decimals` or a shorter range"
-            )
+        if max(abs(self.low), abs(self.high)) > MAX_INDEX:
+            raise SchemaError("a range beyond ±2^53 needs `bins` or `edges`")
+        if self.heaps:
+            check_count(self.count, MAX_UNITS)
 
     @property
     def integral(self) -> bool:
@@ -100,7 +99,7 @@ class TreeGrid:
             found = steps_of(self.kind, self.every, self.decimals, reach)
             assert found is not None
             return found
-        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX / reach)))
+        most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX) - math.log10(reach)))
         wanted = SHOWN_DIGITS - math.floor(math.log10(self.high - self.low))
         ends = max(Steps.of(end).digits if end else 0 for end in (self.low, self.high))
         return Steps(1, max(0, min(most, max(MIN_DECIMALS, wanted, ends))))
@@ -331,7 +330,8 @@ class TreeGrid:
         if not self.logarithmic:
             moments = self._values.astype(np.int64).astype("M8[D]" if self.kind == "date" else "M8[s]")
             starts = [moments == moments.astype(f"M8[{unit}]") for unit in "DMY"]
-            return np.asarray(starts, dtype=np.int64).sum(axis=0, dtype=np.int64)
+            found: Index = np.asarray(starts, dtype=np.int64).sum(axis=0)
+            return found
         steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
         found = np.zeros(len(steps), dtype=np.int64)
         for power in range(1, 18):
@@ -393,8 +393,7 @@ class TreeLevels(Sequence[Level]):
 
     def _level(self, place: int) -> Level:
         if place == len(self.grid.sizes):
-            names = [f"multiples of {heap:g}" for heap in self.grid.heaps]
-            return Level((*names, "others"), tuple(self.grid.classes.tolist()))
+            return Level(class_names(self.grid.heaps), tuple(self.grid.classes.tolist()))
         starts = self.grid.first_units(self.grid.sizes[len(self.grid.sizes) - 1 - place])
         group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
         return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))

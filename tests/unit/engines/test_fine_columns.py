@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from understudy.engines.opening import open_engine
-from understudy.privacy.vectors import FineDetails
+from understudy.privacy.questions import FineDetails
 from understudy.schema import Axis, Schema
 
 SCHEMA = """

@@ -17,7 +17,7 @@ from understudy.evaluate.dependence import cramers_v, mutual_information, networ
 from understudy.evaluate.ranges import SANITY, random_queries, range_errors
 from understudy.evaluate.raw import coded_columns, matches, numeric_column, wasserstein
 from understudy.privacy.custodian import ExactTable
-from understudy.privacy.scores import SCORES, Pair
+from understudy.privacy.scores import MUTUAL_INFORMATION, Pair
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5}
@@ -123,7 +123,9 @@ def test_mutual_information_is_the_kernels_score() -> None:
     pair = Pair(Axis("c"), (Axis("a"), Axis("b")))
     (counts,) = real.marginals([pair.axes])
     flat = counts.reshape(-1, 4)
-    assert mutual_information(flat) * 900 * 2**40 == pytest.approx(SCORES["I"].value(flat, 900, real.schema), rel=1e-9)
+    assert mutual_information(flat) * 900 * 2**40 == pytest.approx(
+        MUTUAL_INFORMATION.value(flat, 900, real.schema), rel=1e-9
+    )
     network = (Pair(Axis("a")), Pair(Axis("b"), (Axis("a"),)), pair)
     (small,) = real.marginals([network[1].axes])
     assert network_information(real, network) == pytest.approx(mutual_information(flat) + mutual_information(small))

@@ -13,12 +13,11 @@ from federating import SIZES, A, federation, parts_of
 from understudy.errors import UnderstudyError
 from understudy.federation.local import LocalFederation
 from understudy.federation.messages import Place
-from understudy.privacy import choices, shares
+from understudy.privacy import distributed_noise
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Choice
+from understudy.privacy.questions import Choice, Marginals, choice
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.scores import Pair
-from understudy.privacy.vectors import Tables
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 
 ROWS = 40
 CHEAP = Fraction(1, 10**12)
@@ -28,7 +27,7 @@ FAR = 10_000  # score D against (FAR, 0) is FAR − c(0) + c(1)
 def answered(made: LocalFederation, penalty: int, round: int) -> bool:
     """Whether ada answers a choice with one option, whose score less penalty may not fit."""
     place = made.table._session.place
-    question = Choice([Pair(A)], "D", [penalty], [np.array([FAR, 0])])
+    question = Choice([Pair(A)], REFERENCE_DISTANCE, [penalty], [np.array([FAR, 0])])
     body = Place(place.session, place.roster, round).pack(
         "decide", question=question.as_json(), cost=str(CHEAP), purpose="structure"
     )
@@ -61,7 +60,7 @@ def test_a_refusal_tells_nothing(tmp_path: Path) -> None:
 
 def test_the_search_would_find_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same curator, where penalties go up to the edge: one exact count, for next to nothing."""
-    monkeypatch.setattr(choices, "LARGEST_PENALTY", 2**62)
+    monkeypatch.setattr(choice, "MAX_PENALTY", 2**62)
     parts = parts_of(columns_of(SIZES, 3 * ROWS, seed=3), 3)
     with federation(tmp_path, 3, ROWS, columns=parts, source=SystemSource()) as made:
         assert searched(made) == int((parts[0]["a"] == 0).sum())
@@ -73,7 +72,7 @@ def contributed(made: LocalFederation, cost: Fraction) -> np.ndarray:
     """What lies under ada's mask: her counts and her share of the noise."""
     table = made.owners.answers["ada"]._table
     masked = table.contribute(
-        Tables.of([(A,)]), cost, "tables", str(cost), made.roster.honest, lambda count: np.zeros(count, np.uint64)
+        Marginals.of([(A,)]), cost, "tables", str(cost), made.roster.honest, lambda count: np.zeros(count, np.uint64)
     )
     return masked.view(np.int64)
 
@@ -88,7 +87,7 @@ def test_noise_that_does_not_fit_is_not_shared(tmp_path: Path, budget: Budget) -
 
 def test_noise_that_does_not_fit_would_be_no_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At rho = 10^-65 all but one Gaussian share in 10^14 is cut off at ±2^63: counts stand beside a known number."""
-    monkeypatch.setattr(shares, "_LARGEST_SCALE", float("inf"))
+    monkeypatch.setattr(distributed_noise, "_LARGEST_SCALE", float("inf"))
     parts = parts_of(columns_of(SIZES, 3 * ROWS, seed=3), 3)
     exact = np.bincount(parts[0]["a"], minlength=2)
     with federation(tmp_path, 3, ROWS, columns=parts, source=SystemSource()) as made:

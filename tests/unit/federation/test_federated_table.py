@@ -22,13 +22,20 @@ from understudy.errors import BudgetError, FederationAborted, UsageError
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.local import Deliver, local_federation
 from understudy.methods import method_named
-from understudy.privacy import owned_table
+from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Choice, Links, NextLink
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.scores import Pair
-from understudy.privacy.shares import summed_scale
-from understudy.privacy.vectors import FineDetails, HadamardBlocks, Tables, WaveletTable
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import (
+    Choice,
+    ChooseChild,
+    ChooseEdge,
+    FineDetails,
+    HadamardBlocks,
+    Marginals,
+    WaveletTable,
+)
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, REFERENCE_DISTANCE, Pair
 from understudy.schema import Axis
 from understudy.testing import SeededSource
 
@@ -45,7 +52,7 @@ def spent(made: Any) -> dict[str, Fraction]:
 def test_no_owner_pays_more_than_all_choices_cost(tmp_path: Path, owners: int, dropping: int, choices: int) -> None:
     with federation(tmp_path, owners, dropping=dropping) as made:
         for _ in range(choices):
-            assert made.table.choose(OPTIONS, "R", EACH, "structure", of=choices) in OPTIONS
+            assert made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", of=choices) in OPTIONS
         paid = spent(made)
         assert max(paid.values()) <= choices * EACH
         turns = Counter(charge["owner"] for charge in made.table.charges)
@@ -60,7 +67,7 @@ def test_more_choices_than_announced_are_a_new_group(tmp_path: Path) -> None:
     """Each group costs each owner at most what its choices cost together: so do two of them."""
     with federation(tmp_path) as made:
         for _ in range(8):
-            made.table.choose(OPTIONS, "R", EACH, "structure", of=4)
+            made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", of=4)
         assert max(spent(made).values()) <= 8 * EACH
         assert {c["cost"] for c in made.table.charges} == {str(EACH * 4 / 2), str(EACH * 4)}
 
@@ -68,7 +75,7 @@ def test_more_choices_than_announced_are_a_new_group(tmp_path: Path) -> None:
 def test_groups_do_not_all_begin_with_the_same_owner(tmp_path: Path) -> None:
     with federation(tmp_path) as made:
         for n in (1, 2, 3):
-            made.table.choose(OPTIONS, "R", EACH * n, "structure")
+            made.table.choose(OPTIONS, INDEPENDENCE, EACH * n, "structure")
         assert sorted(spent(made).values()) == [EACH, EACH * 2, EACH * 3]
 
 
@@ -81,26 +88,26 @@ def test_an_owner_chooses_by_its_own_rows(tmp_path: Path) -> None:
         codes["b"] = codes[follows].copy()
         parts.append(codes)
     with federation(tmp_path, 2, rows=4000, columns=parts, budget=Budget(100)) as made:
-        chosen = [made.table.choose(OPTIONS, "R", Fraction(10), "structure", of=4) for _ in range(4)]
+        chosen = [made.table.choose(OPTIONS, INDEPENDENCE, Fraction(10), "structure", of=4) for _ in range(4)]
         assert chosen == [OPTIONS[0], OPTIONS[1]] * 2
 
 
 def test_a_penalty_is_in_proportion_to_an_owners_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score R under replace-one is on the scale of n²: a third of the rows has a ninth of the penalty."""
     seen = []
-    decide = owned_table.OwnedTable.decide
+    select = LocalPrivateTable.select
     monkeypatch.setattr(
-        owned_table.OwnedTable,
-        "decide",
-        lambda self, question, *rest: seen.append(question) or decide(self, question, *rest),
+        LocalPrivateTable,
+        "select",
+        lambda self, question, *rest: seen.append(question) or select(self, question, *rest),
     )
     with federation(tmp_path) as made:
-        made.table.choose(OPTIONS, "R", EACH, "structure", penalty=[90, 900, -9000])
-        made.table.choose_next((A, B), (C,), EACH, "structure", fine=45)
+        made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", penalty=[90, 900, -9000])
+        made.table.choose_child((A, B), (C,), EACH, "structure", penalty_per_cell=45)
     (tmp_path / "2").mkdir()
     with federation(tmp_path / "2", neighbours="add-remove") as made:
-        made.table.choose(OPTIONS, "R", EACH, "structure", penalty=[90, 900, -9000])
-    assert [list(q.penalty) if hasattr(q, "penalty") else q.fine for q in seen] == [
+        made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", penalty=[90, 900, -9000])
+    assert [list(q.penalty) if hasattr(q, "penalty") else q.penalty_per_cell for q in seen] == [
         [10, 100, -1000], 5, [30, 300, -3000],
     ]  # fmt: skip
 
@@ -111,20 +118,22 @@ def test_a_penalty_is_in_the_units_of_each_score(tmp_path: Path) -> None:
         table = made.table
         binary = (A, B)
         questions: list[tuple[Any, Fraction]] = [
-            (Choice(OPTIONS, "R"), Fraction(1, 9)),
-            (NextLink(binary, (C,)), Fraction(1, 9)),
-            (Links.of(table.schema, binary, (C,), "R", 5, 99, True), Fraction(1, 9)),
-            (Links.of(table.schema, binary, (C,), "F", 5, 99, True), Fraction(1, 3)),
-            (Choice(OPTIONS, "F"), Fraction(1, 3)),
-            (Choice(OPTIONS, "I"), Fraction(1, 3)),
-            (Choice(OPTIONS, "D"), Fraction(1, 3)),
+            (Choice(OPTIONS, INDEPENDENCE), Fraction(1, 9)),
+            (ChooseChild(binary, (C,)), Fraction(1, 9)),
+            (ChooseEdge.of(table.schema, binary, (C,), INDEPENDENCE, 5, 99, True), Fraction(1, 9)),
+            (ChooseEdge.of(table.schema, binary, (C,), MAXIMUM_JOINT, 5, 99, True), Fraction(1, 3)),
+            (Choice(OPTIONS, MAXIMUM_JOINT), Fraction(1, 3)),
+            (Choice(OPTIONS, MUTUAL_INFORMATION), Fraction(1, 3)),
+            (Choice(OPTIONS, REFERENCE_DISTANCE), Fraction(1, 3)),
         ]
         for question, part in questions:
             assert table._part(NAMES[0], question) == part
         table.schema = replace(table.schema, rows=2**40)
         own = Fraction(40, 2**40)  # NAMES[0] has 40 rows
-        assert table._part(NAMES[0], Choice(OPTIONS, "R")) == own * Fraction(80, 2**20)
-        assert table._part(NAMES[0], Choice(OPTIONS, "I")) == own * 2**26  # 40 digits, and 14 where there are 2^40 rows
+        assert table._part(NAMES[0], Choice(OPTIONS, INDEPENDENCE)) == own * Fraction(80, 2**20)
+        assert (
+            table._part(NAMES[0], Choice(OPTIONS, MUTUAL_INFORMATION)) == own * 2**26
+        )  # 40 digits, and 14 where there are 2^40 rows
 
 
 def test_a_comparison_is_with_the_owners_part_of_the_public_table(tmp_path: Path) -> None:
@@ -135,7 +144,9 @@ def test_a_comparison_is_with_the_owners_part_of_the_public_table(tmp_path: Path
         for wrong in range(3):
             references = [table.copy() for table in true]
             references[wrong] = references[wrong][..., ::-1].copy() + 20
-            chosen = made.table.choose(OPTIONS, "D", Fraction(100), "structure", references=references, of=3)
+            chosen = made.table.choose(
+                OPTIONS, REFERENCE_DISTANCE, Fraction(100), "structure", references=references, of=3
+            )
             assert chosen == OPTIONS[wrong]
 
 
@@ -147,12 +158,12 @@ def test_what_does_not_add_up_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
-    """Tables, Hadamard blocks, wavelets and details of several owners, without noise, against those of all rows."""
+    """Marginals, Hadamard blocks, wavelets and details of several owners, without noise, against those of all rows."""
     whole = demo_table(600, np.random.default_rng(2))
     schema, own = demo_schema(rows=600), demo_schema(rows=200)
     age, sex, region = (Axis(name) for name in ("age", "sex", "region"))
     asks = [
-        Tables.of([(age, sex), (region,)]),
+        Marginals.of([(age, sex), (region,)]),
         HadamardBlocks([(age, sex)]),
         WaveletTable((age, region), ("haar", "nominal")),
         FineDetails("income", 2),
@@ -166,8 +177,8 @@ def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
             local_federation(dict(zip(NAMES, pieces)), schema, Budget(1, "1e-9"), tmp_path, source=QuietSource())
         )
         for question in asks:
-            noisy = made.table._release(question, EACH, "tables")
-            assert (np.concatenate(noisy.parts) == question.exact(everyone, schema)).all()
+            noisy = made.table._measure(question, EACH, "tables")
+            assert (np.concatenate([block.values for block in noisy]) == question.exact(everyone, schema)).all()
         assert not made.owners.refusals
 
 
@@ -177,7 +188,7 @@ def test_a_missing_owner_is_passed_over(tmp_path: Path) -> None:
 
     with federation(tmp_path, 4, dropping=1, disturb=without_bea) as made:
         for _ in range(9):
-            made.table.choose(OPTIONS, "R", EACH, "structure", of=9)
+            made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", of=9)
         assert max(spent(made).values()) <= 9 * EACH
         assert spent(made)["bea"] == 0
         made.table.measure([(A,)], EACH, "tables")
@@ -185,7 +196,7 @@ def test_a_missing_owner_is_passed_over(tmp_path: Path) -> None:
     with federation(tmp_path / "none", 3, disturb=without_bea) as made:
         with pytest.raises(FederationAborted, match="no owner is left"):
             for _ in range(9):
-                made.table.choose(OPTIONS, "R", EACH, "structure", of=9)
+                made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", of=9)
         assert max(spent(made).values()) <= 9 * EACH
 
 
@@ -198,19 +209,19 @@ def test_an_index_that_is_none_is_no_answer(tmp_path: Path, index: Any) -> None:
         return made.table._session.place.pack("decide", index=index)
 
     with federation(tmp_path, 4, dropping=1, disturb=lying) as made:
-        assert made.table.choose(OPTIONS, "R", EACH, "structure", of=1) in OPTIONS
+        assert made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure", of=1) in OPTIONS
         assert [charge["owner"] for charge in made.table.charges] == ["ada", "bea"]
 
 
 def test_an_early_stop_never_overspends(tmp_path: Path) -> None:
     """One choice of ten is made, at ten quarters of its cost; the method then asks for all it thinks is left."""
     with federation(tmp_path, budget=Budget(1)) as made:
-        made.table.choose(OPTIONS, "R", Fraction(1, 20), "structure", of=10)
+        made.table.choose(OPTIONS, INDEPENDENCE, Fraction(1, 20), "structure", of=10)
         (table,) = made.table.measure([(A,)], Fraction(19, 20), "tables")
         assert max(spent(made).values()) == 1
         left = 1 - Fraction(10, 20) / 4
         assert min(spent(made).values()) == left
-        assert table.scale == pytest.approx(summed_scale("pure", float(2 / left), 2, 3))
+        assert table.noise.scale == pytest.approx(PURE.noise(float(2 / left)).summed(2, 3).scale)
         with pytest.raises(UsageError, match="cost something"):
             made.table.measure([(A,)], Fraction(1, 20), "tables")
 
@@ -222,7 +233,7 @@ def test_an_owner_refuses_what_it_cannot_pay(tmp_path: Path) -> None:
         with pytest.raises(FederationAborted):
             made.table.measure([(A,)], purse * 2, "tables")
         with pytest.raises(FederationAborted):
-            made.table.choose(OPTIONS, "R", purse * 2, "structure")
+            made.table.choose(OPTIONS, INDEPENDENCE, purse * 2, "structure")
         assert set(spent(made).values()) == {0}
         assert all(isinstance(e, BudgetError) or "more than is left" in str(e) for *_, e in made.owners.refusals)
 
@@ -236,7 +247,7 @@ def test_nothing_is_counted_before_it_is_paid(tmp_path: Path, monkeypatch: pytes
     with federation(tmp_path) as made:
         order.clear()
         made.table.measure([(A, B)], EACH, "tables")
-        made.table.choose(OPTIONS, "R", EACH, "structure")
+        made.table.choose(OPTIONS, INDEPENDENCE, EACH, "structure")
     assert order == ["charge", "count"] * 4
 
 
@@ -251,10 +262,10 @@ def test_the_stated_scale_is_that_of_the_survivors(tmp_path: Path) -> None:
 
 def test_picks_are_public_and_the_same_after_a_restart(tmp_path: Path) -> None:
     with federation(tmp_path) as made:
-        picks = [made.table.pick(n, "first") for n in (2, 7, 7, 7, 100)]
+        picks = [made.table.public_random_index(n, "first") for n in (2, 7, 7, 7, 100)]
         again = FederatedTable(schema_of(SIZES, 120), made.roster, made.owners, made.table._session.place.session)
-        assert [again.pick(n, "first") for n in (2, 7, 7, 7, 100)] == picks
-        many = np.bincount([again.pick(4, "x") for _ in range(4000)])
+        assert [again.public_random_index(n, "first") for n in (2, 7, 7, 7, 100)] == picks
+        many = np.bincount([again.public_random_index(4, "x") for _ in range(4000)])
         assert np.abs(many - 1000).max() < 150
 
 

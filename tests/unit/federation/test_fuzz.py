@@ -38,7 +38,7 @@ from understudy.federation.statements import PublicKeys
 from understudy.federation.wire import REFUSALS
 from understudy.privacy.budget import Budget
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, REFERENCE_DISTANCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis, Schema
 
@@ -131,16 +131,18 @@ def questions(table: PrivateTable, bea: PrivateTable) -> list[Callable[[], Any]]
     pairs = [Pair(SEX, (AGE,)), Pair(HOME, (REGION, SEX)), Pair(SEX, (Axis("region", 1),))]
     references = [np.zeros(schema.sizes(pair.axes), dtype=np.int64) for pair in pairs]
     return [
-        lambda: table.choose(pairs, "R", COST, "structure", penalty=[1, 2, 3], of=4),
-        lambda: table.choose(pairs, "D", COST, "structure", references=references, of=4),
-        lambda: table.choose_next((AGE, SEX), (REGION, HOME), COST, "structure", fine=3, of=4),
-        lambda: table.choose_link((AGE, SEX), (REGION,), "R", COST, "structure", cells=400, fine=2, of=4),
+        lambda: table.choose(pairs, INDEPENDENCE, COST, "structure", penalty=[1, 2, 3], of=4),
+        lambda: table.choose(pairs, REFERENCE_DISTANCE, COST, "structure", references=references, of=4),
+        lambda: table.choose_child((AGE, SEX), (REGION, HOME), COST, "structure", penalty_per_cell=3, of=4),
+        lambda: table.choose_edge(
+            (AGE, SEX), (REGION,), INDEPENDENCE, COST, "structure", cells=400, penalty_per_cell=2, of=4
+        ),
         lambda: table.measure([(AGE, SEX), (REGION,), ()], COST, "tables", [Fraction(1, 2), Fraction(1, 3), COST]),
         lambda: table.measure_coefficients([(SEX, HOME), (AGE,)], COST, "coefficients"),
         lambda: table.measure_wavelet((AGE, SEX), ("haar", "plain"), COST, "wavelet"),
         lambda: table.measure_details("income", 2, COST, "details"),
         lambda: bea.measure([(SEX, HOME)], COST, "alone"),
-        lambda: bea.choose(pairs, "I", COST, "alone"),
+        lambda: bea.choose(pairs, MUTUAL_INFORMATION, COST, "alone"),
     ]
 
 

@@ -22,16 +22,15 @@ from understudy.errors import BudgetError, MessageRefused, UnderstudyError, Usag
 from understudy.federation.local import LocalFederation
 from understudy.federation.messages import Place
 from understudy.federation.signatures import KeySigner
-from understudy.privacy import reading
-from understudy.privacy.choices import Choice
+from understudy.privacy import question_json
+from understudy.privacy.question_json import query_from_json, selection_from_json
+from understudy.privacy.questions import Choice, Marginals
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.reading import options_from_json, vector_from_json
-from understudy.privacy.scores import Pair
-from understudy.privacy.vectors import Tables
+from understudy.privacy.scores import INDEPENDENCE, Pair
 
 COST = Fraction(1, 2000)
-CHOICE = json.loads(json.dumps(Choice([Pair(B, (A,)), Pair(B, (C,))], "R").as_json()))
-TABLE = json.loads(json.dumps(Tables.of([(A, B)]).as_json()))
+CHOICE = json.loads(json.dumps(Choice([Pair(B, (A,)), Pair(B, (C,))], INDEPENDENCE).as_json()))
+TABLE = json.loads(json.dumps(Marginals.of([(A, B)]).as_json()))
 AXIS = ["a", 0, -1, False]
 COSTS = [
     ("1/1" + "0" * 400, "question"),  # no floating-point number is as small
@@ -78,7 +77,7 @@ def test_noise_too_large_to_be_shared_is_not_paid_for(tmp_path: Path) -> None:
         assert held.spent == 0
         table = held.made.owners.answers["bea"]._table
         with pytest.raises(UnderstudyError, match="cannot be shared"):
-            table.contribute(Tables.of([(A, B)]), Fraction(1, 10**45), "tables", "", 2, lambda count: 1 / 0)
+            table.contribute(Marginals.of([(A, B)]), Fraction(1, 10**45), "tables", "", 2, lambda count: 1 / 0)
         assert held.spent == 0 and not held.made.reservations["bea"].drawn
 
 
@@ -124,7 +123,7 @@ def test_a_refusal_of_the_ledger_that_an_earlier_version_wrote_down(tmp_path: Pa
         dear = body(held.made, 2, "decide", CHOICE, "1000")
         held.stores["bea"].accept(2, "decide", dear)  # as that version did, and then it asked its ledger
         with pytest.raises(BudgetError):
-            bea._table.decide(options_from_json(CHOICE, bea._table.schema), Fraction(1000), "structure")
+            bea._table.select(selection_from_json(CHOICE, bea._table.schema), Fraction(1000), "structure")
         bea._round = 2
         held.made.table._session.next_place()
         held.made.table.measure([(B,)], COST, "tables")
@@ -146,7 +145,7 @@ def test_a_message_that_was_refused_may_be_asked_rightly(tmp_path: Path) -> None
         return deliver(body)
 
     with federation(tmp_path, 4, dropping=1, source=QuietSource(), disturb=disturb) as made:
-        made.table.choose([Pair(B, (A,)), Pair(B, (C,))], "R", COST, "structure", of=4)
+        made.table.choose([Pair(B, (A,)), Pair(B, (C,))], INDEPENDENCE, COST, "structure", of=4)
         made.table.measure([(A, B)], COST, "tables")
         assert not made.owners.refusals
 
@@ -168,37 +167,37 @@ SCHEMA = schema_of(SIZES, 160)
 def test_texts_among_the_numbers_of_a_table() -> None:
     """numpy gives every cell the room of the longest text: 4 GB from 200 kB."""
     options, references = [[["b", 0, -1, False]]], [["x" * 10**5, *[0] * 10**4]]
-    refused_quickly(options_from_json, ["choice", options, "D", None, references], SCHEMA)
+    refused_quickly(selection_from_json, ["choice", options, "D", None, references], SCHEMA)
 
 
 def test_shares_that_take_hours_to_add_up() -> None:
     numbers = [str(2**61 * 10**900 + 2 * k + 1) for k in range(4000)]
     shares = [f"1/{number}" for number in numbers]
-    refused_quickly(vector_from_json, ["tables", [[AXIS]] * len(shares), shares], SCHEMA)
+    refused_quickly(query_from_json, ["tables", [[AXIS]] * len(shares), shares], SCHEMA)
 
 
 def test_shares_that_all_differ() -> None:
-    shares = [f"1/{10**9 + k}" for k in range(reading.MAX_DIFFERENT_SHARES + 1)]
-    refused_quickly(vector_from_json, ["tables", [[AXIS]] * len(shares), shares], SCHEMA)
+    shares = [f"1/{10**9 + k}" for k in range(question_json.MAX_DIFFERENT_SHARES + 1)]
+    refused_quickly(query_from_json, ["tables", [[AXIS]] * len(shares), shares], SCHEMA)
 
 
 def test_links_are_not_laid_out_before_they_are_checked() -> None:
     """Every bit of every attribute on both sides: a matrix of 3 GB before the first of them was looked at."""
     wide = schema_of({f"a{i}": 1000 for i in range(1000)}, 100)
     axes = [[f"a{i}", 0, bit, gray] for i in range(1000) for bit in range(10) for gray in (False, True)]
-    refused_quickly(options_from_json, ["links", axes, axes, "R", 0, 10, True], wide)
+    refused_quickly(selection_from_json, ["links", axes, axes, "R", 0, 10, True], wide)
 
 
 def test_more_axes_than_an_array_has() -> None:
     single = schema_of({f"a{i}": 1 for i in range(80)}, 100)
-    refused_quickly(vector_from_json, ["tables", [[[f"a{i}", 0, -1, False] for i in range(80)]], ["1"]], single)
+    refused_quickly(query_from_json, ["tables", [[[f"a{i}", 0, -1, False] for i in range(80)]], ["1"]], single)
 
 
 def test_options_that_take_days_to_count() -> None:
     wide = schema_of({f"a{i}": 4000 for i in range(100)}, 100)
     options = [[[f"a{i}", 0, -1, False], [f"a{j}", 0, -1, False]] for i in range(100) for j in range(100) if i != j]
-    refused_quickly(options_from_json, ["choice", options, "R", None, None], wide)
-    refused_quickly(options_from_json, ["link", [["a0", 0, -1, False]], [["a1", 0, -1, False]], 0], schema_of(
+    refused_quickly(selection_from_json, ["choice", options, "R", None, None], wide)
+    refused_quickly(selection_from_json, ["link", [["a0", 0, -1, False]], [["a1", 0, -1, False]], 0], schema_of(
         {"a0": 6000, "a1": 6000}, 100
     ))  # fmt: skip
 

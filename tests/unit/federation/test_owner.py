@@ -16,12 +16,13 @@ from understudy.errors import FederationAborted, FederationError
 from understudy.federation.local import Deliver, LocalFederation
 from understudy.federation.messages import SUM_STAGES
 from understudy.federation.owner import MemoryStore, OwnerAnswers, Request
-from understudy.privacy import owned_table
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.noise import Gaussian
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.reservation import Charge
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair
 
 COST = Fraction(1, 2000)
 OPTIONS = [Pair(B, (A,)), Pair(B, (C,))]
@@ -60,7 +61,7 @@ class Restarts:
         assert reservation.resumed or reservation.left == reservation.purse
         self.stack.callback(reservation.abandon, "the test has ended")
         engine = MemoryEngine(parts_of(columns_of(SIZES, 160, seed=3), 4)[1], 40, schema)
-        table = OwnedTable(schema, engine, reservation, SystemSource())
+        table = LocalPrivateTable(schema, engine, reservation, SystemSource())
         session = self.made.table._session.place.session
         signer = self.made.signers["bea"]
         self.made.owners.answers["bea"] = OwnerAnswers(
@@ -79,10 +80,10 @@ class Restarts:
 
     def all_questions(self) -> None:
         table = self.made.table
-        table.choose(OPTIONS, "R", COST, "structure", of=4)
-        table.choose(OPTIONS, "R", COST, "structure", of=4)
+        table.choose(OPTIONS, INDEPENDENCE, COST, "structure", of=4)
+        table.choose(OPTIONS, INDEPENDENCE, COST, "structure", of=4)
         table.measure([(A, B)], COST, "tables")
-        table.choose(OPTIONS, "R", COST, "structure", of=4)
+        table.choose(OPTIONS, INDEPENDENCE, COST, "structure", of=4)
         table.measure([(C,)], COST, "tables")
 
 
@@ -145,7 +146,7 @@ def test_an_owner_killed_in_the_middle(
         elif moment == "drawing":
             dying(Charge, "drawing", before=False)
         elif moment == "noised":
-            dying(owned_table, "noisy_choice" if stage == "decide" else "noise_share", before=False)
+            dying(*((Accounting, "select") if stage == "decide" else (Gaussian, "share")), before=False)
         elif moment == "journalled":
             dying(Charge, "journal", before=False)
         else:
@@ -210,7 +211,7 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
         table.measure([(A,)], COST, "tables")
         table._whole = 1000 * table.purse
         with pytest.raises(FederationAborted):
-            table.choose(OPTIONS, "R", 500 * table.purse, "structure")
+            table.choose(OPTIONS, INDEPENDENCE, 500 * table.purse, "structure")
         held.restart()
         table.measure([(B,)], COST, "tables")
         held.restart()
@@ -231,6 +232,8 @@ def test_an_owner_with_other_rows_than_the_rosters_does_not_begin(tmp_path: Path
         ada = held.made
         schema = schema_of(SIZES, 160)  # the row count of all owners together
         reservation = ada.reservations["ada"]
-        table = OwnedTable(schema, MemoryEngine(columns_of(SIZES, 160), 160, schema), reservation, SystemSource())
+        table = LocalPrivateTable(
+            schema, MemoryEngine(columns_of(SIZES, 160), 160, schema), reservation, SystemSource()
+        )
         with pytest.raises(FederationError, match="rows that the roster says"):
             OwnerAnswers("ada", ada.roster, "s", table, ada.signers["ada"], SystemSource())

@@ -20,7 +20,7 @@ from understudy.federation.local import Deliver, LocalFederation
 from understudy.federation.messages import SUM_STAGES, Place
 from understudy.federation.secure_sum import LARGEST_SUM
 from understudy.federation.statements import PublicKeys, Statements, terms_of
-from understudy.privacy.vectors import Tables
+from understudy.privacy.questions import Marginals
 
 COST = Fraction(1, 1000)
 Hook = Callable[[str, str, bytes, Deliver], bytes | None]
@@ -414,7 +414,7 @@ def test_a_key_that_agrees_with_nobody_is_a_drop_out(tmp_path: Path, key: int) -
         keys[key] = bytes(32)
         place = made.table._session.place
         schema, accounting = made.table.schema, made.table.accounting
-        terms = terms_of(Tables.of([(A, B)]), COST, "tables", schema, accounting)
+        terms = terms_of(Marginals.of([(A, B)]), COST, "tables", schema, accounting)
         said = Statements(made.roster, place, terms).keys("dan", PublicKeys(*keys))
         keys[3] = made.signers["dan"].sign(said)
         return place.pack("keys", keys=[text.hex() for text in keys])

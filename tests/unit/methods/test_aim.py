@@ -17,6 +17,7 @@ from understudy.methods.aim import Aim, suits
 from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import weight
 from understudy.models.graph import Graph
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.schema import Axis
 from understudy.testing import SeededSource
@@ -115,10 +116,10 @@ def test_where_pairs_are_lost_in_noise_there_are_few_and_one_way_tables_get_more
     assert Aim(single=0.4).plan(schema, Budget("0.01")).options["single"] == 0.4
 
 
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
+@pytest.mark.parametrize("accounting", [PURE, ZCDP])
 def test_weights_make_the_sum_of_errors_least(accounting: Any) -> None:
     sizes = np.array([2, 3, 16, 41, 112])
-    power = 1 if accounting == "pure" else 1 / 2
+    power = 1 if accounting == PURE else 1 / 2
 
     def error(parts: Any) -> float:
         return float((sizes / (parts / parts.sum()) ** power).sum())

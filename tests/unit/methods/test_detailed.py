@@ -17,7 +17,7 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.evaluate.raw import wasserstein
 from understudy.methods import Detailed, method_named
 from understudy.methods.detailed import MOST, SHARE, portions
-from understudy.privacy.accountant import purse
+from understudy.privacy.accounting import PURE, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import plan, publish
@@ -105,15 +105,15 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
     assert phase.cost == purse(Budget(2, delta)) * SHARE and "amount inside its 4 bins" in phase.detail
     (details,) = release.details
     if neighbours == "replace-one":
-        assert phase.scale == details.scale and phase.cells == len(details.values)
+        assert phase.scale == details.noise.scale and phase.cells == len(details.values)
     assert "details" in planned.text()
 
 
 def test_depth_follows_rows_and_budget() -> None:
     def depth(rows: int, epsilon: float, fine: str = 'fine = "wavelet"') -> int | None:
         schema = Schema.from_toml(TOP + f"rows = {rows}\n" + AMOUNT.format(fine=fine, bins=4))
-        taken = portions(schema, schema.names, "pure", Fraction(epsilon))
-        return taken[0].depth(schema, "pure", rows) if taken else None
+        taken = portions(schema, schema.names, PURE, Fraction(epsilon))
+        return taken[0].depth(schema, PURE, rows) if taken else None
 
     assert depth(100, 1) is None and depth(4000, 0.01) is None
     found = [depth(rows, 1) for rows in (4000, 40_000, 400_000, 4_000_000)]
@@ -134,7 +134,7 @@ def test_an_attribute_lost_in_noise_costs_nothing(tmp_path: Path) -> None:
 def test_many_fine_attributes_share_a_fifth() -> None:
     one = '[attributes.a{}]\nkind = "integer"\nrange = [0, 999]\nbins = 2\nfine = "wavelet"\nfine_cells = 4\n'
     schema = Schema.from_toml(TOP + "rows = 50\n" + "".join(one.format(i) for i in range(10)))
-    taken = portions(schema, schema.names, "pure", Fraction(1))
+    taken = portions(schema, schema.names, PURE, Fraction(1))
     assert len(taken) == 10 and sum(p.cost for p in taken) == MOST
 
 

@@ -12,13 +12,14 @@ from conftest import columns_of, private_table, schema_of
 from federating import federation
 from understudy.errors import FederationAborted, UsageError
 from understudy.methods import method_named
-from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations, scale_of
+from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.method import DPSUBN, variant_for
 from understudy.models.mixture import Mixture
 from understudy.models.parts import model_from_parts, model_parts
+from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement, Noise, noise_variance
-from understudy.privacy.shares import summed_scale
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 2, "e": 2}
@@ -89,14 +90,14 @@ def test_candidates_share_the_budget_of_a_round(tmp_path: Path) -> None:
         def watched(asks, cost, purpose, shares=None):  # type: ignore[no-untyped-def]
             found = measure(asks, cost, purpose, shares)
             if purpose == "candidates":
-                seen.extend((len(asks), m.scale) for m in found)
+                seen.extend((len(asks), m.noise.scale) for m in found)
             return found
 
         table.measure = watched  # type: ignore[method-assign]
         method_named("dp-ccbn", {"degree": 1, "beta": 0.5}).fit(table)
     assert [many for many, _ in seen] == [3] * 3 + [4] * 4 + [3] * 3  # (d − i)·C(i, 1)
     for many, scale in seen:
-        assert scale == pytest.approx(summed_scale("pure", 2 * many * 3 / 2.0, 2, 3))
+        assert scale == pytest.approx(PURE.noise(2 * many * 3 / 2.0).summed(2, 3).scale)
 
 
 def test_independent_mixes_by_rows_and_adds_up_common_tables(tmp_path: Path) -> None:
@@ -156,18 +157,18 @@ def test_a_wide_frontier_is_refused_before_anything_is_charged() -> None:
 # -- gathered tables ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
 @pytest.mark.parametrize("variance", [0.01, 1.0, 37.5, 1e6, 1e12])
-def test_a_scale_has_its_variance(noise: Noise, variance: float) -> None:
-    assert noise_variance(noise, scale_of(noise, variance)) == pytest.approx(variance, rel=1e-4)
+def test_a_scale_has_its_variance(noise: type[Noise], variance: float) -> None:
+    assert noise.of_variance(variance).variance == pytest.approx(variance, rel=1e-4)
 
 
 def test_gathered_tables_are_weighed_by_their_noise() -> None:
     x, y, z = map(Axis, "xyz")
     gathered = Gathered()
     assert gathered.about((x, y)) is None
-    gathered.add([Measurement((x, y, z), np.full((2, 2, 2), 10), "gaussian", 1.0)])
-    gathered.add([Measurement((y, x), np.array([[17, 23], [17, 23]]), "gaussian", 2.0)])
+    gathered.add([Measurement((x, y, z), np.full((2, 2, 2), 10), Gaussian(1.0))])
+    gathered.add([Measurement((y, x), np.array([[17, 23], [17, 23]]), Gaussian(2.0))])
     found = gathered.about((x, y))
     assert found is not None
     # 20 with variance 2, and 17 or 23 with variance 4: weights 2/3 and 1/3
@@ -182,7 +183,7 @@ def test_correlations_do_not_come_from_noise() -> None:
     counts = np.array([[[400, 50], [380, 70]], [[60, 390], [55, 395]]])  # x follows z, y follows nobody
     noisy = counts + np.rint(generator.normal(0, 20, counts.shape)).astype(np.int64)
     gathered = Gathered()
-    gathered.add([Measurement((x, y, z), noisy, "gaussian", 20.0)])
+    gathered.add([Measurement((x, y, z), noisy, Gaussian(20.0))])
     found = pair_correlations(gathered, (x, y, z), int(counts.sum()))
     assert found[0, 2] > 0.2 and found[0, 1] < 0.005 and found[1, 2] < 0.005
     assert (found == found.T).all()

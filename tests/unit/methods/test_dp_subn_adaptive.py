@@ -17,6 +17,7 @@ from understudy.errors import TooLarge
 from understudy.methods.aim.split import middle_pair
 from understudy.methods.dp_subn import DPSUBN
 from understudy.methods.dp_subn.adaptive import Adaptive, pair_cells
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.testing import SeededSource
 
@@ -52,9 +53,9 @@ def test_rounds_follow_from_public_facts() -> None:
     assert [plan.options["rounds"] for plan in plans] == [0, 5, 10, 15, 15]
     assert DPSUBN(rounds=7).plan(schema, Budget(1)).options["rounds"] == 7
     pure, gaussian = (
-        [Adaptive(None, 10**5).affordable(schema, kind, Fraction(3, 10**5 if kind == "zcdp" else 30), 40_000, noisier)
+        [Adaptive(None, 10**5).affordable(schema, kind, Fraction(3, 10**5 if kind == ZCDP else 30), 40_000, noisier)
          for noisier in (1.0, 1.5, 2.0)]
-        for kind in ("pure", "zcdp")
+        for kind in (PURE, ZCDP)
     )  # fmt: skip
     assert pure == [5, 3, 2]  # in proportion to the noise, and under zCDP to its square
     assert gaussian == [10, 4, 2]
@@ -68,7 +69,7 @@ def test_each_owner_pays_for_its_turns_and_all_for_the_sums(tmp_path: Path) -> N
         DPSUBN(variant="adaptive", rounds=7).fit(made.table)
         found, paid = made.table.charges, made.table.paid
         spent = {name: kept.purse - kept.left for name, kept in made.reservations.items()}
-        costs = Adaptive(7, 150_000).costs(made.table.schema, "pure", Fraction(8), 3 * ROWS)
+        costs = Adaptive(7, 150_000).costs(made.table.schema, PURE, Fraction(8), 3 * ROWS)
     assert made.owners.refusals == [] and spent == paid
     turns = Counter(c["owner"] for c in found if c["purpose"] == "structure")
     prices = {c["owner"]: Fraction(c["cost"]) for c in found if c["purpose"] == "structure"}

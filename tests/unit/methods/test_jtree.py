@@ -19,6 +19,7 @@ from understudy.models.factor import Factor
 from understudy.models.graph import Graph
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Laplace
 from understudy.schema import Axis
 
 
@@ -80,7 +81,7 @@ def test_the_cell_limit_holds_for_the_whole_model() -> None:
 
 def noisy(names: str, shape: tuple[int, ...], seed: int, scale: float = 4.0) -> Measurement:
     generator = np.random.default_rng(seed)
-    return Measurement(axes_of(names), generator.integers(-5, 60, shape), "laplace", scale)
+    return Measurement(axes_of(names), generator.integers(-5, 60, shape), Laplace(scale))
 
 
 def test_consistency_gives_equal_marginals() -> None:
@@ -98,8 +99,8 @@ def test_the_weights_are_inverse_variances() -> None:
     """T(a) = Σ T_i(a)/σ_i² / Σ 1/σ_i², where σ_i² grows with the cells that are summed up."""
     schema = schema_of({"a": 2, "b": 2, "c": 5}, 500)
     tables = [
-        Measurement(axes_of("ab"), np.array([[10, 20], [30, 40]]), "laplace", 4.0),
-        Measurement(axes_of("ac"), np.array([[10] * 5, [10] * 5]), "laplace", 4.0),
+        Measurement(axes_of("ab"), np.array([[10, 20], [30, 40]]), Laplace(4.0)),
+        Measurement(axes_of("ac"), np.array([[10] * 5, [10] * 5]), Laplace(4.0)),
     ]
     agreed = consistent(tables, schema)
     expected = [(30 / 2 + 50 / 5) / 0.7, (70 / 2 + 50 / 5) / 0.7]

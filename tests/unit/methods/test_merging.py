@@ -12,6 +12,7 @@ import pytest
 from conftest import columns_of, private_table, schema_of
 from understudy.methods.jtree.merging import WIDEST, measured_together
 from understudy.methods.privabn import PrivABN
+from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
 from understudy.schema import Attribute, Axes, Axis, Categories, Schema
 from understudy.schema.taxonomy import Taxonomy
@@ -35,7 +36,7 @@ def variance(tables: list[Axes], asks: list[Axes], schema: Any) -> float:
 def test_every_table_is_inside_one_that_is_measured_and_the_noise_falls(attributes: int) -> None:
     schema = schema_of({f"a{i:04}": 2 for i in range(attributes)}, 100_000)
     for asks in (tree(attributes), [(Axis(a.name),) for a in schema.modelled]):
-        together = measured_together(asks, schema, "pure", HALF, 150_000)
+        together = measured_together(asks, schema, PURE, HALF, 150_000)
         assert all(any(set(ask) <= set(table) for table in together) for ask in asks)
         assert variance(together, asks, schema) < 0.8 * variance(asks, asks, schema)
 
@@ -43,12 +44,12 @@ def test_every_table_is_inside_one_that_is_measured_and_the_noise_falls(attribut
 def test_beyond_a_thousand_tables_nothing_is_merged() -> None:
     schema = schema_of({f"a{i:04}": 2 for i in range(WIDEST + 2)}, 100_000)
     asks = tree(WIDEST + 2)
-    assert measured_together(asks, schema, "pure", HALF, 150_000) == asks
+    assert measured_together(asks, schema, PURE, HALF, 150_000) == asks
 
 
 def test_clusters_stay_under_the_limit() -> None:
     schema = schema_of({f"a{i:04}": 4 for i in range(10)}, 100_000)
-    for table in measured_together(tree(10), schema, "pure", HALF, 64):
+    for table in measured_together(tree(10), schema, PURE, HALF, 64):
         assert schema.cells(table) <= 64
 
 
@@ -57,7 +58,7 @@ def test_of_two_levels_the_finer_is_measured() -> None:
     grouped = Attribute("a", values, taxonomy=Taxonomy.of_groups({"low": ["0", "1"]}, values))
     schema = Schema("people", (grouped, Attribute("b", Categories(("0", "1")))), rows=1000)
     asks = [(Axis("a"),), (Axis("a", 1), Axis("b"))]
-    assert measured_together(asks, schema, "pure", HALF, 10**6) == [(Axis("a"), Axis("b"))]
+    assert measured_together(asks, schema, PURE, HALF, 10**6) == [(Axis("a"), Axis("b"))]
 
 
 @pytest.mark.parametrize("search", ["full", "growth"])

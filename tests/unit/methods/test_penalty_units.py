@@ -12,7 +12,7 @@ import pytest
 from conftest import private_table, schema_of
 from understudy.methods import Fit, method_named
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import SCORES, Pair
+from understudy.privacy.scores import REFERENCE_DISTANCE, SCORES, Pair
 from understudy.schema import MAX_ROWS, Axis, Schema
 from understudy.testing import SeededSource
 
@@ -80,4 +80,4 @@ def test_what_two_equal_coins_are_worth_in_rows(rows: int, neighbours: str) -> N
 def test_the_unit_of_d_is_that_of_a_total_variation_distance() -> None:
     """A table whose counts are off by so many rows, which are then missing elsewhere, has twice that distance in L1."""
     schema = public_schema(1000, "replace-one")
-    assert SCORES["D"].unit(schema) == 2 == SCORES["D"].sensitivity(Pair(Axis("a")), schema)
+    assert REFERENCE_DISTANCE.unit(schema) == 2 == REFERENCE_DISTANCE.sensitivity(Pair(Axis("a")), schema)

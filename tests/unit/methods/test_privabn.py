@@ -24,8 +24,9 @@ from understudy.methods.privabn.memory import Memory, Worth, remembered
 from understudy.methods.privabn.search import extensions
 from understudy.models.graph import triangulated_cells
 from understudy.privacy.budget import Budget
+from understudy.privacy.noise import Laplace
+from understudy.privacy.questions import PairScores
 from understudy.privacy.scores import Pair
-from understudy.privacy.transforms import PairScores
 from understudy.schema import Axis, Schema
 
 
@@ -189,7 +190,7 @@ def test_stop_is_always_the_first_offer() -> None:
 def scores_of(attributes: int, seed: int) -> PairScores:
     values = np.random.default_rng(seed).integers(1, 1000, (attributes, attributes))
     values = np.triu(values, 1) + np.triu(values, 1).T
-    return PairScores(axes(*(f"a{i}" for i in range(attributes))), values, "laplace", 1.0)
+    return PairScores(axes(*(f"a{i}" for i in range(attributes))), values, Laplace(1.0))
 
 
 @pytest.mark.parametrize("seed", range(5))

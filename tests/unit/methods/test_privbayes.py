@@ -18,8 +18,10 @@ from understudy.methods.privbayes.conditionals import measured_pairs, nested_dro
 from understudy.methods.privbayes.parents import maximal_parent_sets
 from understudy.methods.privbayes.structure import FixedDegree, any_parents
 from understudy.methods.privbayes.usefulness import useful_degree
+from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Laplace
 from understudy.privacy.scores import Pair
 from understudy.schema import Attribute, Axis, Categories, Schema, Taxonomy
 
@@ -82,7 +84,7 @@ def test_usefulness_is_lemma_4_8() -> None:
         for epsilon in (0.05, 0.1, 0.4, 1.6):
             cost = Fraction(str(epsilon)) * Fraction(7, 10)
             useful = [k for k in range(1, d) if n * float(cost) / ((d - k) * 2 ** (k + 2)) >= 4]
-            assert useful_degree(schema, d, n, "pure", cost, 4.0) == max(useful, default=0)
+            assert useful_degree(schema, d, n, PURE, cost, 4.0) == max(useful, default=0)
 
 
 def test_fixed_degree_offers_every_parent_set_once() -> None:
@@ -105,7 +107,7 @@ def test_algorithm_1_measures_d_minus_k_tables() -> None:
     measured = measured_pairs(pairs, 2)
     assert [set(p.axes) for p in measured] == [{a, e, w}, {a, w, t}, {w, t, i}]
     generator = np.random.default_rng(0)
-    tables = [Measurement(p.axes, generator.integers(1, 40, (2, 2, 2)), "laplace", 1.0) for p in measured]
+    tables = [Measurement(p.axes, generator.integers(1, 40, (2, 2, 2)), Laplace(1.0)) for p in measured]
     tables[0].values[0, 0, 1] = -3
     conditionals = paper_conditionals(pairs, tables)
     first = np.maximum(tables[0].values, 0)
@@ -119,7 +121,7 @@ def test_algorithm_1_measures_d_minus_k_tables() -> None:
 
 def test_a_parent_without_mass_takes_the_childs_own_distribution() -> None:
     pair = Pair(Axis("x"), (Axis("p"),))
-    table = Measurement(pair.axes, np.array([[30, 10], [-2, -1]]), "laplace", 1.0)
+    table = Measurement(pair.axes, np.array([[30, 10], [-2, -1]]), Laplace(1.0))
     (conditional,) = paper_conditionals([pair], [table])
     assert conditional.table[1] == pytest.approx([0.75, 0.25])
 
@@ -219,7 +221,7 @@ def test_plan_reads_no_row_and_says_what_to_expect() -> None:
     schema = schema_of({f"a{i}": 2 for i in range(16)}, 21_574)
     plan = PrivBayes(estimate="paper").plan(schema, Budget("1.6"))
     tables = plan.phases[-1]
-    assert plan.degree == useful_degree(schema, 16, 21_574, "pure", Fraction(112, 100), 4.0)
+    assert plan.degree == useful_degree(schema, 16, 21_574, PURE, Fraction(112, 100), 4.0)
     assert tables.scale == pytest.approx(2 * (16 - plan.degree) / 1.12)
     assert "10% share of a group of 500" in plan.words()
     assert math.isclose(sum(p.cost for p in plan.phases), 1.6)

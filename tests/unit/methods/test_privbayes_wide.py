@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from conftest import columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods.privbayes import PrivBayes, decision
+from understudy.privacy.accounting import ZCDP
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Links, Options
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import ChooseEdge, Selection
 from understudy.schema import Schema
 
 
@@ -36,7 +37,7 @@ def binary(attributes: int, rows: int = 100_000) -> Schema:
 @pytest.mark.parametrize(("attributes", "links"), [(50, False), (120, False), (122, True), (500, True)])
 def test_beyond_the_bound_a_tree_is_chosen_without_listing(attributes: int, links: bool, size: int) -> None:
     schema = schema_of({f"a{i:04}": size for i in range(attributes)}, 100_000)
-    found = PrivBayes().decide(schema, "zcdp", Fraction(1, 50), 100_000)
+    found = PrivBayes().decide(schema, ZCDP, Fraction(1, 50), 100_000)
     assert found.links == links == (math.comb(attributes + 1, 3) > decision.MOST_OPTIONS)
     assert links or found.options <= 2 * decision.MOST_OPTIONS
     assert found.degree == 1 or not links
@@ -91,10 +92,10 @@ def test_a_model_that_is_full_takes_no_more_links(narrow_bound: None, ledger_pat
 # -- what is offered is public -------------------------------------------------------------------------------------
 
 
-class Spy(OwnedTable):
+class Spy(LocalPrivateTable):
     """Answers choices from a script, whatever the rows say, and writes down what was asked."""
 
-    def _decide(self, question: Options, cost: Fraction, purpose: str, of: int) -> int:
+    def _select(self, question: Selection, cost: Fraction, purpose: str, of: int) -> int:
         self.asked.append((question.as_json(), question.count, cost))  # type: ignore[attr-defined]
         return int(next(self.script) * question.count)  # type: ignore[attr-defined]
 
@@ -132,9 +133,9 @@ def test_what_is_offered_never_depends_on_the_rows(
         spied = private_table(schema, columns, Budget(3, delta), Ledger(tmp_path_factory.mktemp("l") / "l.db"))
         spied.__class__ = Spy
         spied.asked, spied.script = [], script(seed)  # type: ignore[attr-defined]
-        monkeypatch.setattr(spied, "pick", lambda count, _: seed % count)
+        monkeypatch.setattr(spied, "public_random_index", lambda count, _: seed % count)
         PrivBayes(**options).fit(spied)
         asked.append(spied.asked)  # type: ignore[attr-defined]
     assert asked[0] == asked[1]
     if bound == 5 and len(sizes) > 3 and asked[0]:
-        assert all(question[0] == Links.kind for question, *_ in asked[0])
+        assert all(question[0] == ChooseEdge.kind for question, *_ in asked[0])

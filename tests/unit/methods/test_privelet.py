@@ -15,6 +15,7 @@ from understudy.methods.method import configured
 from understudy.methods.privelet import Privelet
 from understudy.methods.privelet.rule import decide
 from understudy.models.query import Query
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.publishing import publish
 from understudy.release import Release
@@ -70,7 +71,7 @@ def test_all_attributes_keep_the_ids_beside_them(ledger_path: Path) -> None:
     assert fit.model.schema == schema
 
 
-def kinds(*attributes: Attribute, accounting: str = "pure", transform: str = "auto") -> tuple[str, ...]:
+def kinds(*attributes: Attribute, accounting: str = PURE, transform: str = "auto") -> tuple[str, ...]:
     schema = public(*attributes)
     axes = tuple(Axis(a.name) for a in attributes)
     return decide(schema, axes, accounting, "tight", transform).kinds  # type: ignore[arg-type]
@@ -80,7 +81,7 @@ def test_the_rule_between_haar_and_plain() -> None:
     """With the public total used for both, Haar pays from about 800 values under pure epsilon, far earlier under zCDP."""
     assert kinds(AGE) == ("plain",)
     assert kinds(LONG) == ("haar",)
-    assert kinds(AGE, accounting="zcdp") == ("haar",)
+    assert kinds(AGE, accounting=ZCDP) == ("haar",)
     assert kinds(SEX, LONG) == ("plain", "haar")
     assert kinds(SEX, AGE, transform="wavelet") == ("plain", "haar")
     assert kinds(LONG, transform="plain") == ("plain",)

@@ -16,8 +16,10 @@ from understudy.methods.rivals.mwem import MWEM, all_tables, replayed, update
 from understudy.methods.rivals.priview import PriView, Views, consistent_views, maximum_entropy, ripple
 from understudy.methods.rivals.rival import Purse
 from understudy.models.factor import Factor
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Laplace
 from understudy.schema import Axis
 
 A, B, C = Axis("a"), Axis("b"), Axis("c")
@@ -63,7 +65,7 @@ def test_the_update_worked_by_hand() -> None:
 
 def test_replaying_converges_to_what_was_measured() -> None:
     values = np.array([[30, 10], [20, 40]])
-    measured = [Measurement((A, B), values, "laplace", 1.0)]
+    measured = [Measurement((A, B), values, Laplace(1.0))]
     joint = replayed(np.full((2, 2, 2), 1 / 8), (A, B, C), measured, 100, 500)
     assert joint.sum(axis=2) == pytest.approx(values / 100, abs=1e-6)
     assert joint[..., 0] == pytest.approx(joint[..., 1])  # nothing was said about c
@@ -71,9 +73,9 @@ def test_replaying_converges_to_what_was_measured() -> None:
 
 def test_a_round_costs_the_papers_share() -> None:
     rival = MWEM()
-    assert [rival.rounds_for("pure", Fraction(e)) for e in ("0.05", "0.1", "1.6", "0.01")] == [1, 2, 32, 1]
-    assert rival.rounds_for("zcdp", Fraction(1, 100)) == int(0.01 / (0.025**2 * 0.625))
-    assert MWEM(rounds=7).rounds_for("pure", Fraction(1)) == 7
+    assert [rival.rounds_for(PURE, Fraction(e)) for e in ("0.05", "0.1", "1.6", "0.01")] == [1, 2, 32, 1]
+    assert rival.rounds_for(ZCDP, Fraction(1, 100)) == int(0.01 / (0.025**2 * 0.625))
+    assert MWEM(rounds=7).rounds_for(PURE, Fraction(1)) == 7
 
 
 def test_mwem_asks_about_the_table_it_knows_least(ledger_path: Path) -> None:
@@ -118,8 +120,8 @@ def test_triples_are_covered_only_where_the_noise_allows_it() -> None:
     schema = schema_of({f"a{i}": 2 for i in range(12)}, 1_000_000)
     rival = PriView()
     pairs, triples = covering_design(12, 8, 2), covering_design(12, 8, 3)
-    assert len(rival.views(schema, Purse("pure", Fraction(0), Fraction(1)), 1_000_000)) == len(triples)
-    assert len(rival.views(schema, Purse("pure", Fraction(0), Fraction(1, 100)), 1_000_000)) == len(pairs)
+    assert len(rival.views(schema, Purse(PURE, Fraction(0), Fraction(1)), 1_000_000)) == len(triples)
+    assert len(rival.views(schema, Purse(PURE, Fraction(0), Fraction(1, 100)), 1_000_000)) == len(pairs)
 
 
 def test_ripple_worked_by_hand() -> None:
@@ -135,7 +137,7 @@ def test_views_agree_on_what_they_share_and_on_the_total() -> None:
     generator = np.random.default_rng(5)
     schema = schema_of(dict.fromkeys("abcd", 2), 1000)
     axes = [(A, B, C), (B, C, Axis("d"))]
-    measured = [Measurement(a, generator.integers(90, 160, (2, 2, 2)), "laplace", 9.0) for a in axes]
+    measured = [Measurement(a, generator.integers(90, 160, (2, 2, 2)), Laplace(9.0)) for a in axes]
     first, second = consistent_views(measured, schema, 1000)
     assert first.total == pytest.approx(1000) and second.total == pytest.approx(1000)
     shared = first.project((B, C)).table

@@ -18,9 +18,9 @@ from understudy.methods.rivals.fourier import Fourier, needed_blocks, table_from
 from understudy.methods.rivals.laplace_tables import LaplaceTables
 from understudy.methods.rivals.majority import majority_class
 from understudy.methods.rivals.rival import consistent, tables_of
-from understudy.privacy.accountant import purse
+from understudy.privacy.accounting import purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.transforms import block
+from understudy.privacy.questions.hadamard import block
 from understudy.schema import Axis
 
 BINARY = dict.fromkeys("abcde", 2)
@@ -63,7 +63,7 @@ def test_the_whole_budget_is_spent_and_the_plan_says_on_what(
     assert factor.total == pytest.approx(1) and (factor.table >= 0).all()
     by_plan = max((phase.scale for phase in plan.phases if phase.name == "tables"), default=None)
     if by_plan is not None:
-        assert fit.measurements[-1].scale == pytest.approx(by_plan)
+        assert fit.measurements[-1].noise.scale == pytest.approx(by_plan)
 
 
 def test_rivals_are_never_methods() -> None:
@@ -99,7 +99,7 @@ def test_laplace_measures_every_table_once_and_answers_no_other(ledger_path: Pat
     """Three tables of three attributes: each cell has Laplace noise of scale 2·3/ε (one measurement, L1 sensitivity 6)."""
     fit, _ = fitted("laplace", MIXED, Budget(3), ledger_path, alpha=2)
     assert [m.axes for m in fit.measurements] == [tuple(map(Axis, p)) for p in itertools.combinations("abc", 2)]
-    assert [m.scale for m in fit.measurements] == pytest.approx([2.0] * 3)
+    assert [m.noise.scale for m in fit.measurements] == pytest.approx([2.0] * 3)
     first = fit.measurements[0]
     assert fit.model.project(["b", "a"]).table == pytest.approx(
         np.maximum(first.values, 0).T / np.maximum(first.values, 0).sum()

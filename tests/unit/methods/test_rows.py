@@ -12,6 +12,7 @@ from understudy.methods import METHODS, method_named
 from understudy.methods.rows import pooled_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 8}
@@ -19,7 +20,7 @@ OPEN = schema_of(SIZES, None, "add-remove")
 
 
 def measured(values: list[int], scale: float, *names: str) -> Measurement:
-    return Measurement(tuple(map(Axis, names)), np.asarray(values, dtype=np.int64), "gaussian", scale)
+    return Measurement(tuple(map(Axis, names)), np.asarray(values, dtype=np.int64), Gaussian(scale))
 
 
 def test_totals_are_weighted_by_cells_times_variance() -> None:

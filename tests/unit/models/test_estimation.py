@@ -16,6 +16,7 @@ from understudy.models.estimation import estimate
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
 
 SHAPES = {
@@ -48,7 +49,7 @@ def measure(joint: Factor, tables: list[str], scale: float, seed: int = 1, n: in
     for names in tables:
         exact = joint.project([Axis(name) for name in names])
         values = np.rint(n * exact.table + chance.normal(0, scale, exact.table.shape)).astype(np.int64)
-        found.append(Measurement(exact.axes, values, "gaussian", scale))
+        found.append(Measurement(exact.axes, values, Gaussian(scale)))
     return found
 
 
@@ -118,7 +119,7 @@ def test_the_result_has_the_largest_entropy() -> None:
     np.testing.assert_allclose(table, product, atol=1e-9)
 
 
-def test_objective_decreases_and_the_end_is_decided_by_the_gap() -> None:
+def test_objective_decreases_and_the_end_is_selectd_by_the_gap() -> None:
     trace: list[tuple[float, int]] = []
     measurements = measure(true_joint(), SHAPES["overlapping"], 30.0)
     estimate(measurements, schema_of(SIZES), N, progress=lambda objective, step: trace.append((objective, step)))
@@ -131,8 +132,8 @@ def test_objective_decreases_and_the_end_is_decided_by_the_gap() -> None:
 
 def test_a_more_precise_table_has_more_say() -> None:
     exact = measure(true_joint(), ["ab"], 0.0)[0]
-    rough = Measurement(exact.axes, exact.values[::-1].copy(), "laplace", 50.0)
-    close = Measurement(exact.axes, exact.values, "gaussian", 1.0)
+    rough = Measurement(exact.axes, exact.values[::-1].copy(), Laplace(50.0))
+    close = Measurement(exact.axes, exact.values, Gaussian(1.0))
     found = estimate([rough, close], schema_of(SIZES), N).project("ab").table
     assert np.abs(N * found - exact.values).max() < 5
 
@@ -193,7 +194,7 @@ def test_generalised_tables_and_digits_are_fitted(views: list[tuple[Axis, ...]])
     schema, joint = census()
     n = 1_000_000
     measurements = [
-        Measurement(axes, np.rint(n * viewed(joint, axes, schema)).astype(np.int64), "laplace", 0.0) for axes in views
+        Measurement(axes, np.rint(n * viewed(joint, axes, schema)).astype(np.int64), Laplace(0.0)) for axes in views
     ]
     model = estimate(measurements, schema, n)
     for axes in views:
@@ -223,7 +224,7 @@ def test_agreement_is_the_weighted_least_squares_projection() -> None:
 def test_a_model_above_the_limit_is_refused_before_it_is_made() -> None:
     sizes = {f"x{i:02}": 10 for i in range(14)}
     tables = [
-        Measurement((Axis(a), Axis(b)), np.zeros((10, 10), dtype=np.int64), "laplace", 1.0)
+        Measurement((Axis(a), Axis(b)), np.zeros((10, 10), dtype=np.int64), Laplace(1.0))
         for a, b in itertools.combinations(sizes, 2)
     ]
     tracemalloc.start()

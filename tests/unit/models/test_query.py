@@ -15,6 +15,7 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.models.query import MOST_GROUPS, Answer, Figure, Query, answer
 from understudy.models.query_grammar import parse
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
 
 ROWS = 1000
@@ -342,7 +343,7 @@ def test_booleans_answer_to_true_and_false() -> None:
 
 
 def measured(*axes: Axis, scale: float = 10.0) -> Measurement:
-    return Measurement(axes, np.zeros(SCHEMA.sizes(axes), dtype=np.int64), "gaussian", scale)
+    return Measurement(axes, np.zeros(SCHEMA.sizes(axes), dtype=np.int64), Gaussian(scale))
 
 
 def test_stderr_is_that_of_the_plain_sum() -> None:
@@ -371,7 +372,7 @@ def test_stderr_of_a_cut_bin_weighs_its_noise() -> None:
     assert found.stderr_covers is not None and "cut bin" in found.stderr_covers
 
 
-def test_stderr_of_bits_needs_the_bits_that_decide() -> None:
+def test_stderr_of_bits_needs_the_bits_that_select() -> None:
     bits = [Axis("age", bit=b) for b in range(SCHEMA["age"].bits)]
     assert ask("count where age = 20", measurements=[measured(*bits)]).stderr == pytest.approx(10)
     assert ask("count where age = 20", measurements=[measured(*bits[:-1])]).stderr is None
@@ -381,7 +382,7 @@ def test_stderr_of_every_row_is_known() -> None:
     assert ask("count").stderr == 0
     assert ask("count where flag in (Y, N)").stderr == 0
     open_schema = schema(None)
-    count = Measurement((), np.asarray(ROWS), "laplace", 5.0)
+    count = Measurement((), np.asarray(ROWS), Laplace(5.0))
     found = answer(network(), Query.of_text("count", open_schema, ROWS), [count])
     assert found.stderr == pytest.approx(np.sqrt(count.variance))
     assert found.stderr_covers is not None and "measured row count" in found.stderr_covers

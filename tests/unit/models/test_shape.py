@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from understudy.models.shape import Shape, placed_rows, placed_schema, shape_of
-from understudy.privacy.details import Details, detailed
+from understudy.privacy.noise import Gaussian, Laplace
+from understudy.privacy.questions.details import Details, detailed
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 
@@ -22,7 +23,7 @@ def exact_shape(counts: np.ndarray, depth: int, attribute: Attribute = ATTRIBUTE
     codes = np.append(grid.fine.encode_numbers(np.arange(40.0)), grid.fine.size)
     fine = np.bincount(codes, weights=counts, minlength=grid.fine.size + 1).astype(np.int64)
     coarse = np.bincount(np.append(domain.encode_numbers(np.arange(40.0)), domain.size), weights=counts)
-    return shape_of(attribute, Details("v", depth, detailed(fine, grid, depth), "laplace", 1e-3), coarse)
+    return shape_of(attribute, Details("v", depth, detailed(fine, grid, depth), Laplace(1e-3)), coarse)
 
 
 def test_without_noise_the_shape_is_the_rows_shape() -> None:
@@ -43,7 +44,7 @@ def test_shares_add_up_in_every_bin_whatever_the_noise() -> None:
         noisy = generator.integers(-500, 500, grid.coefficients)
         counts = generator.integers(0, 100, ATTRIBUTE.size).astype(float)
         counts[DOMAIN.bin_codes[1]] = 0  # a bin that the model leaves empty
-        shape = shape_of(ATTRIBUTE, Details("v", depth, noisy, "laplace", 3.0), counts)
+        shape = shape_of(ATTRIBUTE, Details("v", depth, noisy, Laplace(3.0)), counts)
         assert (shape.shares >= 0).all()
         assert np.bincount(shape.home, weights=shape.shares) == pytest.approx(np.ones(ATTRIBUTE.size))
         empty = shape.shares[shape.home == DOMAIN.bin_codes[1]]
@@ -59,7 +60,7 @@ def test_noise_alone_leaves_bins_nearly_flat(monkeypatch: pytest.MonkeyPatch) ->
 
     def off() -> float:
         shapes = [
-            shape_of(attribute, Details("v", 3, noisy, "laplace", scale), np.full(attribute.size, 200.0))
+            shape_of(attribute, Details("v", 3, noisy, Laplace(scale)), np.full(attribute.size, 200.0))
             for noisy in draws
         ]
         return float(np.mean([abs(shape.shares - grid.values / 20).sum() / 32 for shape in shapes]))
@@ -78,7 +79,7 @@ def test_a_clear_shape_comes_through_noise() -> None:
             counts[grid.fine.bin_codes[a:m]] = 2000 // (m - a)
     noise = np.rint(np.random.default_rng(4).laplace(0, scale, grid.coefficients)).astype(np.int64)
     shape = shape_of(
-        ATTRIBUTE, Details("v", 3, detailed(counts, grid, 3) + noise, "laplace", scale), np.full(ATTRIBUTE.size, 2000.0)
+        ATTRIBUTE, Details("v", 3, detailed(counts, grid, 3) + noise, Laplace(scale)), np.full(ATTRIBUTE.size, 2000.0)
     )
     for first, middle, _ in grid.levels[:1]:
         for a, m in zip(first, middle):
@@ -105,7 +106,7 @@ def test_other_kinds_stay_in_their_code_too(kind: str) -> None:
     attribute = Attribute("v", domain, fine="wavelet")
     grid = Grid(domain, 3 if kind == "number" else 2)
     noisy = np.random.default_rng(7).integers(-80, 80, grid.coefficients)
-    shape = shape_of(attribute, Details("v", grid.depth, noisy, "gaussian", 5.0), np.full(attribute.size, 100.0))
+    shape = shape_of(attribute, Details("v", grid.depth, noisy, Gaussian(5.0)), np.full(attribute.size, 100.0))
     codes = np.repeat(np.arange(attribute.size), 3000)
     values, _ = shape.fine.decode(shape.cells(codes, np.random.default_rng(8)), np.random.default_rng(9))
     assert (domain.encode_numbers(values.astype(float)) == codes).all()

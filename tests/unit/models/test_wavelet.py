@@ -13,7 +13,8 @@ from understudy.models.parts import Arrays, model_from_parts, model_parts
 from understudy.models.query import Query, answer
 from understudy.models.wavelet import WaveletModel
 from understudy.models.wavelet_trees import inverted, non_negative
-from understudy.privacy.wavelets import Wavelets, transformed, wavelet_dimensions
+from understudy.privacy.noise import Gaussian, Laplace
+from understudy.privacy.questions.wavelets import Wavelets, transformed, wavelet_dimensions
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 REGIONS = Categories(tuple("abcdefg"))
@@ -36,7 +37,7 @@ def model_of(names: tuple[str, ...], total: int | None, noise: float = 4.0, seed
     counts = generator.multinomial(total or 500, generator.dirichlet(np.full(math.prod(sizes), 0.3))).reshape(sizes)
     exact = transformed(counts, dims)
     values = exact + np.rint(generator.normal(0, noise, exact.shape)).astype(np.int64)
-    return WaveletModel(schema, Wavelets(axes, kinds, "tight", values, "gaussian", noise), total), counts  # type: ignore[arg-type]
+    return WaveletModel(schema, Wavelets(axes, kinds, "tight", values, Gaussian(noise)), total), counts  # type: ignore[arg-type]
 
 
 SHAPES = [
@@ -64,7 +65,7 @@ def test_answers_and_variances_are_those_of_least_squares(names: tuple[str, ...]
     model, _ = model_of(names, total)
     back, whole = matrices(model)
     y = model.wavelets.values.ravel().astype(float)
-    spread = np.eye(len(y)) * model.wavelets.variance
+    spread = np.eye(len(y)) * model.wavelets.noise.variance
     if total is not None:  # conditioned on the total, by hand
         gain = spread @ whole / (whole @ spread @ whole)
         y = y + gain * (total - whole @ y)
@@ -104,7 +105,7 @@ def test_the_public_total_has_no_error() -> None:
         assert model.weighted_sum({}) == pytest.approx((500, 0), abs=1e-9)
         assert model.count == 500
         free, _ = model_of(names, None)
-        assert free.weighted_sum({})[1] >= free.wavelets.variance * 0.99
+        assert free.weighted_sum({})[1] >= free.wavelets.noise.variance * 0.99
 
 
 def test_a_query_is_answered_from_the_coefficients() -> None:
@@ -134,7 +135,7 @@ def test_a_mean_and_its_error_to_first_order(text: str, total: int | None) -> No
     query = Query.of_text(text, model.schema, rows)
     found = answer(model, query)
     back, whole = matrices(model)
-    spread = np.eye(back.shape[1]) * model.wavelets.variance
+    spread = np.eye(back.shape[1]) * model.wavelets.noise.variance
     if total is not None:
         spread = spread - np.outer(spread @ whole, whole @ spread) / (whole @ spread @ whole)
     y, own = model.coefficients.ravel(), query.selections["age"]
@@ -208,7 +209,7 @@ def test_coarse_sums_survive_where_cells_drown() -> None:
     errors, clipped = [], []
     for seed in range(20):
         noise = np.rint(np.random.default_rng(seed).laplace(0, 20, 1024)).astype(np.int64)
-        noisy = Wavelets((Axis("x"),), ("haar",), "tight", transformed(counts, dims) + noise, "laplace", 20.0)
+        noisy = Wavelets((Axis("x"),), ("haar",), "tight", transformed(counts, dims) + noise, Laplace(20.0))
         model = WaveletModel(schema, noisy, 10_000)
         errors.append(abs(model.project(["x"]).table[:512].sum() - 1))
         plain = np.maximum(model.noisy_cells(), 0)

@@ -11,9 +11,10 @@ import pytest
 
 from conftest import schema_of
 from understudy.errors import UsageError
-from understudy.privacy import scores
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget, exact, show
-from understudy.privacy.mechanisms import choice_scale, noise_scale
+from understudy.privacy.scores import batches
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axis
 
 
@@ -42,21 +43,24 @@ def test_what_is_no_amount(given: Any) -> None:
     assert show(exact("1e-299"))
 
 
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
+@pytest.mark.parametrize("accounting", [PURE, ZCDP])
 @pytest.mark.parametrize("cost", [Fraction(1, 10**400), Fraction(1, 10**101), Fraction(10**400), Fraction(0)])
 def test_a_cost_without_a_scale_is_refused(accounting: Any, cost: Fraction) -> None:
-    for scale in (lambda: noise_scale(accounting, 2, 2, cost), lambda: choice_scale(accounting, 2, cost)):
+    for scale in (
+        lambda: accounting.noise.for_cost(Sensitivity(2, 2), cost).scale,
+        lambda: accounting.selection_scale(2, cost),
+    ):
         with pytest.raises(UsageError, match="whatever reads rows"):
             scale()
-    assert noise_scale(accounting, 2, 2, Fraction(1, 10**100)) > 1e40
+    assert accounting.noise.for_cost(Sensitivity(2, 2), Fraction(1, 10**100)).scale > 1e40
 
 
 def test_a_batch_of_tables_fits_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four hundred tables of twenty million cells would take 64 GB."""
-    monkeypatch.setattr(scores, "_BATCH_CELLS", 100)
+    monkeypatch.setattr(batches, "_BATCH_CELLS", 100)
     schema = schema_of({"a": 10, "b": 60, "c": 2}, 10)
     asks = [(Axis(name),) for name in "abcbbcaac" * 9]
-    parts = list(scores._batches(object(), asks, schema))  # type: ignore[arg-type]
+    parts = list(batches.batches(object(), asks, schema))  # type: ignore[arg-type]
     assert [ask for part in parts for ask in asks[part]] == asks
     assert all(sum(map(schema.cells, asks[part])) <= 100 for part in parts)
-    assert list(scores._batches(object(), [], schema)) == []  # type: ignore[arg-type]
+    assert list(batches.batches(object(), [], schema)) == []  # type: ignore[arg-type]

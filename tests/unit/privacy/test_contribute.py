@@ -14,13 +14,13 @@ from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError, LedgerError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.vectors import Scores, Tables
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import AllPairScores, Marginals
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3}
 SCHEMA = schema_of(SIZES, 50)
-ASK = Tables.of([(Axis("a"), Axis("b")), (Axis("a"),)])
+ASK = Marginals.of([(Axis("a"), Axis("b")), (Axis("a"),)])
 MASK = np.arange(8, dtype=np.uint64) * np.uint64(2**61)
 
 
@@ -33,7 +33,7 @@ class Owned:
             SCHEMA, budget or Budget(1), {"method": "test"}, unlimited=True, fingerprint="t"
         )
         engine = MemoryEngine(columns_of(SIZES, 50), 50, SCHEMA)
-        self.table = OwnedTable(SCHEMA, engine, self.reservation, source or another_source())
+        self.table = LocalPrivateTable(SCHEMA, engine, self.reservation, source or another_source())
 
     def __enter__(self) -> Owned:
         return self
@@ -96,7 +96,7 @@ def test_a_restart_does_not_pass_it_on_for_another(ledger_path: Path, change: di
 def test_what_cannot_be_shared_costs_nothing(ledger_path: Path) -> None:
     with Owned(ledger_path) as owned:
         with pytest.raises(UsageError, match="do not add up"):
-            question = Scores((Axis("a"), Axis("b")))
+            question = AllPairScores((Axis("a"), Axis("b")))
             owned.table.contribute(question, Fraction(1, 4), "scores", "1", 2, lambda count: MASK[:count])
         with pytest.raises(UsageError, match="cost something"):
             contributed(owned, cost=Fraction(0))

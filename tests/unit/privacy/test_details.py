@@ -13,10 +13,10 @@ from conftest import another_source
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.details import detail_sensitivity, detailed
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.vectors import FineDetails
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import FineDetails
+from understudy.privacy.questions.details import detail_sensitivity, detailed
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid
 
@@ -116,11 +116,11 @@ def test_a_deep_column_is_counted_on_a_shallow_grid() -> None:
         assert (detailed(counts, deep, depth) == detailed(direct, own, depth)).all()
 
 
-def table_of(schema: Schema, values: np.ndarray, budget: Budget, ledger: Ledger) -> OwnedTable:
+def table_of(schema: Schema, values: np.ndarray, budget: Budget, ledger: Ledger) -> LocalPrivateTable:
     counted = schema.counted
     codes = {a.name: a.encode([str(v) for v in values]).astype(np.uint16) for a in counted.modelled}
     reservation = ledger.reserve(schema, budget, {"method": "test"}, unlimited=True)
-    return OwnedTable(schema, MemoryEngine(codes, len(values), counted), reservation, another_source())
+    return LocalPrivateTable(schema, MemoryEngine(codes, len(values), counted), reservation, another_source())
 
 
 @pytest.mark.slow

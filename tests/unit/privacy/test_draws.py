@@ -15,11 +15,11 @@ from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.questions import Marginals
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.reservation import Reservation
-from understudy.privacy.scores import Pair
-from understudy.privacy.vectors import Tables
+from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.schema import Axis
 
 SIZES = {"a": 2, "b": 3}
@@ -41,25 +41,29 @@ class Dying(SystemSource):
     laplace = gaussian = permute_and_flip = exponential = words = _die
 
 
-def _contribute(table: OwnedTable) -> object:
+def _contribute(table: LocalPrivateTable) -> object:
     mask: Callable[[int], Any] = lambda count: np.zeros(count, np.uint64)  # noqa: E731
-    return table.contribute(Tables.of([(A, B)]), COST, "tables", "1", 2, mask)
+    return table.contribute(Marginals.of([(A, B)]), COST, "tables", "1", 2, mask)
 
 
-VERBS: dict[str, Callable[[OwnedTable], object]] = {
+VERBS: dict[str, Callable[[LocalPrivateTable], object]] = {
     "measure": lambda table: table.measure([(A, B)], COST, "tables"),
     "measure_coefficients": lambda table: table.measure_coefficients([(A, B)], COST, "coefficients"),
     "measure_scores": lambda table: table.measure_scores((A, B), COST, "scores"),
-    "choose": lambda table: table.choose([Pair(A), Pair(A, (B,))], "R", COST, "structure"),
-    "choose_next": lambda table: table.choose_next((A,), (B,), COST, "structure"),
+    "choose": lambda table: table.choose([Pair(A), Pair(A, (B,))], INDEPENDENCE, COST, "structure"),
+    "choose_next": lambda table: table.choose_child((A,), (B,), COST, "structure"),
     "contribute": _contribute,
 }
 
 
-def opened(path: Path, budget: Budget, source: SystemSource) -> tuple[Ledger, Reservation, OwnedTable]:
+def opened(path: Path, budget: Budget, source: SystemSource) -> tuple[Ledger, Reservation, LocalPrivateTable]:
     ledger = Ledger(path)
     reservation = ledger.reserve(SCHEMA, budget, {"method": "test"})
-    return ledger, reservation, OwnedTable(SCHEMA, MemoryEngine(columns_of(SIZES, 50), 50, SCHEMA), reservation, source)
+    return (
+        ledger,
+        reservation,
+        LocalPrivateTable(SCHEMA, MemoryEngine(columns_of(SIZES, 50), 50, SCHEMA), reservation, source),
+    )
 
 
 @pytest.mark.parametrize("delta", [0, "1e-9"])
@@ -89,7 +93,7 @@ def test_what_was_only_paid_for_is_given_back(ledger_path: Path) -> None:
         def marginals(self, asks: Any) -> Any:
             raise Killed
 
-    table = OwnedTable(SCHEMA, Broken(columns_of(SIZES, 50), 50, SCHEMA), reservation, SystemSource())
+    table = LocalPrivateTable(SCHEMA, Broken(columns_of(SIZES, 50), 50, SCHEMA), reservation, SystemSource())
     with pytest.raises(Killed):
         VERBS["measure"](table)
     reservation.abandon("Killed")

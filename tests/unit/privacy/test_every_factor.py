@@ -12,13 +12,14 @@ import pytest
 
 from conftest import columns_of, private_table, schema_of
 from federating import A, B, federation
+from understudy.privacy.accounting import ZCDP
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Choice, Links, NextLink, Options
-from understudy.privacy.mechanisms import choice_scale
+from understudy.privacy.distributed_noise import gaussian_share_scale
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.questions import Choice, ChooseChild, ChooseEdge, Selection
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.scores import Pair
-from understudy.privacy.shares import gaussian_share_scale
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis, Schema
 
 SIZES = {"a": 3, "b": 3, "c": 2}  # the binary one moves less far: the widest pair decides
@@ -47,21 +48,21 @@ class Recording(SystemSource):
 
 
 def ask_choice(table: PrivateTable) -> None:
-    table.choose([Pair(AXES[0], (AXES[1],)), Pair(AXES[2], (AXES[1],))], "R", COST, "structure")
+    table.choose([Pair(AXES[0], (AXES[1],)), Pair(AXES[2], (AXES[1],))], INDEPENDENCE, COST, "structure")
 
 
 def ask_link(table: PrivateTable) -> None:
-    table.choose_link(AXES[:1], AXES[1:], "R", COST, "structure", cells=100)
+    table.choose_edge(AXES[:1], AXES[1:], INDEPENDENCE, COST, "structure", cells=100)
 
 
 def ask_next(table: PrivateTable) -> None:
-    table.choose_next(AXES[:1], AXES[1:], COST, "structure")
+    table.choose_child(AXES[:1], AXES[1:], COST, "structure")
 
 
-QUESTIONS: list[tuple[Callable[[PrivateTable], None], Callable[[Schema], Options]]] = [
-    (ask_choice, lambda schema: Choice([Pair(AXES[0], (AXES[1],)), Pair(AXES[2], (AXES[1],))], "R")),
-    (ask_link, lambda schema: Links.of(schema, AXES[:1], AXES[1:], "R", 0, 100, False)),
-    (ask_next, lambda schema: NextLink(AXES[:1], AXES[1:])),
+QUESTIONS: list[tuple[Callable[[PrivateTable], None], Callable[[Schema], Selection]]] = [
+    (ask_choice, lambda schema: Choice([Pair(AXES[0], (AXES[1],)), Pair(AXES[2], (AXES[1],))], INDEPENDENCE)),
+    (ask_link, lambda schema: ChooseEdge.of(schema, AXES[:1], AXES[1:], INDEPENDENCE, 0, 100, False)),
+    (ask_next, lambda schema: ChooseChild(AXES[:1], AXES[1:])),
 ]
 
 
@@ -81,7 +82,7 @@ def test_a_choice_is_as_uncertain_as_its_price_and_the_rows_of_a_person_say(
     sampler = "exponential" if delta else "permute-and-flip"
     one_row = 6 * ROWS + 4 if rows else 2 * 2**20
     assert public(schema).sensitivity(schema) == one_row
-    assert source.calls == [(sampler, choice_scale(table.accounting, person * one_row, COST))]
+    assert source.calls == [(sampler, table.accounting.selection_scale(person * one_row, COST))]
 
 
 @pytest.mark.parametrize(("owners", "colluding", "dropping"), [(3, 1, 0), (4, 1, 1), (5, 2, 0)])
@@ -92,7 +93,7 @@ def test_shares_are_for_the_honest_owners_that_may_be_left(
     source = Recording()
     with federation(tmp_path, owners, colluding=colluding, dropping=dropping, source=source) as made:
         made.table.measure([(A, B)], COST, "tables")
-        whole = table_scale(made.table.schema, "zcdp", COST)
+        whole = table_noise(made.table.schema, ZCDP, COST).scale
         assert made.roster.honest == owners - colluding - dropping
         assert source.calls == [("gaussian", gaussian_share_scale(whole, made.roster.honest))] * owners
         # what is left of the noise when t of the shares are known and u are missing

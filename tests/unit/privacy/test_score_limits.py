@@ -20,23 +20,23 @@ from understudy.engines.coding import row_misfits
 from understudy.engines.pairs import PairCounts
 from understudy.errors import SchemaError, TooLarge, UsageError
 from understudy.methods import method_named
-from understudy.privacy import statistics
+from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import LARGEST_PENALTY, Choice, Links, NextLink
-from understudy.privacy.mechanisms import choice_scale, noise_scale, noisy_choice
+from understudy.privacy.questions import Choice, ChooseChild, ChooseEdge, StatisticQuery, statistics
+from understudy.privacy.questions.choice import MAX_PENALTY
+from understudy.privacy.questions.statistics import LargestVariation, SumOfVariations, SyntheticTables, variation
 from understudy.privacy.scores import (
-    R_UNIT,
-    WIDE_ROWS,
+    INDEPENDENCE,
+    MAXIMUM_JOINT,
+    REFERENCE_DISTANCE,
+    SCORES,
     Pair,
-    Scorer,
-    _i_bits,
-    f_scores,
-    pair_scores,
-    refusal,
     score_named,
 )
-from understudy.privacy.statistics import LargestVariation, SumOfVariations, SyntheticTables, variation
-from understudy.privacy.vectors import Figure
+from understudy.privacy.scores.independence import R_UNIT, WIDE_ROWS
+from understudy.privacy.scores.mutual_information import binary_digits
+from understudy.privacy.scores.scorer import Scorer
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import MAX_ROWS, Axes, Axis, Schema
 from understudy.testing import SeededSource
 
@@ -91,7 +91,7 @@ def f_score(table: Sequence[Sequence[int]], schema: Schema) -> int:
 
 
 def i_score(table: Sequence[Sequence[int]], schema: Schema) -> int:
-    bits = _i_bits(schema)
+    bits = binary_digits(schema)
 
     def term(count: int) -> int:
         exact = count * (Decimal(count).ln() / Decimal(2).ln()) * 2**bits if count > 1 else Decimal(0)
@@ -159,7 +159,7 @@ def test_scores_are_exact_and_move_no_further_than_claimed_many_times(score: str
 
 def test_the_finding_score_r_under_add_remove() -> None:
     """At n = 3,037,000,500 the published arithmetic moved by 1.5e9 times its claim."""
-    rule = score_named("R")
+    rule = INDEPENDENCE
     schema = public_schema((2, 2), 0, "add-remove")
     for n in (3_037_000_499, 3_037_000_500, 3_037_000_501, 2**40 - 1):
         table = np.array([[n // 2, 0], [0, n - n // 2]], dtype=np.int64)
@@ -241,7 +241,7 @@ def joint(shape: tuple[int, ...], rows: int, generator: np.random.Generator) -> 
 @pytest.mark.parametrize("rows", ROWS)
 def test_all_pairs_at_once_and_one_by_one_are_the_reference(neighbours: str, rows: int) -> None:
     generator = np.random.default_rng(rows)
-    for shape, score, found in (((2, 3, 12), "R", pair_scores), ((2, 2, 2), "F", f_scores)):
+    for shape, score, found in (((2, 3, 12), "R", INDEPENDENCE.all_pairs), ((2, 2, 2), "F", MAXIMUM_JOINT.all_pairs)):
         sizes = dict(zip(NAMES, shape))
         schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
         table = joint(shape, rows, generator)
@@ -264,20 +264,20 @@ def test_no_choice_is_refused_because_of_its_scores(neighbours: str, rows: int) 
     for table in (joint((2, 2, 2), rows, generator), diagonal(rows)):
         scorer = Scorer(JointPairs(table, NAMES), schema)
         pairs = [Pair(AXES[0], (AXES[1],)), Pair(AXES[0], AXES[1:]), Pair(AXES[2])]
-        fines = [LARGEST_PENALTY * 4, -LARGEST_PENALTY * 4, 0]
+        fines = [MAX_PENALTY * 4, -MAX_PENALTY * 4, 0]
         half, whole = np.full((2, 2), 2**58 - 2**39, dtype=np.int64), np.zeros(8, dtype=np.int64).reshape(2, 2, 2)
         references = [half, whole, np.array([2**59, -(2**59) + 2**41], dtype=np.int64)]
-        for score in "RFID":
-            question = Choice(pairs, score, fines, references if score == "D" else None)
+        for score in SCORES.values():
+            question = Choice(pairs, score, fines, references if score.has_references else None)
             question.check(schema)
-            assert 0 <= noisy_choice(question.scores(scorer), "pure", 1e18, SeededSource(1)) < 3
+            assert 0 <= PURE.select(question.exact(scorer), 1e18, SeededSource(1)) < 3
         for fine in (0, 2**50):
             for question in (
-                NextLink(AXES[:2], AXES[2:], fine),
-                Links.of(schema, AXES[:2], AXES[2:], "R", fine, 99, True),
+                ChooseChild(AXES[:2], AXES[2:], fine),
+                ChooseEdge.of(schema, AXES[:2], AXES[2:], INDEPENDENCE, fine, 99, True),
             ):
                 question.check(schema)
-                noisy_choice(question.scores(scorer), "zcdp", 1e18, SeededSource(1))
+                ZCDP.select(question.exact(scorer), 1e18, SeededSource(1))
 
 
 def diagonal(rows: int) -> Table:
@@ -290,7 +290,9 @@ def diagonal(rows: int) -> Table:
 def test_a_reference_table_that_is_too_large_is_refused_by_itself() -> None:
     schema = schema_of(dict.fromkeys(NAMES, 2), 100)
     for value, fits in ((2**58, False), (2**58 - 2**39, True), (-(2**63), False), (2**40, True)):
-        question = Choice([Pair(AXES[0], (AXES[1],))], "D", None, [np.full((2, 2), value, dtype=np.int64)])
+        question = Choice(
+            [Pair(AXES[0], (AXES[1],))], REFERENCE_DISTANCE, None, [np.full((2, 2), value, dtype=np.int64)]
+        )
         if fits:
             question.check(schema)
         else:
@@ -329,7 +331,7 @@ def test_variations_are_exact_and_move_no_further_than_claimed(rows: int, synthe
         own = question.value(Joint(real, "ab"))
         assert own == min(v_of(real, synthetic), statistics.MAX_FIGURE)
         assert variation(real, rows, synthetic, synthetic_rows) == v_of(real, synthetic)
-        assert Figure(question).exact(Joint(real, "ab"), schema).tolist() == [own]
+        assert StatisticQuery(question).exact(Joint(real, "ab"), schema).tolist() == [own]
         for neighbours in NEIGHBOURS:
             for other in neighbours_of(real, neighbours, generator, 4):
                 assert abs(question.value(Joint(other, "ab")) - own) <= question.sensitivity()
@@ -359,13 +361,16 @@ def test_score_f_of_many_parents_and_rows_is_refused_by_public_facts() -> None:
     wide = Pair(Axis("x"), (Axis("p"),))
     for declared, neighbours in ((2**31, "replace-one"), (None, "add-remove")):
         schema = schema_of({"x": 2, "p": 17}, declared, neighbours, rows_max=2**31)
-        assert "score R" in (refusal("F", wide, schema) or "")
-        assert refusal("F", wide, schema_of({"x": 2, "p": 16}, declared, neighbours, rows_max=2**31)) is None
-    assert refusal("F", wide, schema_of({"x": 2, "p": 17}, 2**31 - 1)) is None
+        assert "score R" in (MAXIMUM_JOINT.refusal(wide, schema) or "")
+        assert MAXIMUM_JOINT.refusal(wide, schema_of({"x": 2, "p": 16}, declared, neighbours, rows_max=2**31)) is None
+    assert MAXIMUM_JOINT.refusal(wide, schema_of({"x": 2, "p": 17}, 2**31 - 1)) is None
 
 
 def test_a_person_with_very_many_rows_is_refused_by_the_sensitivity() -> None:
-    for scale in (lambda: choice_scale("pure", 2**62, 1), lambda: noise_scale("zcdp", 2**62, 2**124, 1)):
+    for scale in (
+        lambda: PURE.selection_scale(2**62, 1),
+        lambda: ZCDP.noise.for_cost(Sensitivity(2**62, 2**124), 1).scale,
+    ):
         with pytest.raises(TooLarge, match="rows_per_person"):
             scale()
 

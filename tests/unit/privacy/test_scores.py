@@ -10,9 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from understudy.privacy import scores
-from understudy.privacy.score_kernels import f_distance, r_deviation
-from understudy.privacy.scores import R_UNIT, SCORES, Pair, refusal, score_named
+from understudy.privacy.scores import (
+    INDEPENDENCE,
+    MAXIMUM_JOINT,
+    MUTUAL_INFORMATION,
+    SCORES,
+    Pair,
+    mutual_information,
+    score_named,
+)
+from understudy.privacy.scores.independence import R_UNIT
+from understudy.privacy.scores.kernels import f_distance, r_deviation
 from understudy.schema import Attribute, Axis, Categories, Schema
 
 PAIR = Pair(Axis("x"), (Axis("p"),))
@@ -76,7 +84,7 @@ def test_no_neighbours_differ_by_more_than_the_sensitivity(
 def test_a_wrong_claim_is_caught() -> None:
     """The broken twins: R of a 3 × 3 table with the bound for a binary side, and I in bits with a bound in nats."""
     assert worst_change("R", 3, 3, 6, "replace-one") > 4 * (6 - 1)
-    nats = SCORES["I"].sensitivity(PAIR, schema_of(2, 2, 6)) * math.log(2)
+    nats = MUTUAL_INFORMATION.sensitivity(PAIR, schema_of(2, 2, 6)) * math.log(2)
     assert worst_change("I", 2, 2, 6, "replace-one") > nats
 
 
@@ -84,9 +92,9 @@ def test_a_wrong_claim_is_caught() -> None:
 def test_binary_bounds_are_tight(rows: int) -> None:
     """2(n−1)/n² for R and Lemma 4.1 for I are attained, so no smaller claim could stand."""
     public = schema_of(2, 2, rows)
-    assert worst_change("R", 2, 2, rows, "replace-one") == SCORES["R"].sensitivity(PAIR, public) == 4 * (rows - 1)
+    assert worst_change("R", 2, 2, rows, "replace-one") == INDEPENDENCE.sensitivity(PAIR, public) == 4 * (rows - 1)
     assert worst_change("F", 2, 2, rows, "replace-one") == 2
-    claimed = SCORES["I"].sensitivity(PAIR, public)
+    claimed = MUTUAL_INFORMATION.sensitivity(PAIR, public)
     assert 0 <= claimed - worst_change("I", 2, 2, rows, "replace-one") <= 14
 
 
@@ -99,8 +107,8 @@ def test_r_is_the_distance_from_independence() -> None:
     high, low = r_deviation(table, n)
     assert high * 2**20 + low == pytest.approx(2 * n * n * r)
     public = schema_of(3, 7, None, "add-remove")
-    assert SCORES["R"].value(table, n, public) == pytest.approx(R_UNIT * n * r, abs=1)
-    assert SCORES["R"].value(np.zeros((7, 3), dtype=np.int64), 0, public) == 0
+    assert INDEPENDENCE.value(table, n, public) == pytest.approx(R_UNIT * n * r, abs=1)
+    assert INDEPENDENCE.value(np.zeros((7, 3), dtype=np.int64), 0, public) == 0
 
 
 def test_i_is_mutual_information_in_bits() -> None:
@@ -110,7 +118,7 @@ def test_i_is_mutual_information_in_bits() -> None:
     joint = table / n
     outside = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
     information = float((joint[joint > 0] * np.log2((joint / outside)[joint > 0])).sum())
-    assert SCORES["I"].value(table, n, schema_of(3, 4, n)) == pytest.approx(2**40 * n * information, abs=30)
+    assert MUTUAL_INFORMATION.value(table, n, schema_of(3, 4, n)) == pytest.approx(2**40 * n * information, abs=30)
 
 
 def exhaustive_f(table: np.ndarray, rows: int) -> int:
@@ -141,33 +149,33 @@ def test_f_worked_by_hand() -> None:
 
 
 def test_refusals_name_the_way_out() -> None:
-    assert "score R" in (refusal("F", PAIR, schema_of(3, 2, 5)) or "")
-    assert "rows_max" in (refusal("I", PAIR, schema_of(3, 2, None, "add-remove")) or "")
-    assert refusal("I", PAIR, schema_of(3, 2, None, "add-remove", rows_max=10)) is None
+    assert "score R" in (MAXIMUM_JOINT.refusal(PAIR, schema_of(3, 2, 5)) or "")
+    assert "rows_max" in (MUTUAL_INFORMATION.refusal(PAIR, schema_of(3, 2, None, "add-remove")) or "")
+    assert MUTUAL_INFORMATION.refusal(PAIR, schema_of(3, 2, None, "add-remove", rows_max=10)) is None
 
 
 def test_i_stays_below_the_integer_limit_for_large_tables() -> None:
     public = schema_of(2, 2, 2**40)
     n = public.rows or 0
     table = np.array([[n // 2, 0], [0, n - n // 2]], dtype=np.int64)
-    assert 0 < SCORES["I"].value(table, n, public) < 2**62
+    assert 0 < MUTUAL_INFORMATION.value(table, n, public) < 2**62
 
 
 def test_information_does_not_depend_on_the_callers_decimals() -> None:
     """A program that keeps four decimal digits gets the same scores and the same sensitivity."""
     schema = schema_of(2, 2, 200)
     table = np.array([[90, 7], [11, 92]])
-    rule = score_named("I")
+    rule = MUTUAL_INFORMATION
     expected = rule.value(table, 200, schema), rule.sensitivity(PAIR, schema)
-    scores._l.cache_clear()
+    mutual_information.term.cache_clear()
     with decimal.localcontext() as context:
         context.prec = 4
         assert (rule.value(table, 200, schema), rule.sensitivity(PAIR, schema)) == expected
-    scores._l.cache_clear()
+    mutual_information.term.cache_clear()
 
 
 def test_score_r_of_very_many_rows_is_on_the_scale_of_counts() -> None:
-    rule = score_named("R")
+    rule = INDEPENDENCE
     assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30 - 1)) == 6 * (2**30 - 1) + 4
     assert rule.sensitivity(PAIR, schema_of(3, 3, 2**30)) == 3 * R_UNIT + 1  # 2^20·(3 + 2/n), rounded up
     assert rule.sensitivity(PAIR, schema_of(2, 3, 2**30)) == 2 * R_UNIT  # 2^20·2(n − 1)/n
@@ -178,6 +186,6 @@ def test_information_has_room_for_the_rounding_of_its_terms() -> None:
     """Six terms change, each off by at most one half before and after: small tables do not show it, the sum does."""
     for n in (2, 10, 1000):
         whole = math.log2(n) + (n - 1) * math.log2(n / (n - 1))
-        assert 6 <= score_named("I").sensitivity(PAIR, schema_of(2, 2, n)) - 2**40 * whole < 7.1
+        assert 6 <= MUTUAL_INFORMATION.sensitivity(PAIR, schema_of(2, 2, n)) - 2**40 * whole < 7.1
         whole = 2 * math.log2((n + 1) / 2) + (n - 1) * math.log2((n + 1) / (n - 1))
-        assert 6 <= score_named("I").sensitivity(PAIR, schema_of(3, 3, n)) - 2**40 * whole + 0.05 < 7.2
+        assert 6 <= MUTUAL_INFORMATION.sensitivity(PAIR, schema_of(3, 3, n)) - 2**40 * whole + 0.05 < 7.2

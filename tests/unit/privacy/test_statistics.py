@@ -17,17 +17,17 @@ from understudy.errors import BudgetError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable
-from understudy.privacy.random_source import SystemSource
-from understudy.privacy.statistics import (
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.noise import Gaussian, Laplace
+from understudy.privacy.questions.statistics import (
     Errors,
     LargestVariation,
     LinearClassifier,
     SumOfVariations,
     SyntheticTables,
-    noise_margin,
     refusal,
 )
+from understudy.privacy.random_source import SystemSource
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis, Schema
 from understudy.testing import SeededSource
@@ -187,12 +187,12 @@ def appraiser(path: Path, budget: Budget, source: Any = None, **more: Any) -> tu
     ledger = Ledger(path)
     engine.ledger, engine.seen = ledger, []
     reservation = ledger.reserve(schema, budget, {"method": "evaluate"}, fingerprint="t")
-    return OwnedTable(schema, engine, reservation, source or SystemSource()), engine, ledger
+    return LocalPrivateTable(schema, engine, reservation, source or SystemSource()), engine, ledger
 
 
 def test_the_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> None:
     table, engine, ledger = appraiser(ledger_path, Budget(1))
-    table.appraise(SumOfVariations(SYNTHETIC[2]), Fraction(1, 2), "mean")
+    table.measure_statistic(SumOfVariations(SYNTHETIC[2]), Fraction(1, 2), "mean")
     assert engine.seen[-1] == ["open", "reserve", "charge"]
     states = [row[0] for row in ledger.connection.execute("SELECT state FROM journal")]
     assert states == ["drawn"]
@@ -201,11 +201,11 @@ def test_the_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> Non
 def test_over_the_budget_nothing_is_counted(ledger_path: Path) -> None:
     table, engine, _ = appraiser(ledger_path, Budget(1))
     with pytest.raises(BudgetError):
-        table.appraise(SumOfVariations(SYNTHETIC[2]), Fraction(2), "mean")
+        table.measure_statistic(SumOfVariations(SYNTHETIC[2]), Fraction(2), "mean")
     with pytest.raises(UsageError, match="must cost"):
-        table.appraise(SumOfVariations(SYNTHETIC[2]), Fraction(0), "mean")
+        table.measure_statistic(SumOfVariations(SYNTHETIC[2]), Fraction(0), "mean")
     with pytest.raises(UsageError, match="no proved sensitivity"):
-        table.appraise(TrainedOnRealRows(CLASSIFIER), Fraction(1), "mean")
+        table.measure_statistic(TrainedOnRealRows(CLASSIFIER), Fraction(1), "mean")
     assert engine.seen == []
 
 
@@ -217,19 +217,21 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neig
     )
     statistic = SumOfVariations(SYNTHETIC[3])
     cost = table.purse / DRAWS
-    drawn = [table.appraise(statistic, cost, "mean") for _ in range(DRAWS)]
+    drawn = [table.measure_statistic(statistic, cost, "mean") for _ in range(DRAWS)]
     sensitivity = 2 * 5 * len(ASKS) * person
     noise = np.asarray([d.value - statistic.value(engine) for d in drawn], dtype=float)
     scale = sensitivity * DRAWS if delta == 0 else sensitivity / np.sqrt(2 * float(cost))
-    assert drawn[0].scale == pytest.approx(scale)
+    assert drawn[0].noise.scale == pytest.approx(scale)
     assert np.abs(noise).mean() == pytest.approx(scale * (1 if delta == 0 else np.sqrt(2 / np.pi)), rel=0.4)
-    assert (np.abs(noise) <= drawn[0].margin(0.9)).mean() >= 0.75
+    assert (np.abs(noise) <= drawn[0].noise.margin(0.9)).mean() >= 0.75
 
 
 def test_a_huge_budget_gives_the_exact_figure(ledger_path: Path) -> None:
     table, engine, _ = appraiser(ledger_path, Budget(9000))
     for statistic in (SumOfVariations(SYNTHETIC[3]), LargestVariation(SYNTHETIC[3]), Errors(CLASSIFIER)):
-        assert table.appraise(statistic, Fraction(3000), "x").value == pytest.approx(statistic.value(engine), abs=1)
+        assert table.measure_statistic(statistic, Fraction(3000), "x").value == pytest.approx(
+            statistic.value(engine), abs=1
+        )
 
 
 def test_a_resumed_run_repeats_its_outcome(ledger_path: Path) -> None:
@@ -237,8 +239,8 @@ def test_a_resumed_run_repeats_its_outcome(ledger_path: Path) -> None:
     for _ in range(2):
         schema, engine = people()
         reservation = Ledger(ledger_path).reserve(schema, Budget(1), {"method": "evaluate"}, fingerprint="t")
-        table = OwnedTable(schema, engine, reservation, SystemSource())
-        seen.append(table.appraise(Errors(CLASSIFIER), Fraction(1, 100), "errors"))
+        table = LocalPrivateTable(schema, engine, reservation, SystemSource())
+        seen.append(table.measure_statistic(Errors(CLASSIFIER), Fraction(1, 100), "errors"))
         reservation._lock.release()  # the process ends without a release
     assert seen[0] == seen[1]
     assert [e.kind for e in Ledger(ledger_path).entries()] == ["open", "reserve", "charge"]
@@ -249,9 +251,9 @@ def test_an_engine_that_cannot_run_a_classifier_says_so(ledger_path: Path) -> No
 
     table = private_table(schema_of(SIZES, N), columns_of(SIZES, N), Budget(1), ledger_path)
     with pytest.raises(UsageError, match="cannot run a classifier"):
-        table.appraise(Errors(CLASSIFIER), Fraction(1, 2), "errors")
+        table.measure_statistic(Errors(CLASSIFIER), Fraction(1, 2), "errors")
 
 
 def test_margins() -> None:
-    assert noise_margin("laplace", 10.0, 0.95) == 30
-    assert noise_margin("gaussian", 10.0, 0.95) == 21
+    assert Laplace(10.0).margin(0.95) == 30
+    assert Gaussian(10.0).margin(0.95) == 21

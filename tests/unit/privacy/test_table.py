@@ -13,11 +13,12 @@ from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import BudgetError, LedgerError, TooLarge, UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Choice
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.owned_table import OwnedTable, digest
+from understudy.privacy.local_table import LocalPrivateTable, digest
+from understudy.privacy.questions import Choice, Marginals
 from understudy.privacy.random_source import SystemSource
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, Pair
+from understudy.privacy.scores.independence import Independence
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis
 
@@ -43,12 +44,14 @@ def watched(ledger_path: Path, budget: Budget) -> tuple[PrivateTable, WatchedEng
     ledger = Ledger(ledger_path)
     engine = WatchedEngine(columns_of(SIZES, ROWS), ROWS, schema, ledger=ledger)
     reservation = ledger.reserve(schema, budget, {})
-    return OwnedTable(schema, engine, reservation, SystemSource()), engine
+    return LocalPrivateTable(schema, engine, reservation, SystemSource()), engine
 
 
 def test_every_charge_is_on_disk_before_rows_are_counted(ledger_path: Path) -> None:
     table, engine = watched(ledger_path, Budget(1))
-    table.choose([Pair(Axis("a"), (Axis("b"),)), Pair(Axis("c"), (Axis("b"),))], "R", Fraction(1, 2), "structure")
+    table.choose(
+        [Pair(Axis("a"), (Axis("b"),)), Pair(Axis("c"), (Axis("b"),))], INDEPENDENCE, Fraction(1, 2), "structure"
+    )
     table.measure([(Axis("a"),), (Axis("b"), Axis("c"))], Fraction(1, 2), "tables")
     assert engine.seen == [1, 2]
 
@@ -81,11 +84,11 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neig
     factor = (2 if neighbours == "replace-one" else 1) * person
     noise = np.concatenate([m.values[1:] for m in measured]).astype(float)
     if delta == 0:
-        assert measured[0].scale == pytest.approx(5 * factor)
+        assert measured[0].noise.scale == pytest.approx(5 * factor)
         assert np.abs(noise).mean() == pytest.approx(5 * factor, rel=0.05)
     else:
         sigma = np.sqrt(factor * person * 5 / (2 * float(table.purse)))
-        assert measured[0].scale == pytest.approx(sigma)
+        assert measured[0].noise.scale == pytest.approx(sigma)
         assert noise.std() == pytest.approx(sigma, rel=0.05)
     assert measured[0].variance == pytest.approx(noise.var(), rel=0.1)
 
@@ -101,7 +104,7 @@ def test_a_noisy_table_is_not_the_exact_one(ledger_path: Path) -> None:
 def test_shares_divide_the_cost(ledger_path: Path) -> None:
     table = private_table(schema_of(SIZES, ROWS), columns_of(SIZES, ROWS), Budget(1), ledger_path)
     first, second = table.measure([(Axis("a"),), (Axis("b"),)], Fraction(1), "t", [Fraction(1, 4), Fraction(3, 4)])
-    assert first.scale == pytest.approx(3 * second.scale)
+    assert first.noise.scale == pytest.approx(3 * second.noise.scale)
     with pytest.raises(UsageError, match="add up"):
         table.measure([(Axis("a"),), (Axis("b"),)], Fraction(1), "t", [Fraction(3, 4), Fraction(3, 4)])
 
@@ -117,7 +120,7 @@ def test_a_penalty_counts_against_an_option(ledger_path: Path) -> None:
     table = private_table(schema_of(SIZES, ROWS), columns_of(SIZES, ROWS), Budget(100), ledger_path)
     options = [Pair(Axis("b"), (Axis("a"),)), Pair(Axis("c"), (Axis("a"),))]
     for penalty, winner in (([0, 10**12], options[0]), ([10**12, 0], options[1])):
-        assert table.choose(options, "R", Fraction(50), "structure", penalty) == winner
+        assert table.choose(options, INDEPENDENCE, Fraction(50), "structure", penalty) == winner
 
 
 def test_refusals(ledger_path: Path) -> None:
@@ -125,9 +128,9 @@ def test_refusals(ledger_path: Path) -> None:
         schema_of({"a": 2, "b": 60_000}, ROWS), columns_of({"a": 2, "b": 60_000}, ROWS), Budget(1), ledger_path
     )
     with pytest.raises(UsageError, match="nothing to choose"):
-        table.choose([], "R", Fraction(1, 2), "structure")
+        table.choose([], INDEPENDENCE, Fraction(1, 2), "structure")
     with pytest.raises(UsageError, match="score R"):
-        table.choose([Pair(Axis("b"))], "F", Fraction(1, 2), "structure")
+        table.choose([Pair(Axis("b"))], MAXIMUM_JOINT, Fraction(1, 2), "structure")
     with pytest.raises(UsageError, match="no score"):
         table.choose([Pair(Axis("b"))], "Q", Fraction(1, 2), "structure")
     huge = schema_of({"a": 6000, "b": 6000}, ROWS)
@@ -139,14 +142,36 @@ def test_refusals(ledger_path: Path) -> None:
 def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     verbs = {
-        "appraise", "choose", "choose_link", "choose_next", "measure", "measure_coefficients", "measure_details",
-        "measure_scores", "measure_wavelet", "owners", "pick", "progress", "regrouped", "with_purse",
+        "ask", "choose", "choose_child", "choose_edge", "measure", "measure_coefficients", "measure_details",
+        "measure_scores", "measure_statistic", "measure_wavelet", "owners", "progress", "public_random_index",
+        "regrouped",         "with_purse",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
     federated = {  # an owner's side of a federation: no method sees these
-        "check_decision", "check_vector", "contribute", "decide", "left", "release",
+        "answer", "check_query", "check_selection", "contribute", "left", "select",
     }  # fmt: skip
-    assert {name for name in dir(OwnedTable) if not name.startswith("_")} == verbs | federated
+    assert {name for name in dir(LocalPrivateTable) if not name.startswith("_")} == verbs | federated
+
+
+def test_only_what_is_listed_can_be_asked(ledger_path: Path) -> None:
+    """A subclass may compute anything and claim any sensitivity: only the listed types themselves are answered."""
+
+    class Peek(Marginals):
+        pass
+
+    class Peeking(Independence):
+        pass
+
+    table = private_table(schema_of(SIZES, ROWS), columns_of(SIZES, ROWS), Budget(1), ledger_path)
+    with pytest.raises(UsageError, match="Peek has no proved sensitivity"):
+        table.ask(Peek([(Axis("a"),)], [Fraction(1)]), Fraction(1, 2), "tables")
+    for score in (Peeking(), "R", None):
+        with pytest.raises(UsageError, match="no score"):
+            table.choose([Pair(Axis("b"))], score, Fraction(1, 2), "structure")  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="no score"):
+            table.choose_edge((Axis("a"),), (Axis("b"),), score, Fraction(1, 2), "structure", cells=9)  # type: ignore[arg-type]
+    assert table.reservation.charges() == []  # type: ignore[attr-defined]
+    assert table.ask(Marginals.of([(Axis("a"),)]), Fraction(1, 2), "tables")
 
 
 def test_a_resumed_run_repeats_its_outcomes(ledger_path: Path) -> None:
@@ -155,10 +180,10 @@ def test_a_resumed_run_repeats_its_outcomes(ledger_path: Path) -> None:
     seen = []
     for _ in range(2):
         table = private_table(schema, columns, Budget(1), ledger_path)
-        first = table.pick(1000, "first")
-        choice = table.choose(options, "R", Fraction(1, 100), "structure")
+        first = table.public_random_index(1000, "first")
+        choice = table.choose(options, INDEPENDENCE, Fraction(1, 100), "structure")
         (noisy,) = table.measure([(Axis("c"), Axis("b"))], Fraction(1, 2), "tables")
-        seen.append((first, choice, noisy.values.tolist(), noisy.scale))
+        seen.append((first, choice, noisy.values.tolist(), noisy.noise.scale))
         table.reservation._lock.release()  # type: ignore[attr-defined]  # the process ends without a release
     assert seen[0] == seen[1]
     assert len(Ledger(ledger_path).entries()) == 4  # open, reserve and two charges
@@ -181,19 +206,19 @@ OFFERED = [Pair(Axis("b"), (Axis("a"),)), Pair(Axis("c"), (Axis("a"),)), Pair(Ax
 @pytest.mark.parametrize("outcome", range(3))
 def test_a_choice_of_an_earlier_version_is_known_by_all_of_its_question(ledger_path: Path, outcome: int) -> None:
     """Version 0.1 had penalties in what identifies a choice; its interrupted runs are finished."""
-    asked = digest(Choice(OFFERED, "R", [1, 2, 3]).as_json(), "1/100")
+    asked = digest(Choice(OFFERED, INDEPENDENCE, [1, 2, 3]).as_json(), "1/100")
     table = interrupted(ledger_path, asked, str(outcome).encode())
-    assert table.choose(OFFERED, "R", Fraction(1, 100), "structure", [1, 2, 3]) == OFFERED[outcome]
+    assert table.choose(OFFERED, INDEPENDENCE, Fraction(1, 100), "structure", [1, 2, 3]) == OFFERED[outcome]
 
 
 def test_a_choice_is_known_by_its_options_score_and_cost(ledger_path: Path) -> None:
     """A penalty that was worked out again, on another machine, may be another; another option may not."""
-    asked = digest(Choice(OFFERED, "R").asked(), "1/100")
+    asked = digest(Choice(OFFERED, INDEPENDENCE).asked(), "1/100")
     table = interrupted(ledger_path, asked, b"2")
-    assert table.choose(OFFERED, "R", Fraction(1, 100), "structure", [7, 8, 9]) == OFFERED[2]
+    assert table.choose(OFFERED, INDEPENDENCE, Fraction(1, 100), "structure", [7, 8, 9]) == OFFERED[2]
     table.reservation._lock.release()  # type: ignore[attr-defined]
     for at, (options, score, cost) in enumerate(
-        ((OFFERED[:2], "R", "1/100"), (OFFERED, "I", "1/100"), (OFFERED, "R", "1/50"))
+        ((OFFERED[:2], INDEPENDENCE, "1/100"), (OFFERED, MUTUAL_INFORMATION, "1/100"), (OFFERED, INDEPENDENCE, "1/50"))
     ):
         other = interrupted(ledger_path.with_name(f"{at}.db"), asked, b"2")  # refused once, a run is closed
         with pytest.raises(LedgerError, match="asked something else"):

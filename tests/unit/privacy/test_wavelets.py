@@ -14,8 +14,14 @@ from conftest import private_table
 from understudy.errors import TooLarge, UsageError
 from understudy.models.wavelet_trees import adjoint, invert, inverted, single_cells
 from understudy.privacy.budget import Budget
+from understudy.privacy.questions.wavelets import (
+    Dimension,
+    dimension,
+    transformed,
+    wavelet_dimensions,
+    wavelet_sensitivity,
+)
 from understudy.privacy.table import PrivateTable
-from understudy.privacy.wavelets import Dimension, dimension, transformed, wavelet_dimensions, wavelet_sensitivity
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 NEIGHBOURS = ("replace-one", "add-remove")
@@ -174,7 +180,7 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float) -> N
     seen = table.measure_wavelet(AB, ("haar", "haar"), table.purse, "coefficients")
     noise = seen.values - transformed(exact, dimensions(("h64", "h64")))
     expected = 2 * 49 - 4 if not delta else math.sqrt(2 * 49 / (2 * float(table.purse)))
-    assert seen.scale == pytest.approx(expected)
+    assert seen.noise.scale == pytest.approx(expected)
     assert noise.std() == pytest.approx(math.sqrt(seen.variance), rel=0.1)
     assert abs(noise.mean()) < 5 * noise.std() / math.sqrt(noise.size)
 

@@ -255,7 +255,7 @@ def test_the_callers_frame_is_not_kept(tmp_path):
 def test_what_is_measured_is_kept_for_later_estimators(release):
     assert release.measurements
     for measurement in release.measurements:
-        assert measurement.values.shape == SCHEMA.sizes(measurement.axes) and measurement.scale > 0
+        assert measurement.values.shape == SCHEMA.sizes(measurement.axes) and measurement.noise.scale > 0
         assert measurement.values.dtype == np.int64
 
 

@@ -10,6 +10,7 @@ import pytest
 from report_stand_ins import nasty_release
 
 from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Gaussian, Laplace
 from understudy.release import Release
 from understudy.report.cells import Line, lines_of
 from understudy.report.one_way import OneWay, quietest_reading
@@ -53,15 +54,15 @@ def _measured(noise: str, cells: int, seed: int) -> tuple[Release, np.ndarray]:
         Attribute("b", Categories(tuple(map(str, range(cells))))),
     )
     schema = Schema("t", names, rows=int(truth.sum()))
-    draw = source.laplace if noise == "laplace" else source.gaussian
-    table = Measurement((Axis("a"), Axis("b")), draw(truth, 10.0), noise, 10.0)  # type: ignore[arg-type]
+    draw = source.laplace if noise == Laplace else source.gaussian
+    table = Measurement((Axis("a"), Axis("b")), draw(truth, 10.0), noise(10.0))
     release = Release.__new__(Release)
     for key, value in {"schema": schema, "measurements": (table,), "rows": schema.rows}.items():
         object.__setattr__(release, key, value)
     return release, truth.sum(axis=1)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
 @pytest.mark.parametrize("cells", [1, 4])
 def test_error_bars_hold_the_truth_19_times_in_20(noise: str, cells: int) -> None:
     release, truth = _measured(noise, cells, 5)
@@ -85,7 +86,7 @@ def test_bits_are_put_together(tmp_path: Path) -> None:
     release = Release.__new__(Release)
     for key, value in {
         "schema": schema,
-        "measurements": (Measurement(axes, values, "laplace", 1.0),),
+        "measurements": (Measurement(axes, values, Laplace(1.0)),),
         "rows": 10,
     }.items():
         object.__setattr__(release, key, value)

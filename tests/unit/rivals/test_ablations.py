@@ -15,7 +15,7 @@ from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.methods.privbayes import PrivBayes
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.schema import Axis
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
@@ -49,22 +49,24 @@ def test_best_network_takes_the_highest_score_and_leaves_the_tables_noisy(ledger
     options = [Pair(Axis(x), (Axis(p),)) for x, p in (("d", "a"), ("c", "b"), ("b", "a"), ("d", "c"))]
     highest = max(options, key=lambda o: dependence(columns, o.child.attribute, o.parents[0].attribute))
     for _ in range(5):
-        assert best.choose(options, "R", Fraction(1, 10**6), "structure") == highest
+        assert best.choose(options, INDEPENDENCE, Fraction(1, 10**6), "structure") == highest
     assert (
-        best.choose(options, "R", Fraction(1), "structure", [0 if o == options[1] else 10**12 for o in options])
+        best.choose(
+            options, INDEPENDENCE, Fraction(1), "structure", [0 if o == options[1] else 10**12 for o in options]
+        )
         == options[1]
     )
     (noisy,) = best.measure([(Axis("d"),)], Fraction(1, 100), "tables")
-    assert noisy.scale == pytest.approx(200)
+    assert noisy.noise.scale == pytest.approx(200)
 
 
 def test_best_marginal_gives_exact_tables_and_leaves_the_choices_noisy(ledger_path: Path) -> None:
     table, engine, columns = both(ledger_path, "0.01")
     best = BestMarginal(table, engine)
     (exact,) = best.measure([(Axis("a"), Axis("d"))], Fraction(1), "tables")
-    assert exact.values / ROWS == pytest.approx(joint(columns, "a", "d")) and exact.scale == 0
+    assert exact.values / ROWS == pytest.approx(joint(columns, "a", "d")) and exact.noise.scale == 0
     options = [Pair(Axis(x), (Axis(p),)) for x, p in (("d", "a"), ("c", "b"), ("b", "a"))]
-    assert {best.choose(options, "R", Fraction(1, 10**5), "structure") for _ in range(60)} == set(options)
+    assert {best.choose(options, INDEPENDENCE, Fraction(1, 10**5), "structure") for _ in range(60)} == set(options)
 
 
 @pytest.mark.parametrize("estimate", ["ml", "paper"])

@@ -46,7 +46,9 @@ def test_a_pooled_table_charges_and_reports_like_the_wire(
         assert sum(pooled.paid.values()) == sum(made.table.paid.values())
         assert max(pooled.paid.values()) == max(made.table.paid.values()) == 1
         assert [c["purpose"] for c in pooled.charges] == [c["purpose"] for c in made.table.charges]
-    assert sorted({m.scale for m in fit.measurements})[:1] == sorted({m.scale for m in real.measurements})[:1]
+    assert (
+        sorted({m.noise.scale for m in fit.measurements})[:1] == sorted({m.noise.scale for m in real.measurements})[:1]
+    )
 
 
 def test_the_noise_of_a_pooled_table_has_the_variance_of_all_shares() -> None:

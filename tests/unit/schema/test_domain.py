@@ -302,3 +302,9 @@ def test_own_values_are_the_whole_numbers_that_are_no_points(edges: list[int], p
     assert domain.encode_numbers(np.asarray(whole, dtype=float)).tolist() == domain.bin_codes[bins].tolist()
     for point in domain.points:
         assert domain.labels[domain.encode_numbers(np.asarray([point]))[0]] == domain.show(point)
+
+
+def test_a_range_wider_than_the_largest_number_is_refused():
+    assert Intervals("number", (-8e307, 8e307)).bins == 1
+    with pytest.raises(SchemaError, match="wider than the largest number"):
+        Intervals("number", (-1e308, 0.0, 1e308))

@@ -21,6 +21,7 @@ GRIDS = [
     TreeGrid("number", 0.25, 1e9),
     TreeGrid("number", 1e-6, 2e-6),
     TreeGrid("number", 0, 1, decimals=2),
+    TreeGrid("number", -5e15, 9e15),
     TreeGrid("number", 0, 1_000, every=0.25),
     TreeGrid("number", 0.1, 99.9, every=0.25),
     TreeGrid("integer", 0, 5_000, every=5),
@@ -42,7 +43,8 @@ def test_units_are_a_domain_of_the_range(grid: TreeGrid) -> None:
     assert grid.domain.size == len(grid.prior) == len(grid.widths) <= 2 * MAX_UNITS
     assert grid.prior.min() >= 0 and grid.prior.sum() == pytest.approx(1)
     assert (grid.widths >= 0).all() and grid.starts[0] == grid.low
-    assert grid.domain.own_values.min() >= 1  # each unit can be written
+    if grid.domain.steps is not None:
+        assert grid.domain.own_values.min() >= 1  # each unit can be written
     ends = grid.domain.encode_numbers(np.asarray([grid.low, grid.high]))
     assert ends.tolist() == [0, grid.domain.size - 1]
 
@@ -93,6 +95,10 @@ def test_a_declared_point_is_always_alone() -> None:
 def test_what_has_no_range_is_refused() -> None:
     with pytest.raises(SchemaError, match="low < high"):
         TreeGrid("number", 3, 3)
+    with pytest.raises(SchemaError, match="needs `bins`"):
+        TreeGrid("number", 0, 1e300)
+    with pytest.raises(SchemaError, match="one value"):
+        assert TreeGrid("number", 0.2, 0.9, decimals=0).starts is None
 
 
 TEXT = """

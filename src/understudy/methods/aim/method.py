@@ -19,18 +19,21 @@ from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
-ROUNDS = {"pure": (1, 2), "zcdp": (2, 4)}  # for each attribute: at least and at most
+ROUNDS: dict[type[Noise], tuple[int, int]] = {
+    Laplace: (1, 2),
+    Gaussian: (2, 4),
+}  # for each attribute: at least and at most
 THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
 LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
@@ -79,10 +82,14 @@ class Aim:
         variables = _variables(schema)
         phases = []
         if costs.count:
-            phases.append(_phase("row count", costs.count, 1, 1, schema, accounting, n, "how many rows there are"))
+            phases.append(
+                tables_phase("row count", schema, accounting, costs.count, 1, 1, n, "how many rows there are")
+            )
         largest = max(map(schema.size, variables))
         phases.append(
-            _phase("one-way", costs.single, len(variables), largest, schema, accounting, n, "each attribute alone")
+            tables_phase(
+                "one-way", schema, accounting, costs.single, len(variables), largest, n, "each attribute alone"
+            )
         )
         if costs.rounds:
             rounds = round(costs.rounds / costs.each)
@@ -91,13 +98,13 @@ class Aim:
             sizes = map(schema.cells, combinations(variables, 2))
             cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
-            phases.append(_phase("tables", costs.rounds - choosing, rounds, cells, schema, accounting, n, detail))
+            phases.append(tables_phase("tables", schema, accounting, costs.rounds - choosing, rounds, cells, n, detail))
         d, settled = len(variables), self._settled(costs)
         seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
         memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
         note = f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
         return Plan(
-            self.name, budget, accounting, n, settled, None, tuple(phases), noise_of(accounting), memory,
+            self.name, budget, accounting, n, settled, None, tuple(phases), memory,
             seconds, (note,) if d > 1 else (),
         )  # fmt: skip
 
@@ -130,12 +137,12 @@ class Aim:
         The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
         """
         d = len(schema.modelled)
-        least, most = ROUNDS[accounting]
+        least, most = ROUNDS[accounting.noise]
         tables = cost * (1 - exact(SINGLE)) * (1 - exact(self.select))
-        noise = expected_noise(noise_of(accounting), table_scale(schema, accounting, tables))
+        noise = table_noise(schema, accounting, tables).mean_abs
         alone = rows / (middle_pair(schema) * noise)  # rows over noise in a cell, if one pair had it all
-        if accounting == "zcdp":
-            return max(least * d, min(most * d, int((alone / THETA) ** 2)))
+        if accounting.power > 1:
+            return max(least * d, min(most * d, int((alone / THETA) ** accounting.power)))
         return max(1, min(int(alone / LOST), max(least * d, min(most * d, int(alone / THETA)))))
 
     def _single(self, schema: Schema, accounting: Accounting, rounds: int) -> Fraction:
@@ -172,12 +179,12 @@ class Aim:
             table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
             each = left if left < each * 3 / 2 else each
             cost = each * (1 - exact(self.select))
-            noise = expected_noise(noise_of(table.accounting), table_scale(schema, table.accounting, cost))
+            noise = table_noise(schema, table.accounting, cost).mean_abs
             expected = [best.tree.project(axes).table * rows for axes in options]
             whole = [np.rint(counts).astype(np.int64) for counts in expected]
             fines = [int(self.kappa * noise * counts.size) for counts in expected]
             pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-            pair = table.choose(pairs, "D", each - cost, "structure", fines, whole)
+            pair = table.choose(pairs, REFERENCE_DISTANCE, each - cost, "structure", fines, whole)
             seen = table.measure([pair.axes], cost, "tables")
             left -= each
             # not from the rounded table: where rounding flips, on another machine, the cost of a round would too
@@ -201,12 +208,3 @@ class Aim:
 
 def _variables(schema: Schema) -> Axes:
     return tuple(Axis(a.name) for a in schema.modelled)
-
-
-def _phase(
-    name: str, cost: Fraction, tables: int, cells: int, schema: Schema, accounting: Accounting, rows: int, detail: str
-) -> Phase:
-    scale = table_scale(schema, accounting, cost / tables)
-    noise = expected_noise(noise_of(accounting), scale)
-    error = min(1.0, cells * noise / (2 * rows)) if cells > 1 else None
-    return Phase(name, cost, tables, cells, scale, error, detail)

@@ -6,7 +6,7 @@ import math
 import statistics
 from itertools import combinations
 
-from understudy.privacy.accountant import Accounting
+from understudy.privacy.accounting import Accounting
 from understudy.schema import Axis, Schema
 
 
@@ -16,7 +16,7 @@ def weight(cells: int, accounting: Accounting) -> int:
     The L1 error of a table is in proportion to m/ε, or m/√ρ. Given their sum the least of Σ m/ε is at ε in proportion
     to √m, and of Σ m/√ρ at ρ in proportion to m^(2/3).
     """
-    return round(1000 * math.pow(cells, 1 / 2 if accounting == "pure" else 2 / 3))
+    return round(1000 * math.pow(cells, accounting.power / (accounting.power + 1)))
 
 
 def middle_pair(schema: Schema) -> int:

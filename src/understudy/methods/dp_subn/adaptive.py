@@ -22,22 +22,22 @@ from numpy.typing import NDArray
 from understudy.errors import TooLarge
 from understudy.methods.aim.offers import Offers
 from understudy.methods.aim.split import middle_pair, weight
-from understudy.methods.dp_subn.binary import effort, tables_phase, whole_attributes
+from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import SCORES, Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 Floats = NDArray[np.float64]
 
 # rows in a cell of the middle pair over the noise in it, if the rounds' tables had the whole budget
-THETA: dict[Accounting, float] = {"pure": 6.0, "zcdp": 1.3}
+THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}
 ROUNDS = Fraction(3, 2)  # for each attribute, at most
 SELECT = Fraction(3, 10)  # of what the rounds cost, for choices
 KAPPA = 0.5  # of the L1 noise expected on a table: what its score is fined
@@ -102,9 +102,9 @@ class Adaptive:
         """
         if len(schema.modelled) < 2:
             return 0
-        alone = expected_noise(noise_of(accounting), table_scale(schema, accounting, cost)) * noisier
-        times = rows / (THETA[accounting] * middle_pair(schema) * alone)
-        return min(int(ROUNDS * len(schema.modelled)), int(times if accounting == "pure" else times**2))
+        alone = table_noise(schema, accounting, cost).mean_abs * noisier
+        times = rows / (THETA[accounting.noise] * middle_pair(schema) * alone)
+        return min(int(ROUNDS * len(schema.modelled)), int(times**accounting.power))
 
     # -- plan ------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Adaptive:
         d, largest = len(schema.modelled), max(a.size for a in schema.modelled)
         phases = []
         if costs.count:
-            scale = table_scale(schema, accounting, costs.count)
+            scale = table_noise(schema, accounting, costs.count).scale
             phases.append(Phase("row count", costs.count, 1, 1, scale, detail="how many rows there are"))
         what = "each attribute alone"
         if not costs.rounds:
@@ -133,7 +133,7 @@ class Adaptive:
         memory, seconds = effort(schema, n, d * costs.rounds * d // 2, costs.rounds * largest**2)
         seconds += 0.1 * costs.rounds
         return Plan(
-            name, budget, accounting, n, self._settled(costs), None, tuple(phases), noise_of(accounting), memory,
+            name, budget, accounting, n, self._settled(costs), None, tuple(phases), memory,
             seconds, self._notes(schema, costs),
         )  # fmt: skip
 
@@ -161,8 +161,8 @@ class Adaptive:
         measured = self._singles(table, costs.single)
         rows = pooled_rows(schema, [*count, *measured])
         # how much the owners' shares add is on every table that they sum
-        alone = table_scale(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0])
-        noisier = measured[0].scale / alone
+        alone = table_noise(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0]).scale
+        noisier = measured[0].noise.scale / alone
         if costs.rounds and self.rounds is None:
             rest = table.purse - costs.count
             costs = replace(costs, rounds=self.affordable(schema, table.accounting, rest, rows, noisier))
@@ -225,13 +225,12 @@ class Rounds:
 
     def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
         """One choice and one table; whether the table says more than its noise would."""
-        scale = table_scale(self._table.schema, self._table.accounting, cost)
-        noise = expected_noise(noise_of(self._table.accounting), scale) * self._noisier
+        noise = table_noise(self._table.schema, self._table.accounting, cost).mean_abs * self._noisier
         tables = [self.best.tree.project(axes).table * self._rows for axes in options]
-        units = SCORES["R"].unit(self._table.schema)
+        units = INDEPENDENCE.unit(self._table.schema)
         fines = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
         pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-        pair = self._table.choose(pairs, "R", turn, "structure", fines, of=of)
+        pair = self._table.choose(pairs, INDEPENDENCE, turn, "structure", fines, of=of)
         seen = self._table.measure([pair.axes], cost, "tables")
         surprise = np.abs(seen[0].values - tables[options.index(pair.axes)]).sum()
         self.chosen.append(pair.axes)

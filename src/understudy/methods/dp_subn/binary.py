@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from understudy.methods.plan import Phase
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.rows import table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model, as for PrivBayes
@@ -57,14 +54,6 @@ def model_of(
 
 def network_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     return [{"attribute": str(pair.child), "parents": [str(p) for p in pair.parents]} for pair in pairs]
-
-
-def tables_phase(
-    name: str, schema: Schema, accounting: Accounting, cost: Fraction, tables: int, cells: int, rows: int, detail: str
-) -> Phase:
-    scale = table_scale(schema, accounting, cost / tables)
-    error = min(1.0, cells * expected_noise(noise_of(accounting), scale) / (2 * rows)) if cells > 1 else None
-    return Phase(name, cost, tables, cells, scale, error, detail)
 
 
 def effort(schema: Schema, rows: int, tables: int, cells: int) -> tuple[float, float]:

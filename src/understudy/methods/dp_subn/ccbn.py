@@ -22,21 +22,19 @@ from understudy.methods.dp_subn.binary import (
     effort,
     model_of,
     network_json,
-    tables_phase,
     whole_attributes,
 )
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes.structure import FixedDegree, allowed
 from understudy.methods.privbayes.usefulness import useful_degree
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement
-from understudy.privacy.mechanisms import noise_of
+from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 CANDIDATE_CELLS = 1_000_000  # of all rounds together, unless a degree is asked for
@@ -91,7 +89,7 @@ class DPCCBN:
         d, k = len(decision.variables), decision.degree
         phases = []
         if decision.count_cost:
-            scale = table_scale(schema, accounting, decision.count_cost)
+            scale = table_noise(schema, accounting, decision.count_cost).scale
             phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
         if k:
             what = "tables of all candidates, in d − 1 rounds"
@@ -101,7 +99,7 @@ class DPCCBN:
         phases.append(tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, n, what))
         memory, seconds = effort(schema, n, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))
         return Plan(
-            self.name, budget, accounting, n, self._settled(decision), k, tuple(phases), noise_of(accounting), memory,
+            self.name, budget, accounting, n, self._settled(decision), k, tuple(phases), memory,
             seconds, self._notes(decision),
         )  # fmt: skip
 
@@ -128,7 +126,7 @@ class DPCCBN:
         if not decision.degree:
             return tuple(Pair(axis) for axis in decision.variables)
         left = list(decision.variables)
-        placed = [left.pop(table.pick(len(left), "first attribute"))]
+        placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
         pairs = [Pair(placed[0])]
         offer = FixedDegree(decision.degree)
         room = size if size.fits else SizeLimit(table.schema, decision.variables, 1 << 62)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.measurement import Measurement, Noise
+from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Axis
 
 Floats = NDArray[np.float64]
@@ -36,8 +36,8 @@ class Gathered:
         found = [_project(self._held[i], axes) for i in sorted(holding)]
         precision = sum(1 / variance for _, variance in found)
         mean = sum((values / variance for values, variance in found), np.zeros(())) / precision
-        noise = self._held[0].noise
-        return Measurement(axes, np.rint(mean).astype(np.int64), noise, scale_of(noise, 1 / precision))
+        noise = self._held[0].noise.of_variance(1 / precision)
+        return Measurement(axes, np.rint(mean).astype(np.int64), noise)
 
     def inside(self, asks: Sequence[Axes]) -> list[Measurement]:
         """What is known about these tables, of those that anything is known about."""
@@ -50,14 +50,6 @@ def _project(measurement: Measurement, axes: Axes) -> tuple[Floats, float]:
     kept = [axis for axis in measurement.axes if axis in axes]
     table = measurement.values.sum(axis=gone).transpose([kept.index(axis) for axis in axes])
     return table.astype(np.float64), measurement.variance * (measurement.values.size / table.size)
-
-
-def scale_of(noise: Noise, variance: float) -> float:
-    """The scale of a noise with this variance: the inverse of `noise_variance`."""
-    if noise == "gaussian" or variance > 1e8:
-        return math.sqrt(variance if noise == "gaussian" else variance / 2)
-    decay = 1 + 1 / variance - math.sqrt((2 + 1 / variance) / variance)  # 2·decay/(1 − decay)² = variance
-    return -1 / math.log(decay)
 
 
 def pair_correlations(gathered: Gathered, variables: Axes, rows: int) -> Floats:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from understudy.methods.dp_subn.binary import MODEL_CELLS
-from understudy.methods.dp_subn.gathered import scale_of
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.privbayes import PrivBayes
@@ -58,6 +57,6 @@ def common_tables(parts: Sequence[Sequence[Measurement]]) -> list[Measurement]:
     for axes, first in known[0].items():
         if all(axes in part for part in known):
             same = [part[axes] for part in known]
-            scale = scale_of(first.noise, sum(m.variance for m in same))
-            found.append(replace(first, values=sum((m.values for m in same[1:]), first.values), scale=scale))
+            noise = first.noise.of_variance(sum(m.variance for m in same))
+            found.append(replace(first, values=sum((m.values for m in same[1:]), first.values), noise=noise))
     return found

@@ -25,14 +25,13 @@ from understudy.methods.dp_subn.binary import (
     effort,
     model_of,
     network_json,
-    tables_phase,
     whole_attributes,
 )
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
 from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privbayes.conditionals import nested_dropped
 from understudy.methods.privbayes.decision import affordable_degree
@@ -40,11 +39,11 @@ from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
@@ -103,7 +102,7 @@ class DPSUBN:
         frontier = min(d - 1, room.bit_length() - 2)  # 2^(k′ + 1) ≤ room
         if frontier <= degree:
             return Decision(variables, degree, degree, (), count, nothing, quarter, nothing, 3 * quarter)
-        power = 2 if accounting == "pure" else 1
+        power = 2 // accounting.power  # variances grow with this power of the number of views
         views = tuple(tuple(variables[i] for i in view) for view in covering_views(d, "pairs", power))
         return Decision(variables, degree, frontier, views, count, quarter, quarter, quarter, quarter)
 
@@ -128,14 +127,14 @@ class DPSUBN:
         memory, seconds = effort(schema, n, tables, sum(phase.tables * phase.cells for phase in phases))
         return Plan(
             self.name, budget, accounting, n, self._settled(decision), decision.degree, tuple(phases),
-            noise_of(accounting), memory, seconds, self._notes(decision),
+            memory, seconds, self._notes(decision),
         )  # fmt: skip
 
     def _phases(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> list[Phase]:
         d, k = len(decision.variables), decision.degree
         phases = []
         if decision.count_cost:
-            scale = table_scale(schema, accounting, decision.count_cost)
+            scale = table_noise(schema, accounting, decision.count_cost).scale
             phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
         if decision.view_cost:
             cells = max(map(schema.cells, decision.views))
@@ -222,7 +221,9 @@ class DPSUBN:
         if not decision.structure_cost:
             return tuple(Pair(axis) for axis in decision.variables)
         rule = FixedDegree(decision.degree)
-        return greedy_bayes(table, decision.variables, rule, "R", decision.structure_cost, size if size.fits else None)
+        return greedy_bayes(
+            table, decision.variables, rule, INDEPENDENCE, decision.structure_cost, size if size.fits else None
+        )
 
     def _updated(
         self, table: PrivateTable, decision: Decision, pairs: tuple[Pair, ...], correlation: Floats, gathered: Gathered

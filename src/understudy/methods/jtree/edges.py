@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
 
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis
 
@@ -124,7 +124,7 @@ def choose_edges(table: PrivateTable, graph: ChordalGraph, offers: Offers, round
         if not options:
             return cost - done * each
         table.progress("structure", done, rounds)
-        pair = table.choose([Pair(v, (u,)) for u, v in options], "R", each, "structure", of=rounds)
+        pair = table.choose([Pair(v, (u,)) for u, v in options], INDEPENDENCE, each, "structure", of=rounds)
         graph.add((pair.parents[0], pair.child))
     return Fraction(0)
 

@@ -9,10 +9,8 @@ from functools import cache
 from understudy.methods.jtree.clusters import EXACT, Clusters, Merging, Problem, best_merging
 from understudy.methods.size import variable
 from understudy.models.graph import triangulated_cells
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.measurement import noise_variance
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import table_scale
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.measurement import table_noise
 from understudy.schema import Axes, Axis, Schema
 
 WIDEST = 1000  # tables up to which merging is tried: a quarter of a minute
@@ -33,7 +31,7 @@ def merged(
 
     @cache
     def variance(tables: int) -> float:
-        return noise_variance(noise_of(accounting), table_scale(schema, accounting, cost / tables))
+        return table_noise(schema, accounting, cost / tables).variance
 
     def accepts(clusters: Clusters) -> bool:
         joined = [{variable(axis) for i in cluster for axis in cliques[i]} for cluster in clusters]

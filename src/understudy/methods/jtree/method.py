@@ -27,12 +27,11 @@ from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_c
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
 from understudy.models.model import Model
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import choice_scale, noise_of
-from understudy.privacy.scores import Pair, score_named
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 SHARP = 0.01  # extra rounds are bought while the noise of a choice, on the scale of R from 0 to 1, stays below this
@@ -111,7 +110,7 @@ class JTree:
         decision = self.decide(schema, accounting, whole, n)
         phases = []
         if decision.count_cost:
-            scale = table_scale(schema, accounting, decision.count_cost)
+            scale = table_noise(schema, accounting, decision.count_cost).scale
             phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
         if decision.rounds:
             tree = min(decision.tree, decision.rounds)
@@ -123,19 +122,19 @@ class JTree:
         phases.append(self._tables_phase(schema, accounting, decision, n))
         seconds, memory = _effort(schema, decision, n)
         return Plan(
-            self.name, budget, accounting, n, self.settled(decision), None, tuple(phases), noise_of(accounting),
-            memory, seconds, _notes(decision),
+            self.name, budget, accounting, n, self.settled(decision), None, tuple(phases), memory, seconds,
+            _notes(decision),
         )  # fmt: skip
 
     def _tables_phase(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> Phase:
         """At worst: the tables of a tree, unmerged. Merging only lowers the noise."""
         tables = max(1, len(decision.sizes) - 1 if decision.rounds else len(decision.sizes))
-        scale = table_scale(schema, accounting, decision.table_cost / tables)
+        noise = table_noise(schema, accounting, decision.table_cost / tables)
         largest = max(decision.sizes.values(), default=1)
         cells = max(largest, decision.useful(tables)) if decision.rounds else largest
-        error = min(1.0, cells * expected_noise(noise_of(accounting), scale) / (2 * rows))
+        error = min(1.0, cells * noise.mean_abs / (2 * rows))
         detail = "noisy counts of clusters of cliques, at most so many"
-        return Phase("tables", decision.table_cost, tables, cells, scale, error, detail)
+        return Phase("tables", decision.table_cost, tables, cells, noise.scale, error, detail)
 
     def settled(self, decision: Decision) -> dict[str, Any]:
         """The options with every default replaced by what it came to."""
@@ -194,7 +193,7 @@ def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: 
     The noise of a choice grows with the number of rounds, or with its root under zCDP.
     """
     ratio = SHARP / choice_noise(schema, accounting, cost / tree, rows)
-    sharp = tree * min(2.0, ratio if accounting == "pure" else ratio**2)
+    sharp = tree * min(2.0, ratio**accounting.power)
     return max(0, int(sharp) - tree)
 
 
@@ -202,9 +201,8 @@ def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: i
     """The scale of the noise in one choice, in units of R, which goes from 0 to 1."""
     widest = sorted((a for a in schema.modelled), key=lambda a: -a.size)[:2]
     pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    score = score_named("R")
-    sensitivity = schema.rows_per_person * score.sensitivity(pair, schema)
-    return choice_scale(accounting, sensitivity, cost) / (score.unit(schema) * rows)
+    sensitivity = schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
+    return accounting.selection_scale(sensitivity, cost) / (INDEPENDENCE.unit(schema) * rows)
 
 
 def _with_fixed(cliques: list[Clique], decision: Decision) -> list[Clique]:

@@ -13,10 +13,10 @@ from fractions import Fraction
 from understudy.errors import TooLarge
 from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.decision import Settings
-from understudy.privacy.accountant import Accounting, purse
+from understudy.privacy.accounting import ZCDP, Accounting, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import choice_scale
-from understudy.privacy.scores import SCORES, Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axis, Schema
 
 FULL = 100_000  # candidates in all rounds together, up to which every parent set is offered
@@ -69,7 +69,7 @@ def search_of(wishes: Wishes, attributes: int, accounting: Accounting) -> str:
     """
     if wishes.search != "auto":
         return wishes.search
-    usual = 2 if accounting == "zcdp" else 1
+    usual = accounting.power
     wanted = min(attributes - 1, usual if wishes.degree is None else wishes.degree)
     return "full" if full_degree(attributes) >= wanted else "growth"
 
@@ -80,17 +80,17 @@ def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -
     tree = not full or degree <= 1  # cheap tables: more of the budget is for finding them
     beta = 0.3 if wishes.beta is None and tree else wishes.beta
     single = wishes.single
-    if single is None and accounting == "pure":
+    if single is None and accounting.power == 1:
         single = 0.0  # merged tables have them inside, and each table of its own costs in full
     elif single is None and not full:
         single = 0.15
     encoding = "auto" if full else "vanilla"
     if not wishes.ml:
         return Settings(
-            "R", encoding, wishes.theta, 0.3 if beta is None else beta, 0.0, 0.0, wishes.kappa, degree, False
+            INDEPENDENCE, encoding, wishes.theta, 0.3 if beta is None else beta, 0.0, 0.0, wishes.kappa, degree, False
         )
     pairs = None if full else 0.0
-    return Settings("R", encoding, wishes.theta, beta, single, pairs, wishes.kappa, degree, True)
+    return Settings(INDEPENDENCE, encoding, wishes.theta, beta, single, pairs, wishes.kappa, degree, True)
 
 
 def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
@@ -121,7 +121,7 @@ def _decide(
     else:
         options = d if search == "growth" else math.comb(d, min(d // 2, degree)) * d
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
-    fine = int(wishes.kappa * 0.5 * base.noise * SCORES["R"].unit(schema))
+    fine = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
     if error > HOPELESS and (search != "full" or degree <= 1):
         alone = privbayes.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
@@ -130,31 +130,28 @@ def _decide(
 
 def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:
     """How far below the best a choice among so many typically falls, in units of R: the scale times ln(options)."""
-    scale = choice_scale(accounting, _sensitivity(schema), cost)
-    return scale * math.log(max(2, options)) / (SCORES["R"].unit(schema) * rows)
+    scale = accounting.selection_scale(_sensitivity(schema), cost)
+    return scale * math.log(max(2, options)) / (INDEPENDENCE.unit(schema) * rows)
 
 
 def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, attributes: int) -> float:
     """How far the largest of the noises in all pairwise scores goes, in units of R."""
     w, step = math.comb(attributes, 2), _sensitivity(schema)
-    if accounting == "pure":
-        noise = w * step / float(cost) * math.log(max(2, w))
-    else:
-        noise = step * math.sqrt(w / (2 * float(cost)) * 2 * math.log(max(2, w)))
-    return noise / (SCORES["R"].unit(schema) * rows)
+    noise = accounting.noise.for_cost(Sensitivity(w * step, w * step**2), cost)
+    return noise.largest_of(max(2, w)) / (INDEPENDENCE.unit(schema) * rows)
 
 
 def _sensitivity(schema: Schema) -> int:
     widest = sorted(schema.modelled, key=lambda a: -a.size)[:2]
     pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    return schema.rows_per_person * SCORES["R"].sensitivity(pair, schema)
+    return schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
 
 
 def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
     """For a pure promise: that little or no structure can be found, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
-    other = decide(wishes, schema, "zcdp", purse(Budget(epsilon, "1e-9")), rows)
+    other = decide(wishes, schema, ZCDP, purse(Budget(epsilon, "1e-9")), rows)
     finds = "cannot find structure" if decision.search == "none" else "finds only the strongest structure"
     return (
         f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "

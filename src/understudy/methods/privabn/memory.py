@@ -14,8 +14,8 @@ from itertools import combinations
 
 from understudy.methods.privabn.joining import Room
 from understudy.methods.privabn.search import Network
+from understudy.privacy.questions import PairScores
 from understudy.privacy.scores import Pair
-from understudy.privacy.transforms import PairScores
 from understudy.schema import Axes, Axis, Schema
 
 

@@ -21,10 +21,9 @@ from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_jso
 from understudy.methods.rows import planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import PURE, Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.mechanisms import noise_of
 from understudy.privacy.scores import SMALL_DOMAIN, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
@@ -68,11 +67,11 @@ class PrivABN:
         n = planned_rows(schema, rows)
         accounting, whole = accounting_of(budget), purse(budget)
         decision = decide(self._wishes(schema), schema, accounting, whole, n)
-        together = accounting == "pure" and self._wishes(schema).ml
+        together = accounting.power == 1 and self._wishes(schema).ml
         seconds, memory = _effort(schema, decision, n, together)
         return Plan(
             self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
-            tuple(_plan_phases(schema, decision, budget, n, together)), noise_of(accounting), memory, seconds,
+            tuple(_plan_phases(schema, decision, budget, n, together)), memory, seconds,
             self._notes(schema, decision, accounting, whole, n),
         )  # fmt: skip
 
@@ -96,7 +95,7 @@ class PrivABN:
     ) -> tuple[str, ...]:
         notes = [SEARCHES[decision.search]]
         wishes = self._wishes(schema)
-        if accounting == "pure" and (note := blurred_note(decision, wishes, schema, whole, rows)) is not None:
+        if accounting == PURE and (note := blurred_note(decision, wishes, schema, whole, rows)) is not None:
             notes.append(note)
         if self.estimate == "ml" and not wishes.ml:
             notes.append(f"the attributes alone have more than {self.cells:,} cells: estimate=paper is used instead")
@@ -144,7 +143,7 @@ class PrivABN:
             return grow(table, base.variables, room, decision.degree, base.structure_cost, decision.fine)
         table.progress("structure", 0, 1)
         scores = table.measure_scores(base.variables, base.structure_cost, "structure")
-        first = base.variables[table.pick(len(base.variables), "first attribute")]
+        first = base.variables[table.public_random_index(len(base.variables), "first attribute")]
         return remembered(base.variables, first, Worth(scores, schema, decision.fine), room, decision.degree)
 
     def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
@@ -176,14 +175,14 @@ class FullSearch(PrivBayes):
         return decide(self.wishes, schema, accounting, whole, rows).base
 
     def _tables(self, table: PrivateTable, decision: privbayes.Decision, asks: list[Axes]) -> list[Measurement]:
-        if table.accounting != "pure":
+        if table.accounting.power > 1:
             return super()._tables(table, decision, asks)
         return table.measure(clusters(table, asks, decision.table_cost, self.cells), decision.table_cost, "tables")
 
 
 def clusters(table: PrivateTable, asks: list[Axes], cost: Fraction, cells: int) -> list[Axes]:
     """In pure epsilon the noise grows with the number of tables, so small ones are measured together (as JTree's)."""
-    if table.accounting != "pure":
+    if table.accounting.power > 1:
         return asks
     return measured_together(asks, table.schema, table.accounting, cost, cells)
 

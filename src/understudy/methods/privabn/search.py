@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from understudy.methods.privabn.joining import Room
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis
 
@@ -27,7 +27,7 @@ class Network:
 def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, fine: int) -> Network:
     """At most (d − 1)(degree + 1) choices of equal cost: each attribute by its best link, then its parents."""
     left = list(variables)
-    placed = [left.pop(table.pick(len(left), "first attribute"))]
+    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
     pairs = [Pair(placed[0])]
     steps = max(1, len(left) * (degree + 1))
     each = cost / steps
@@ -36,7 +36,7 @@ def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int
         room.add(pairs[-1].axes)
         child = left[0]
         if len(left) > 1:
-            child = table.choose_next(tuple(left), tuple(placed), each, "structure", fine, of=steps)
+            child = table.choose_child(tuple(left), tuple(placed), each, "structure", fine, of=steps)
             cost -= each
         pair, taken = _with_parents(table, child, placed, room, degree, each, fine, steps)
         cost -= taken * each
@@ -63,7 +63,7 @@ def _with_parents(
         if len(options) == 1:
             return pair, step
         fines = [fine * table.schema.cells(option.axes) for option in options]
-        chosen = table.choose(options, "R", each, "structure", fines, of=of)
+        chosen = table.choose(options, INDEPENDENCE, each, "structure", fines, of=of)
         if chosen == pair:
             return pair, step + 1
         pair = chosen

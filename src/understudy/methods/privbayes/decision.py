@@ -16,9 +16,10 @@ from understudy.errors import TooLarge, UsageError
 from understudy.methods.privbayes.structure import any_parents
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
 from understudy.methods.rows import count_cost
-from understudy.privacy.accountant import Accounting
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import exact
-from understudy.privacy.scores import Pair, refusal
+from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, Pair, PairwiseScore, Score
 from understudy.schema import Axes, Axis, Schema
 
 MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
@@ -44,13 +45,13 @@ class Constants:
 
 PAPER = Constants(theta=4.0, beta=0.3, single=0.0, pairs=0.0, kappa=0.0)
 # one more table costs little in rho and much in pure epsilon: the small tables are for zCDP
-ML_BINARY: dict[Accounting, Constants] = {
-    "pure": Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.0),
-    "zcdp": Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.35, kappa=0.0),
+ML_BINARY: dict[type[Noise], Constants] = {
+    Laplace: Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.0),
+    Gaussian: Constants(theta=4.0, beta=0.15, single=0.1, pairs=0.35, kappa=0.0),
 }
-ML_GENERAL: dict[Accounting, Constants] = {
-    "pure": Constants(theta=1.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.3),
-    "zcdp": Constants(theta=1.0, beta=0.2, single=0.2, pairs=0.0, kappa=0.3),
+ML_GENERAL: dict[type[Noise], Constants] = {
+    Laplace: Constants(theta=1.0, beta=0.15, single=0.1, pairs=0.0, kappa=0.3),
+    Gaussian: Constants(theta=1.0, beta=0.2, single=0.2, pairs=0.0, kappa=0.3),
 }
 
 
@@ -58,7 +59,7 @@ ML_GENERAL: dict[Accounting, Constants] = {
 class Settings:
     """The options as given; None is for this module to decide."""
 
-    score: str
+    score: Score | None  # None: as public facts advise
     encoding: str
     theta: float | None
     beta: float | None
@@ -80,7 +81,7 @@ class Decision:
     degree: int | None  # of a fixed-degree network, or a cap on the number of parents
     cells: int  # the most cells a table may have
     noise: float  # expected absolute noise in a cell
-    score: str
+    score: Score
     count_cost: Fraction
     single_cost: Fraction
     structure_cost: Fraction
@@ -119,7 +120,7 @@ def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fr
     tables = whole - count - structure - single
     rule: Rule = "fined sets" if constants.kappa else "fixed degree" if binary else "maximal sets"
     decision = Decision(
-        variables, encoding, rule, constants, settings.degree, 0, 0.0, "R", count, single, structure, tables
+        variables, encoding, rule, constants, settings.degree, 0, 0.0, INDEPENDENCE, count, single, structure, tables
     )
     decision = _sized(decision, settings, schema, accounting, rows)
     decision = replace(decision, score=_score(settings, decision, schema, accounting, rows))
@@ -140,7 +141,7 @@ def wide(attributes: int) -> bool:
 def _by_links(decision: Decision, schema: Schema) -> bool:
     sizes = schema.sizes(decision.variables)
     together = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
-    plain = decision.encoding == "vanilla" and decision.score in ("R", "F") and together <= LINK_CELLS
+    plain = decision.encoding == "vanilla" and isinstance(decision.score, PairwiseScore) and together <= LINK_CELLS
     return plain and decision.degree == 1 and wide(len(sizes)) and not decision.independent
 
 
@@ -167,7 +168,7 @@ def _variables(schema: Schema, encoding: str) -> Axes:
 
 def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Constants:
     """What the user names wins; a θ without a κ means the paper's rule of maximal sets, as generalised parents do."""
-    base = PAPER if not settings.ml else (ML_BINARY if binary else ML_GENERAL)[accounting]
+    base = PAPER if not settings.ml else (ML_BINARY if binary else ML_GENERAL)[accounting.noise]
     if settings.kappa is None and base.kappa and settings.theta is not None:
         base = replace(base, kappa=0.0, theta=PAPER.theta)
     return Constants(
@@ -222,16 +223,15 @@ def _widest(decision: Decision, schema: Schema) -> Iterator[Pair]:
         yield Pair(axis, tuple(islice(others, max(0, most))))
 
 
-def _score(settings: Settings, decision: Decision, schema: Schema, accounting: Accounting, rows: int) -> str:
-    if settings.score != "auto":
+def _score(settings: Settings, decision: Decision, schema: Schema, accounting: Accounting, rows: int) -> Score:
+    if settings.score is not None:
         for pair in _widest(decision, schema):
-            if (reason := refusal(settings.score, pair, schema)) is not None:
+            if (reason := settings.score.refusal(pair, schema)) is not None:
                 raise UsageError(reason)
         return settings.score
     if decision.rule != "fixed degree" or decision.independent:
-        return "R"
-    if any(refusal("F", pair, schema) for pair in _widest(decision, schema)):
-        return "R"
-    each = float(decision.structure_cost) / (len(decision.variables) - 1)
-    epsilon = each if accounting == "pure" else math.sqrt(8 * each)
-    return "F" if rows * epsilon < F_BELOW else "R"
+        return INDEPENDENCE
+    if any(MAXIMUM_JOINT.refusal(pair, schema) for pair in _widest(decision, schema)):
+        return INDEPENDENCE
+    epsilon = accounting.selection_epsilon(float(decision.structure_cost) / (len(decision.variables) - 1))
+    return MAXIMUM_JOINT if rows * epsilon < F_BELOW else INDEPENDENCE

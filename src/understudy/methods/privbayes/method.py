@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
 from understudy.methods.privbayes.decision import Decision, Settings, bounded, decide
 from understudy.methods.privbayes.effort import effort
@@ -19,15 +19,15 @@ from understudy.methods.rows import planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
-from understudy.privacy.accountant import accounting_of, purse
+from understudy.privacy.accounting import accounting_of, purse
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair, score_named
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, Pair, score_named
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; seconds of estimation
+OFFERED = (MUTUAL_INFORMATION, MAXIMUM_JOINT, INDEPENDENCE)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PrivBayes:
 
     name: ClassVar[str] = "privbayes"
 
-    score: str = option("auto", choices=("auto", "I", "F", "R"))
+    score: str = option("auto", choices=("auto", *(score.name for score in OFFERED)))
     encoding: str = option("auto", choices=("auto", "binary", "gray", "vanilla", "hierarchical"))
     estimate: str = option("ml", choices=("ml", "paper"))
     theta: float | None = option(None, low=0.01, high=1e6)
@@ -50,7 +50,8 @@ class PrivBayes:
     def decide(self, schema: Schema, accounting: Any, whole: Fraction, rows: int) -> Decision:
         ml = self.estimate == "ml"
         single, pairs, kappa = (self.single, self.pairs, self.kappa) if ml else (0.0, 0.0, 0.0)
-        settings = Settings(self.score, self.encoding, self.theta, self.beta, single, pairs, kappa, self.degree, ml)
+        score = None if self.score == "auto" else score_named(self.score)
+        settings = Settings(score, self.encoding, self.theta, self.beta, single, pairs, kappa, self.degree, ml)
         return bounded(decide(settings, schema, accounting, whole, rows), schema)
 
     # -- plan ------------------------------------------------------------------------------------------------
@@ -62,7 +63,7 @@ class PrivBayes:
         seconds, memory = effort(schema, decision, n, _largest(schema, decision))
         return Plan(
             self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
-            tuple(_phases(schema, decision, budget, n)), noise_of(accounting), memory, seconds,
+            tuple(_phases(schema, decision, budget, n)), memory, seconds,
             self._notes(schema, decision),
         )  # fmt: skip
 
@@ -71,7 +72,7 @@ class PrivBayes:
         constants = decision.constants
         said: dict[str, Any] = {
             "estimate": self.estimate,
-            "score": decision.score,
+            "score": decision.score.name,
             "encoding": decision.encoding,
             "theta": constants.theta,
             "beta": constants.beta if decision.structure_cost else 0,
@@ -143,7 +144,7 @@ class PrivBayes:
         schema = table.schema
         cost, score = decision.structure_cost, decision.score
         # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
-        fine = decision.constants.kappa * 0.5 * decision.noise * score_named(score).unit(schema)
+        fine = decision.constants.kappa * 0.5 * decision.noise * score.unit(schema)
         if decision.links:
             earned = int(fine) if decision.rule == "fined sets" else None
             limit = self.cells if size is not None else 1 << 62
@@ -174,14 +175,10 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
 
 
 def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> list[Phase]:
-    accounting = accounting_of(budget)
-    noise = noise_of(accounting)
     d = len(decision.variables)
 
     def measured(name: str, cost: Fraction, tables: int, cells: int, detail: str) -> Phase:
-        scale = table_scale(schema, accounting, cost / tables)
-        error = min(1.0, cells * expected_noise(noise, scale) / (2 * rows)) if cells > 1 else None
-        return Phase(name, cost, tables, cells, scale, error, detail)
+        return tables_phase(name, schema, accounting_of(budget), cost, tables, cells, rows, detail)
 
     phases = []
     if decision.count_cost:
@@ -190,7 +187,9 @@ def _phases(schema: Schema, decision: Decision, budget: Budget, rows: int) -> li
         most = max(schema.size(axis) for axis in decision.variables)
         phases.append(measured("one-way", decision.single_cost, d, most, "each attribute alone"))
     if decision.structure_cost:
-        phases.append(Phase("structure", decision.structure_cost, d - 1, detail=f"choices by score {decision.score}"))
+        phases.append(
+            Phase("structure", decision.structure_cost, d - 1, detail=f"choices by score {decision.score.name}")
+        )
     largest = _largest(schema, decision)
     twos = Fraction(0)
     if decision.degree != 1 and decision.structure_cost:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from understudy.methods.privbayes.parents import maximal_parent_sets
 from understudy.methods.size import SizeLimit
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import Pair, Score
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -19,7 +19,7 @@ def greedy_bayes(
     table: PrivateTable,
     variables: Sequence[Axis],
     candidates: Candidates,
-    score: str,
+    score: Score,
     cost: Fraction,
     size: SizeLimit | None = None,
     penalty: Callable[[Pair], int] | None = None,
@@ -27,7 +27,7 @@ def greedy_bayes(
     """The first attribute at random, then d−1 choices at cost/(d−1) each, among what the model's size allows."""
     left = list(variables)
     size = size or SizeLimit(table.schema, variables, 1 << 62)
-    placed = [left.pop(table.pick(len(left), "first attribute"))]
+    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
     pairs = [Pair(placed[0])]
     rounds = len(left)
     while left:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.measurement import expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import table_scale
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
 
 
 def cell_noise(schema: Schema, accounting: Accounting, cost: Fraction, tables: int) -> float:
     """The expected absolute noise in one cell when `tables` tables share this cost."""
-    return expected_noise(noise_of(accounting), table_scale(schema, accounting, cost / tables))
+    return table_noise(schema, accounting, cost / tables).mean_abs
 
 
 def useful_cells(rows: int, noise: float, theta: float) -> int:

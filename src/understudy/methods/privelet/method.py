@@ -12,12 +12,11 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.privelet.rule import Choice, decide, total_known
 from understudy.methods.rows import planned_rows, table_megabytes
 from understudy.models.wavelet import WaveletModel
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import noise_variance
-from understudy.privacy.mechanisms import noise_of, noise_scale
-from understudy.privacy.table import MOST_CELLS, PrivateTable
-from understudy.privacy.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
+from understudy.privacy.questions import MAX_CELLS
+from understudy.privacy.questions.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 SECONDS_A_CELL = 1.2e-5
@@ -53,9 +52,9 @@ class Privelet:
 
     def decide(self, schema: Schema, accounting: Accounting) -> tuple[Axes, Choice]:
         axes = tuple(Axis(name) for name in self.covered(schema))
-        wavelet_dimensions(schema, axes, ["plain"] * len(axes), MOST_CELLS)  # refuses what is too large
+        wavelet_dimensions(schema, axes, ["plain"] * len(axes), MAX_CELLS)  # refuses what is too large
         choice = decide(schema, axes, accounting, self._form, self.transform)
-        wavelet_dimensions(schema, axes, choice.kinds, MOST_CELLS)
+        wavelet_dimensions(schema, axes, choice.kinds, MAX_CELLS)
         return axes, choice
 
     @property
@@ -65,16 +64,16 @@ class Privelet:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), purse(budget)
         axes, choice = self.decide(schema, accounting)
-        scale = noise_scale(accounting, *wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
-        deviation = math.sqrt(choice.spread * noise_variance(noise_of(accounting), scale))
-        typical = deviation if accounting == "zcdp" else deviation / math.sqrt(2)  # as a scale of one draw
+        noise = accounting.noise.for_cost(wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
+        deviation = math.sqrt(choice.spread * noise.variance)
+        typical = deviation / noise.deviation_per_scale  # as a scale of one draw
         cells = math.prod(d.coefficients for d in choice.dimensions)
-        detail = f"noise {scale:,.4g} in each; shown is an average range count's"
+        detail = f"noise {noise.scale:,.4g} in each; shown is an average range count's"
         phase = Phase("coefficients", whole, 1, cells, typical, None, detail)
         seconds = 0.5 + n * len(schema.modelled) * 8e-8 + cells * SECONDS_A_CELL
         memory = 200 + table_megabytes(schema, n) + cells * 48 / 1e6
         return Plan(
-            self.name, budget, accounting, n, self._settled(axes), None, (phase,), noise_of(accounting), memory,
+            self.name, budget, accounting, n, self._settled(axes), None, (phase,), memory,
             seconds, self._notes(schema, axes, choice),
         )  # fmt: skip
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.wavelet_trees import adjoint, whole
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.questions.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
 from understudy.schema import Attribute, Axes, Axis, Intervals, Schema
 
 Floats = NDArray[np.float64]
@@ -54,8 +54,7 @@ def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, trans
     for dimensions in itertools.product(*offered):
         seen = [known[i][d.kind] for i, d in enumerate(dimensions)]
         spread = _spread(seen, total_known(schema, form))
-        l1, l2_squared = wavelet_sensitivity(dimensions, schema, form)
-        noise = spread * (l1**2 if accounting == "pure" else l2_squared)
+        noise = spread * accounting.noise.squared_norm(wavelet_sensitivity(dimensions, schema, form))
         if best is None or noise < best[0] * (1 - TIE):
             best = noise, Choice(tuple(d.kind for d in dimensions), dimensions, spread)
     assert best is not None

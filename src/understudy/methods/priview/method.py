@@ -16,11 +16,10 @@ from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.priview.covering import covering_design
 from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the full joint table
@@ -50,17 +49,16 @@ class PriView:
         count, tables = self._costs(schema, whole)
         views = self._views(schema, accounting, tables, n)
         cells = max(schema.cells(view) for view in views)
-        scale = table_scale(schema, accounting, tables / len(views))
-        noise = noise_of(accounting)
-        error = min(1.0, cells * expected_noise(noise, scale) / (2 * n))
-        phases = [Phase("tables", tables, len(views), cells, scale, error, "fixed views that cover every pair")]
+        noise = table_noise(schema, accounting, tables / len(views))
+        error = min(1.0, cells * noise.mean_abs / (2 * n))
+        phases = [Phase("tables", tables, len(views), cells, noise.scale, error, "fixed views that cover every pair")]
         if count:
-            count_scale = table_scale(schema, accounting, count)
+            count_scale = table_noise(schema, accounting, count).scale
             phases.insert(0, Phase("row count", count, 1, 1, count_scale, None, "how many rows there are"))
         joint = schema.cells(schema.names)
         seconds = 1.0 + n * len(schema.modelled) * 8e-8 + joint * 2e-5 + cells * len(views) * 1.2e-5
         memory = 200 + table_megabytes(schema, n) + joint * 400 / 1e6
-        return Plan(self.name, budget, accounting, n, self._settled(views), None, tuple(phases), noise, memory, seconds)
+        return Plan(self.name, budget, accounting, n, self._settled(views), None, tuple(phases), memory, seconds)
 
     def fit(self, table: PrivateTable) -> Fit:
         from understudy.models.estimation import estimate

@@ -21,9 +21,8 @@ from understudy.methods.rivals.released_tables import ReleasedTables, by_attribu
 from understudy.methods.rivals.rival import bought_rows, consistent, purse_of, rival_plan, tables_of
 from understudy.methods.rows import planned_rows
 from understudy.privacy.budget import Budget
-from understudy.privacy.mechanisms import noise_scale
+from understudy.privacy.questions.hadamard import block_sensitivity, block_shape, hadamard
 from understudy.privacy.table import PrivateTable
-from understudy.privacy.transforms import block_sensitivity, block_shape, hadamard
 from understudy.schema import Axes, Axis, Schema
 
 Block = NDArray[np.float64]
@@ -42,7 +41,7 @@ class Fourier:
         n, own = planned_rows(schema, rows), purse_of(schema, budget)
         asks = needed_blocks(schema, self.alpha)
         cells = max(int(np.prod(block_shape(axes, schema))) for axes in asks)
-        scale = noise_scale(own.accounting, *block_sensitivity(asks, schema), own.rest)
+        scale = own.accounting.noise.for_cost(block_sensitivity(asks, schema), own.rest).scale
         phase = Phase("coefficients", own.rest, len(asks), cells, scale, detail="noisy Hadamard coefficients")
         return rival_plan(self.name, schema, budget, n, {"alpha": self.alpha}, [phase])
 

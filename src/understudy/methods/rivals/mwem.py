@@ -24,12 +24,11 @@ from understudy.methods.rivals.rival import bought_rows, purse_of, rival_plan, t
 from understudy.methods.rows import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
-from understudy.privacy.accountant import Accounting
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 Joint = NDArray[np.float64]
@@ -52,11 +51,11 @@ class MWEM:
         whole_domain(schema, self.cells, self.name)
         asks, rounds = tables_of(schema, self.alpha), self.rounds_for(own.accounting, own.rest)
         half = own.rest / (2 * rounds)
-        scale, cells = table_scale(schema, own.accounting, half), max(map(schema.cells, asks))
-        error = min(1.0, cells * expected_noise(noise_of(own.accounting), scale) / (2 * n))
+        noise, cells = table_noise(schema, own.accounting, half), max(map(schema.cells, asks))
+        error = min(1.0, cells * noise.mean_abs / (2 * n))
         phases = [
             Phase("structure", half * rounds, rounds, detail=f"the worst of {len(asks)} tables, {rounds} times"),
-            Phase("tables", half * rounds, rounds, cells, scale, error, "noisy counts"),
+            Phase("tables", half * rounds, rounds, cells, noise.scale, error, "noisy counts"),
         ]
         return rival_plan(self.name, schema, budget, n, self._options(rounds), phases)
 
@@ -66,7 +65,7 @@ class MWEM:
         if self.rounds:
             return self.rounds
         share = exact(self.share)
-        if accounting == "zcdp":
+        if accounting.power > 1:
             share = (share / 2) ** 2 * (Fraction(1, 8) + Fraction(1, 2))
         return max(1, int(cost / share))
 
@@ -91,10 +90,10 @@ class MWEM:
     def _worst(self, table: PrivateTable, asks: Sequence[Axes], joint: Joint, rows: int, cost: Fraction) -> Axes:
         """A table far from the distribution's own; its expected noise, which is public, counts against it."""
         own = [np.rint(rows * values).astype(np.int64) for values in all_tables(joint, len(asks[0]))]
-        noise = expected_noise(noise_of(table.accounting), table_scale(table.schema, table.accounting, cost))
+        noise = table_noise(table.schema, table.accounting, cost).mean_abs
         penalty = [round(noise * table.schema.cells(axes)) for axes in asks]
         options = [Pair(axes[-1], axes[:-1]) for axes in asks]
-        return table.choose(options, "D", cost, "structure", penalty, references=own).axes
+        return table.choose(options, REFERENCE_DISTANCE, cost, "structure", penalty, references=own).axes
 
     def _options(self, rounds: int) -> dict[str, int]:
         return {"alpha": self.alpha, "rounds": rounds, "passes": self.passes}

@@ -28,9 +28,8 @@ from understudy.models.consistency import Agreement
 from understudy.models.factor import MOST_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement, noise_variance
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 BLOCK = 8  # attributes in a view: the paper's choice for binary tables
@@ -77,9 +76,9 @@ class PriView:
 
     def _error(self, schema: Schema, own: Purse, rows: int, views: int) -> float:
         """The expected L2 error of one view, relative to n, when so many are measured."""
-        scale = table_scale(schema, own.accounting, own.rest / views)
+        noise = table_noise(schema, own.accounting, own.rest / views)
         cells = 2 ** min(self.block, len(schema.names))
-        return float(np.sqrt(cells * noise_variance(noise_of(own.accounting), scale)) / rows)
+        return float(np.sqrt(cells * noise.variance) / rows)
 
     def _design(self, schema: Schema, strength: int) -> list[Axes]:
         names = schema.names

@@ -16,11 +16,10 @@ from understudy.errors import TooLarge, UsageError
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.rows import count_cost, row_count, table_megabytes
 from understudy.models.factor import Factor
-from understudy.privacy.accountant import Accounting, accounting_of, purse
+from understudy.privacy.accounting import Accounting, accounting_of, purse
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement, expected_noise
-from understudy.privacy.mechanisms import noise_of
-from understudy.privacy.table import PrivateTable, table_scale
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MOST_TABLES = 200_000
@@ -84,9 +83,9 @@ def tables_phase(schema: Schema, own: Purse, asks: Sequence[Axes], rows: int, co
     """So many tables, measured at once with equal shares."""
     cost = own.rest if cost is None else cost
     cells = max(map(schema.cells, asks))
-    scale = table_scale(schema, own.accounting, cost / len(asks))
-    error = min(1.0, cells * expected_noise(noise_of(own.accounting), scale) / (2 * rows))
-    return Phase("tables", cost, len(asks), cells, scale, error, "noisy counts")
+    noise = table_noise(schema, own.accounting, cost / len(asks))
+    error = min(1.0, cells * noise.mean_abs / (2 * rows))
+    return Phase("tables", cost, len(asks), cells, noise.scale, error, "noisy counts")
 
 
 def rival_plan(
@@ -96,11 +95,9 @@ def rival_plan(
     own = purse_of(schema, budget)
     first: tuple[Phase, ...] = ()
     if own.count and phases:
-        scale = table_scale(schema, own.accounting, own.count)
+        scale = table_noise(schema, own.accounting, own.count).scale
         first = (Phase("row count", own.count, 1, 1, scale, detail="how many rows there are"),)
     cells = sum(phase.tables * phase.cells for phase in phases)
     seconds = 0.5 + rows * len(schema.modelled) * 4e-8 + cells * SECONDS_A_CELL
     memory = 150 + table_megabytes(schema, rows) + cells * 32 / 1e6
-    return Plan(
-        name, budget, own.accounting, rows, options, None, (*first, *phases), noise_of(own.accounting), memory, seconds
-    )
+    return Plan(name, budget, own.accounting, rows, options, None, (*first, *phases), memory, seconds)

@@ -17,9 +17,9 @@ from conftest import columns_of, private_table, schema_of
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.choices import Choice, Links
-from understudy.privacy.scores import SMALL_DOMAIN, Pair, Scorer, pair_scores, score_named
-from understudy.privacy.transforms import pair_scores_sensitivity
+from understudy.privacy.questions import AllPairScores, Choice, ChooseEdge
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, SMALL_DOMAIN, Pair
+from understudy.privacy.scores.scorer import Scorer
 from understudy.schema import Axes, Axis, Schema
 from understudy.testing import SeededSource
 
@@ -31,7 +31,7 @@ def axes_of(sizes: dict[str, int]) -> Axes:
 
 
 def one_by_one(columns: dict[str, np.ndarray], rows: int, schema: Schema) -> np.ndarray:
-    rule = score_named("R")
+    rule = INDEPENDENCE
     names = list(columns)
     out = np.zeros((len(names), len(names)), dtype=np.int64)
     for (i, a), (j, b) in itertools.permutations(enumerate(names), 2):
@@ -48,7 +48,7 @@ def test_scores_of_all_pairs_are_those_of_each(neighbours: str, rows: int) -> No
     sizes = {"a": 2, "b": 3, "c": 1, "d": 2, "e": SMALL_DOMAIN, "f": SMALL_DOMAIN + 1, "g": 40}
     schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
     columns = columns_of(sizes, rows)
-    found = pair_scores(MemoryEngine(columns, rows, schema), axes_of(sizes), schema)
+    found = INDEPENDENCE.all_pairs(MemoryEngine(columns, rows, schema), axes_of(sizes), schema)
     assert (found == one_by_one(columns, rows, schema)).all()
 
 
@@ -66,7 +66,7 @@ def test_an_engine_without_pairs_gives_the_same() -> None:
     sizes = {"a": 2, "b": 3, "c": 12}
     schema, columns = schema_of(sizes, 200), columns_of(sizes, 200)
     engine = MemoryEngine(columns, 200, schema)
-    both = [pair_scores(e, axes_of(sizes), schema) for e in (engine, CountsOnly(engine))]
+    both = [INDEPENDENCE.all_pairs(e, axes_of(sizes), schema) for e in (engine, CountsOnly(engine))]
     assert (both[0] == both[1]).all()
 
 
@@ -131,11 +131,11 @@ CASES = [
 def test_nothing_moves_further_than_claimed(sizes: dict[str, int], rows: int, neighbours: str, fine: int) -> None:
     schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
     axes = axes_of(sizes)
-    claimed = max(score_named("R").sensitivity(Pair(axes[0], (axis,)), schema) for axis in axes[1:])
+    claimed = max(INDEPENDENCE.sensitivity(Pair(axes[0], (axis,)), schema) for axis in axes[1:])
     link, l1, l2 = worst_moves(sizes, rows, neighbours, fine)
     assert link <= claimed
     assert link > 0 or fine  # not by being blind to the row
-    most_l1, most_l2 = pair_scores_sensitivity(axes, schema)
+    most_l1, most_l2 = AllPairScores(axes).sensitivity(schema)
     assert l1 <= most_l1
     assert l2 <= most_l2
 
@@ -144,7 +144,7 @@ def test_a_wrong_claim_is_caught() -> None:
     """The broken twins: the vector of scores with the sensitivity of one score, or of one less."""
     sizes = {"a": 2, "b": 2, "c": 2}
     link, l1, _ = worst_moves(sizes, 4, "replace-one", 0)
-    one = score_named("R").sensitivity(Pair(Axis("a"), (Axis("b"),)), schema_of(sizes, 4))
+    one = INDEPENDENCE.sensitivity(Pair(Axis("a"), (Axis("b"),)), schema_of(sizes, 4))
     assert link == one  # tight
     assert l1 > one
 
@@ -153,7 +153,7 @@ def test_a_wrong_claim_is_caught() -> None:
 def test_sensitivity_adds_up_over_the_pairs(person: int) -> None:
     schema = schema_of({"a": 2, "b": 2, "c": 5, "d": 6}, 100, rows_per_person=person)
     narrow, wide = 4 * 99, 6 * 100 + 4
-    assert pair_scores_sensitivity(axes_of({"a": 2, "b": 2, "c": 5, "d": 6}), schema) == (
+    assert AllPairScores(axes_of({"a": 2, "b": 2, "c": 5, "d": 6})).sensitivity(schema) == (
         person * (5 * narrow + wide),
         person**2 * (5 * narrow**2 + wide**2),
     )
@@ -188,8 +188,8 @@ def test_the_mechanism_hears_best_links_and_the_right_scale(ledger_path: Path, f
     table = private_table(schema, columns, Budget(1), ledger_path, source)
     scores = one_by_one(columns, rows, schema)
     a, b, c, d = axes_of(SIZES)
-    table.choose_next((c, d), (a, b), Fraction(1, 4), "structure", fine)
-    table.choose_next((a, d), (c,), Fraction(1, 4), "structure", fine)
+    table.choose_child((c, d), (a, b), Fraction(1, 4), "structure", fine)
+    table.choose_child((a, d), (c,), Fraction(1, 4), "structure", fine)
     first = [max(*(int(scores[x, p]) - fine * (x + 1) * 2 for p in (0, 1)), -fine * (x + 1)) for x in (2, 3)]
     assert source.heard[0][0] == first
     assert source.heard[0][1] == pytest.approx(2 * 4 * (rows - 1) * 4)  # every link has a binary side
@@ -204,8 +204,10 @@ def test_choose_uses_the_pairs_that_are_counted_already(ledger_path: Path) -> No
     for name, counted in (("one", False), ("two", True)):
         table = private_table(schema, columns, Budget(1), ledger_path.parent / name, source)
         if counted:
-            table.choose_next((c, d), (a, b), Fraction(1, 4), "structure")
-        table.choose([Pair(d, (a,)), Pair(d, (b,)), Pair(d), Pair(d, (a, b))], "R", Fraction(1, 4), "structure")
+            table.choose_child((c, d), (a, b), Fraction(1, 4), "structure")
+        table.choose(
+            [Pair(d, (a,)), Pair(d, (b,)), Pair(d), Pair(d, (a, b))], INDEPENDENCE, Fraction(1, 4), "structure"
+        )
         seen.append(source.heard[-1])
     assert seen[0] == seen[1]
 
@@ -216,7 +218,7 @@ def test_all_scores_come_back_with_noise_of_the_claimed_scale(ledger_path: Path)
     table = private_table(schema, columns, Budget(1), ledger_path, source)
     found = table.measure_scores(axes_of(SIZES), Fraction(1, 2), "structure")
     assert (found.values == one_by_one(columns, rows, schema)).all()
-    assert found.scale == source.heard[0][1] == pytest.approx(2 * (5 * 4 * (rows - 1) + 6 * rows + 4))
+    assert found.noise.scale == source.heard[0][1] == pytest.approx(2 * (5 * 4 * (rows - 1) + 6 * rows + 4))
     assert [float(Fraction(c["cost"])) for c in table.reservation.charges()] == [0.5]  # type: ignore[attr-defined]
 
 
@@ -228,7 +230,7 @@ def test_noise_is_drawn(ledger_path: Path, delta: float) -> None:
     table = private_table(schema, columns, Budget(1, delta), ledger_path)
     found = table.measure_scores(axes_of(sizes), table.purse, "structure")
     noise = found.values[np.tril_indices(40, -1)].astype(float)
-    deviation = found.scale * (math.sqrt(2) if delta == 0 else 1)
+    deviation = found.noise.scale * (math.sqrt(2) if delta == 0 else 1)
     assert noise.std() == pytest.approx(deviation, rel=0.2)
     assert (found.values == found.values.T).all()
 
@@ -239,7 +241,7 @@ def test_a_resumed_run_repeats_both(ledger_path: Path) -> None:
     seen = []
     for _ in range(2):
         table = private_table(schema, columns, Budget(1), ledger_path)
-        chosen = table.choose_next((c, d), (a, b), Fraction(1, 100), "structure", 3)
+        chosen = table.choose_child((c, d), (a, b), Fraction(1, 100), "structure", 3)
         scores = table.measure_scores((a, b, c), Fraction(1, 2), "structure")
         seen.append((chosen, scores.values.tolist()))
         table.reservation._lock.release()  # type: ignore[attr-defined]
@@ -250,10 +252,10 @@ def test_refusals(ledger_path: Path) -> None:
     table = private_table(schema_of(SIZES, 500), columns_of(SIZES, 500), Budget(1), ledger_path)
     a = Axis("a")
     for call in (
-        lambda: table.choose_next((), (a,), Fraction(1, 2), "s"),
-        lambda: table.choose_next((a,), (), Fraction(1, 2), "s"),
-        lambda: table.choose_next((a,), (Axis("b"),), Fraction(1, 2), "s", -1),
-        lambda: table.choose_next((a,), (Axis("c", bit=0),), Fraction(1, 2), "s"),
+        lambda: table.choose_child((), (a,), Fraction(1, 2), "s"),
+        lambda: table.choose_child((a,), (), Fraction(1, 2), "s"),
+        lambda: table.choose_child((a,), (Axis("b"),), Fraction(1, 2), "s", -1),
+        lambda: table.choose_child((a,), (Axis("c", bit=0),), Fraction(1, 2), "s"),
         lambda: table.measure_scores((a,), Fraction(1, 2), "s"),
         lambda: table.measure_scores((a, a), Fraction(1, 2), "s"),
     ):
@@ -265,13 +267,13 @@ def test_refusals(ledger_path: Path) -> None:
 # -- all links at once -------------------------------------------------------------------------------------------
 
 
-def listed(links: Links, schema: Schema) -> tuple[list[Pair], list[int]]:
+def listed(links: ChooseEdge, schema: Schema) -> tuple[list[Pair], list[int]]:
     """The options of a question about links as `Choice` would have them, and their fines."""
     options = []
     for child in links.left:
         fitting = [Pair(child, (p,)) for p in links.placed if schema.cells((p, child)) <= links.cells]
-        options += fitting + [Pair(child)] * (links.alone or not fitting)
-    return options, [links.fine * schema.cells(pair.axes) for pair in options]
+        options += fitting + [Pair(child)] * (links.allow_no_parent or not fitting)
+    return options, [links.penalty_per_cell * schema.cells(pair.axes) for pair in options]
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -293,13 +295,13 @@ def test_links_are_a_choice_that_is_not_listed(
     engine: Any = MemoryEngine(columns, rows, schema)
     axes = axes_of(sizes)
     for placed in (1, 2, 4):
-        links = Links.of(schema, axes[placed:], axes[:placed], score, fine, cells, alone)
+        links = ChooseEdge.of(schema, axes[placed:], axes[:placed], score, fine, cells, alone)
         links.check(schema)
         options, fines = listed(links, schema)
         choice = Choice(options, score, fines)
         assert [links.pair(i) for i in range(links.count)] == options
         scorer = Scorer(CountsOnly(engine) if counts_only else engine, schema)  # type: ignore[arg-type]
-        assert links.scores(scorer) == choice.scores(Scorer(engine, schema))
+        assert links.exact(scorer) == choice.exact(Scorer(engine, schema))
         assert links.sensitivity(schema) == choice.sensitivity(schema)
 
 
@@ -310,12 +312,12 @@ def test_no_link_moves_further_than_claimed_and_a_narrow_claim_is_caught(neighbo
     varied = {name: sizes[name] for name in "bc"}
     schema = schema_of(sizes, rows if neighbours == "replace-one" else None, neighbours)
     a, b, c = axes_of(sizes)
-    links = Links.of(schema, (c,), (a, b), "R", 1, 100, True)
+    links = ChooseEdge.of(schema, (c,), (a, b), INDEPENDENCE, 1, 100, True)
 
     @cache
     def scores(table: tuple[Any, ...]) -> np.ndarray:
         columns = {"a": np.zeros(len(table), dtype=np.uint8), **dict(zip("bc", np.array(table, dtype=np.uint8).T))}
-        return np.array(links.scores(Scorer(MemoryEngine(columns, len(table), schema), schema)))
+        return np.array(links.exact(Scorer(MemoryEngine(columns, len(table), schema), schema)))
 
     worst = max(
         int(np.abs(scores(tuple(sorted(other))) - scores(table)).max())
@@ -323,7 +325,7 @@ def test_no_link_moves_further_than_claimed_and_a_narrow_claim_is_caught(neighbo
     )  # fmt: skip
     assert 0 < worst <= links.sensitivity(schema)
     if neighbours == "replace-one":  # where the claim depends on the width
-        assert worst > score_named("R").sensitivity(Pair(c, (a,)), schema)
+        assert worst > INDEPENDENCE.sensitivity(Pair(c, (a,)), schema)
 
 
 def test_links_that_cannot_be_asked() -> None:
@@ -332,14 +334,14 @@ def test_links_that_cannot_be_asked() -> None:
     for left, placed, score, fine in [((), (a,), "R", 0), ((a,), (), "R", 0), ((b,), (a,), "F", 0), ((a,), (b,), "I", 0),
                                       ((a,), (b,), "R", -1), ((a,), (b,), "R", 2**60)]:  # fmt: skip
         with pytest.raises(UsageError):
-            Links.of(schema, left, placed, score, fine, 100, False).check(schema)
+            ChooseEdge.of(schema, left, placed, score, fine, 100, False).check(schema)
 
 
 def test_a_link_is_chosen_and_paid(ledger_path: Path) -> None:
     sizes = {"a": 2, "b": 2, "c": 2}
     table = private_table(schema_of(sizes, 5000), columns_of(sizes, 5000), Budget(50), ledger_path, SeededSource(1))
     a, b, c = axes_of(sizes)
-    assert table.choose_link((b, c), (a,), "R", Fraction(50), "structure", cells=4) == Pair(b, (a,))
+    assert table.choose_edge((b, c), (a,), INDEPENDENCE, Fraction(50), "structure", cells=4) == Pair(b, (a,))
     assert table.reservation.left == 0  # type: ignore[attr-defined]
 
 
@@ -347,6 +349,6 @@ def test_links_by_f_are_for_binary_tables() -> None:
     """Scores F of all pairs are counted at once, from one bit each: a wider parent would be taken for a part of it."""
     schema = schema_of({"a": 2, "b": 2, "w": 5}, 50)
     with pytest.raises(UsageError, match="binary"):
-        Links.of(schema, (Axis("a"), Axis("b")), (Axis("w"),), "F", 0, 100, False).check(schema)
+        ChooseEdge.of(schema, (Axis("a"), Axis("b")), (Axis("w"),), MAXIMUM_JOINT, 0, 100, False).check(schema)
     binary = schema_of({"a": 2, "b": 2, "w": 2}, 50)
-    Links.of(binary, (Axis("a"), Axis("b")), (Axis("w"),), "F", 0, 100, False).check(binary)
+    ChooseEdge.of(binary, (Axis("a"), Axis("b")), (Axis("w"),), MAXIMUM_JOINT, 0, 100, False).check(binary)

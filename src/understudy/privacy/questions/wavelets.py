@@ -30,19 +30,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.measurement import Noise, noise_variance
+from understudy.privacy.noise import Noise, as_integers
+from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axes, Axis, Intervals, Schema
 
 Kind = Literal["haar", "nominal", "plain"]
 Form = Literal["tight", "published"]
-Integers = NDArray[np.int64]
 Index = NDArray[np.intp]
 MOST_DIMENSIONS = 4
 
@@ -133,12 +136,6 @@ class Wavelets:
     form: Form
     values: Integers
     noise: Noise
-    scale: float
-
-    @property
-    def variance(self) -> float:
-        """Of the noise in one coefficient."""
-        return noise_variance(self.noise, self.scale)
 
 
 def dimension(schema: Schema, axis: Axis, kind: str) -> Dimension:
@@ -191,17 +188,17 @@ def _check_cells(axes: Axes, sizes: Sequence[int], what: str, limit: int) -> Non
         raise TooLarge(f"{product} is {cells:,} {what}, the limit is {limit:,}: use fewer attributes or bins")
 
 
-def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: Form) -> tuple[int, int]:
+def wavelet_sensitivity(dimensions: Sequence[Dimension], schema: Schema, form: Form) -> Sensitivity:
     """How far one person can move the coefficients, in L1 and in squared L2."""
-    entries, k = math.prod(d.levels for d in dimensions), schema.rows_per_person
+    entries = math.prod(d.levels for d in dimensions)
     if schema.neighbours == "add-remove":
-        return k * entries, k * k * entries
+        return Sensitivity(entries, entries).times(schema.rows_per_person)
     l1 = l2_squared = 2 * entries
     if form == "tight" and not any(d.apart for d in dimensions):
         roots = sum(d.two_at_the_root for d in dimensions)
         l1 -= 2 ** max(1, roots)
         l2_squared -= 0 if roots else 2
-    return k * max(1, l1), k * k * max(1, l2_squared)
+    return Sensitivity(max(1, l1), max(1, l2_squared)).times(schema.rows_per_person)
 
 
 def transformed(counts: Integers, dimensions: Sequence[Dimension]) -> Integers:
@@ -209,3 +206,39 @@ def transformed(counts: Integers, dimensions: Sequence[Dimension]) -> Integers:
     for i, dimension in enumerate(dimensions):
         counts = np.moveaxis(dimension.forward(np.moveaxis(counts, i, 0)), 0, i)
     return np.ascontiguousarray(counts)
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletTable(NoisyQuery[Wavelets]):
+    """The wavelet coefficients of one table, a kind of transform for each axis."""
+
+    kind: ClassVar[str] = "wavelet"
+    is_linear: ClassVar[bool] = True
+
+    axes: Axes
+    kinds: Sequence[Kind]
+    form: Form = "tight"
+
+    def dimensions(self, schema: Schema) -> tuple[Dimension, ...]:
+        """Return how each axis is transformed."""
+        return wavelet_dimensions(schema, self.axes, self.kinds, MAX_CELLS)
+
+    def check(self, schema: Schema) -> None:
+        self.dimensions(schema)
+
+    def sensitivity(self, schema: Schema) -> Sensitivity:
+        return wavelet_sensitivity(self.dimensions(schema), schema, self.form)
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        return [(math.prod(d.coefficients for d in self.dimensions(schema)), Fraction(1))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        (counts,) = engine.marginals([self.axes])
+        return transformed(as_integers(counts), self.dimensions(schema)).ravel()
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> Wavelets:
+        values = noisy[0].values.reshape([d.coefficients for d in self.dimensions(schema)])
+        return Wavelets(self.axes, tuple(self.kinds), self.form, values, noisy[0].noise)
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.axes, list(self.kinds), self.form]

@@ -19,27 +19,27 @@ tests/unit/privacy/test_statistics.py checks every bound on all small tables.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Any, Protocol, runtime_checkable
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
-from understudy.privacy.measurement import Noise
+from understudy.privacy.noise import Noise, as_integers
+from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import MAX_ROWS, Axes, Schema
 
-Counts = NDArray[np.int64]
 MAX_FIGURE = 2**62  # where a statistic stops growing, so that noise can be added to it as an integer of 64 bits
 _UNDECLARED_ROWS = 2**31  # of a table whose row count is private and has no declared maximum
 _BATCH = 500
 
 
-def variation(real: Counts, rows: int, synthetic: Counts, synthetic_rows: int) -> int:
+def variation(real: Integers, rows: int, synthetic: Integers, synthetic_rows: int) -> int:
     """Return V = Σ|N·c − n·s| ≤ 2nN, exactly; in Python's unbounded integers where 64 bits may not hold it."""
     if 2 * rows * synthetic_rows < 2**63:
         return int(np.abs(synthetic_rows * real - rows * synthetic).sum())
@@ -55,7 +55,7 @@ class SyntheticTables:
     """The public side of a comparison: which tables, and the synthetic counts of each."""
 
     asks: tuple[Axes, ...]
-    counts: tuple[Counts, ...]
+    counts: tuple[Integers, ...]
     rows: int
 
     def variations(self, engine: CountingEngine) -> Iterator[int]:
@@ -211,20 +211,38 @@ def refusal(statistic: Any, schema: Schema) -> str | None:
 
 
 @dataclass(frozen=True)
-class Appraisal:
+class NoisyStatistic:
     """A statistic with noise already on it. Public, once it exists."""
 
     value: int
     noise: Noise
-    scale: float
-
-    def margin(self, confidence: float) -> int:
-        """The noise is no larger than this with at least this probability."""
-        return noise_margin(self.noise, self.scale, confidence)
 
 
-def noise_margin(noise: Noise, scale: float, confidence: float) -> int:
-    """P(|X| > k) ≤ e^(−k/b) for the discrete Laplace; the normal quantile, one step up, for the discrete Gaussian."""
-    if noise == "laplace":
-        return math.ceil(scale * -math.log(1 - confidence))
-    return math.ceil(scale * NormalDist().inv_cdf((1 + confidence) / 2)) + 1
+@dataclass(frozen=True, eq=False)
+class StatisticQuery(NoisyQuery[NoisyStatistic]):
+    """The value of one statistic."""
+
+    kind: ClassVar[str] = "figure"
+    is_linear: ClassVar[bool] = False
+
+    statistic: Statistic
+
+    def check(self, schema: Schema) -> None:
+        if (reason := refusal(self.statistic, schema)) is not None:
+            raise UsageError(reason)
+
+    def sensitivity(self, schema: Schema) -> Sensitivity:
+        moved = self.statistic.sensitivity()
+        return Sensitivity(moved, moved**2).times(schema.rows_per_person)
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        return [(1, Fraction(1))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return as_integers([self.statistic.value(engine)])
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> NoisyStatistic:
+        return NoisyStatistic(int(noisy[0].values[0]), noisy[0].noise)
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.statistic.key]

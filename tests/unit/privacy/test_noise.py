@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.privacy.mechanisms import as_integers, choice_scale, noise_scale, noisy_choice
-from understudy.privacy.random_source import SystemSource, gaussian_measurement, laplace_measurement, selection
+from understudy.privacy.accounting import PURE, ZCDP
+from understudy.privacy.noise import as_integers
+from understudy.privacy.random_source import SystemSource, gaussian_measurement, laplace_measurement
 from understudy.privacy.scores import SCORES, Pair
-from understudy.privacy.sensitivity import table_l1, table_l2_squared
+from understudy.privacy.sensitivity import Sensitivity, table_sensitivity
 from understudy.schema import Attribute, Axis, Categories, Schema
 
 
@@ -38,7 +39,7 @@ def exponential_law(scores: list[int], scale: float) -> list[float]:
 
 def small_schema(rows: int | None, neighbours: str) -> Schema:
     attributes = tuple(Attribute(n, Categories(("0", "1"))) for n in "abc")
-    return Schema("t", attributes, rows=rows, neighbours=neighbours)  # type: ignore[arg-type]
+    return Schema("t", attributes, rows=rows, neighbours=neighbours)
 
 
 def score_of(rows: tuple[tuple[int, ...], ...], pair: Pair, score: str, schema: Schema) -> int:
@@ -57,7 +58,7 @@ def worst_loss(score: str, neighbours: str, epsilon: Fraction, n: int, shrink: i
     """The largest log ratio of the exact output laws over all neighbouring tables of n rows of three bits."""
     schema = small_schema(n if neighbours == "replace-one" else None, neighbours)
     sensitivity = max(SCORES[score].sensitivity(pair, schema) for pair in OPTIONS)
-    scale = choice_scale("pure", sensitivity, epsilon) / shrink
+    scale = PURE.selection_scale(sensitivity, epsilon) / shrink
 
     def law(rows: tuple[tuple[int, ...], ...]) -> list[float]:
         return permute_and_flip_law([score_of(rows, pair, score, schema) for pair in OPTIONS], scale)
@@ -92,10 +93,10 @@ def test_the_sampler_has_the_law() -> None:
     scores, scale, draws = [0, 3, 5, 9], 4.0, 20_000
     source = SystemSource()
     for accounting, law, other in (
-        ("pure", permute_and_flip_law, exponential_law),
-        ("zcdp", exponential_law, permute_and_flip_law),
+        (PURE, permute_and_flip_law, exponential_law),
+        (ZCDP, exponential_law, permute_and_flip_law),
     ):
-        seen = np.bincount([noisy_choice(scores, accounting, scale, source) for _ in range(draws)], minlength=4)  # type: ignore[arg-type]
+        seen = np.bincount([accounting.select(scores, scale, source) for _ in range(draws)], minlength=4)
 
         def distance(expected: list[float], seen: np.ndarray = seen) -> float:
             return float(sum((s - draws * e) ** 2 / (draws * e) for s, e in zip(seen, expected)))
@@ -109,14 +110,14 @@ def test_the_sampler_has_the_law() -> None:
 )
 @pytest.mark.parametrize("sensitivity", [1, 2, 28, 4 * 45221, 6 * 45222 + 4])
 def test_scales_never_cost_more_than_was_paid(cost: Fraction, sensitivity: int) -> None:
-    laplace = noise_scale("pure", sensitivity, sensitivity**2, cost)
+    laplace = PURE.noise.for_cost(Sensitivity(sensitivity, sensitivity**2), cost).scale
     assert Fraction(laplace_measurement(laplace).map(sensitivity)) <= cost
     assert laplace == pytest.approx(sensitivity / float(cost), rel=1e-9)
-    gauss = noise_scale("zcdp", sensitivity, 2 * sensitivity**2, cost)
+    gauss = ZCDP.noise.for_cost(Sensitivity(sensitivity, 2 * sensitivity**2), cost).scale
     assert Fraction(gaussian_measurement(gauss).map(math.sqrt(2) * sensitivity)) <= cost * (1 + Fraction(1, 10**12))
-    for accounting in ("pure", "zcdp"):
-        scale = choice_scale(accounting, sensitivity, cost)  # type: ignore[arg-type]
-        assert Fraction(selection(accounting, scale).map(sensitivity)) <= cost
+    for accounting in (PURE, ZCDP):
+        scale = accounting.selection_scale(sensitivity, cost)
+        assert Fraction(accounting.selection_measurement(scale).map(sensitivity)) <= cost
 
 
 def test_opendp_rounds_a_plain_quotient_over_the_cost() -> None:
@@ -131,7 +132,7 @@ def test_a_table_moves_as_far_as_claimed_and_no_further() -> None:
             schema = Schema(
                 "t", (Attribute("a", Categories(("0", "1", "2"))),), rows=5 if neighbours == "replace-one" else None,
                 neighbours=neighbours, rows_per_person=k,
-            )  # type: ignore[arg-type]  # fmt: skip
+            )  # fmt: skip
             l1 = l2 = 0
             for start in itertools.product(range(3), repeat=5):
                 before = np.bincount(start, minlength=3)
@@ -143,13 +144,13 @@ def test_a_table_moves_as_far_as_claimed_and_no_further() -> None:
                         after = before + np.bincount(new, minlength=3)
                     l1 = max(l1, int(np.abs(after - before).sum()))
                     l2 = max(l2, int(((after - before) ** 2).sum()))
-            assert (l1, l2) == (table_l1(schema), table_l2_squared(schema))
+            assert (l1, l2) == table_sensitivity(schema)
 
 
 def test_the_private_path_takes_integers_only() -> None:
     with pytest.raises(TypeError):
         as_integers(np.array([1.0, 2.0]))
     with pytest.raises(UsageError, match="too large"):
-        noisy_choice([0, 2**62], "pure", 1.0, SystemSource())
+        PURE.select([0, 2**62], 1.0, SystemSource())
     with pytest.raises(UsageError):
-        noise_scale("pure", 2, 2, Fraction(0))
+        PURE.noise.for_cost(Sensitivity(2, 2), Fraction(0))

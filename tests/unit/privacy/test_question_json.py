@@ -12,10 +12,19 @@ import pytest
 from conftest import schema_of
 from understudy.demo import demo_schema
 from understudy.errors import TooLarge, UsageError
-from understudy.privacy.choices import Choice, Links, NextLink
-from understudy.privacy.reading import fraction_from_json, options_from_json, vector_from_json
-from understudy.privacy.scores import Pair
-from understudy.privacy.vectors import FineDetails, HadamardBlocks, Scores, Tables, WaveletTable
+from understudy.privacy.accounting import PURE
+from understudy.privacy.question_json import fraction_from_json, query_from_json, selection_from_json
+from understudy.privacy.questions import (
+    AllPairScores,
+    Choice,
+    ChooseChild,
+    ChooseEdge,
+    FineDetails,
+    HadamardBlocks,
+    Marginals,
+    WaveletTable,
+)
+from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, REFERENCE_DISTANCE, Pair
 from understudy.schema import Axis
 
 SCHEMA = demo_schema(rows=1000)
@@ -25,15 +34,20 @@ AGE, SEX, REGION = Axis("age"), Axis("sex"), Axis("region")
 @pytest.mark.parametrize(
     "question",
     [
-        Choice([Pair(SEX, (AGE,)), Pair(REGION), Pair(SEX, (Axis("region", 1), AGE))], "R", [1, -2, 2**61]),
-        Choice([Pair(SEX, (Axis("age", 0, 1, True),))], "F"),
-        Choice([Pair(SEX), Pair(AGE, (SEX,))], "D", [1, 2], [np.array([3, -4]), np.arange(32).reshape(2, 16)]),
-        NextLink((AGE, SEX), (REGION,), 7),
-        Links.of(SCHEMA, (AGE, SEX), (REGION,), "R", 7, 100, True),
+        Choice([Pair(SEX, (AGE,)), Pair(REGION), Pair(SEX, (Axis("region", 1), AGE))], INDEPENDENCE, [1, -2, 2**61]),
+        Choice([Pair(SEX, (Axis("age", 0, 1, True),))], MAXIMUM_JOINT),
+        Choice(
+            [Pair(SEX), Pair(AGE, (SEX,))],
+            REFERENCE_DISTANCE,
+            [1, 2],
+            [np.array([3, -4]), np.arange(32).reshape(2, 16)],
+        ),
+        ChooseChild((AGE, SEX), (REGION,), 7),
+        ChooseEdge.of(SCHEMA, (AGE, SEX), (REGION,), INDEPENDENCE, 7, 100, True),
     ],
 )
 def test_choices_survive(question: Any) -> None:
-    again = options_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
+    again = selection_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
     assert json.dumps(again.as_json()) == json.dumps(question.as_json())
     assert again.count == question.count
     assert again.sensitivity(SCHEMA) == question.sensitivity(SCHEMA)
@@ -42,16 +56,16 @@ def test_choices_survive(question: Any) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        Tables.of([(AGE, SEX), (REGION,), ()], [Fraction(1, 3), Fraction(1, 7), Fraction(1, 9)]),
+        Marginals.of([(AGE, SEX), (REGION,), ()], [Fraction(1, 3), Fraction(1, 7), Fraction(1, 9)]),
         HadamardBlocks([(AGE, SEX), (REGION,)]),
         WaveletTable((AGE, SEX), ("haar", "plain"), "published"),
         FineDetails("income", 2),
     ],
 )
 def test_vectors_survive(question: Any) -> None:
-    again = vector_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
+    again = query_from_json(json.loads(json.dumps(question.as_json())), SCHEMA)
     assert json.dumps(again.as_json()) == json.dumps(question.as_json())
-    assert again.parts(SCHEMA, "pure", Fraction(1)) == question.parts(SCHEMA, "pure", Fraction(1))
+    assert again.noise_blocks(SCHEMA, PURE, Fraction(1)) == question.noise_blocks(SCHEMA, PURE, Fraction(1))
 
 
 AXIS = ["age", 0, -1, False]
@@ -98,7 +112,7 @@ AXIS = ["age", 0, -1, False]
 )  # fmt: skip
 def test_what_is_no_choice_is_refused(data: Any) -> None:
     with pytest.raises(UsageError):
-        options_from_json(data, SCHEMA)
+        selection_from_json(data, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -128,23 +142,23 @@ def test_what_is_no_choice_is_refused(data: Any) -> None:
 )  # fmt: skip
 def test_what_is_no_vector_is_refused(data: Any) -> None:
     with pytest.raises(UsageError):
-        vector_from_json(data, SCHEMA)
+        query_from_json(data, SCHEMA)
 
 
 def test_large_tables_are_refused_before_they_are_made() -> None:
     wide = schema_of({"a": 6000, "b": 6000}, 100)
     ask = [["a", 0, -1, False], ["b", 0, -1, False]]
     with pytest.raises(TooLarge):
-        vector_from_json(["tables", [ask], ["1"]], wide)
+        query_from_json(["tables", [ask], ["1"]], wide)
     with pytest.raises(TooLarge):
-        options_from_json(["choice", [ask], "R", None, None], wide)
+        selection_from_json(["choice", [ask], "R", None, None], wide)
     with pytest.raises(TooLarge):
-        vector_from_json(["tables", [[["a", 0, -1, False]]] * 4000, [str(Fraction(1, 4000))] * 4000], wide)
+        query_from_json(["tables", [[["a", 0, -1, False]]] * 4000, [str(Fraction(1, 4000))] * 4000], wide)
 
 
 def test_scores_are_written_but_not_read() -> None:
     with pytest.raises(UsageError, match="none of them"):
-        vector_from_json(json.loads(json.dumps(Scores((AGE, SEX)).as_json())), SCHEMA)
+        query_from_json(json.loads(json.dumps(AllPairScores((AGE, SEX)).as_json())), SCHEMA)
 
 
 def test_fractions_are_read_as_they_are_written() -> None:
@@ -165,4 +179,4 @@ def test_no_reference_table_slips_past_its_limit() -> None:
     """−2^63 has no absolute value of its own in 64 bits."""
     for cell in (2**60, -(2**60), -(2**63)):
         with pytest.raises(UsageError, match="whole number"):
-            options_from_json(["choice", [[["sex", 0, -1, False]]], "D", None, [[cell, 0]]], SCHEMA)
+            selection_from_json(["choice", [[["sex", 0, -1, False]]], "D", None, [[cell, 0]]], SCHEMA)

@@ -13,8 +13,9 @@ import pytest
 from conftest import columns_of, private_table, schema_of
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import SCORES, Pair, deviation
-from understudy.privacy.transforms import block, block_sensitivity, block_shape, hadamard
+from understudy.privacy.questions.hadamard import block, block_sensitivity, block_shape, hadamard
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.scores.reference_distance import deviation
 from understudy.schema import Axes, Axis, Schema
 
 NEIGHBOURS = ("replace-one", "add-remove")
@@ -121,7 +122,7 @@ def test_measured_coefficients_have_the_noise_that_was_paid_for(
     measured = table.measure_coefficients(asks, table.purse, "coefficients")
     l1, l2_squared = block_sensitivity(asks, schema)
     expected = l1 if delta == 0 else (l2_squared / (2 * float(table.purse))) ** 0.5
-    assert measured[0].scale == measured[1].scale == pytest.approx(expected)
+    assert measured[0].noise.scale == measured[1].noise.scale == pytest.approx(expected)
     assert [m.values.shape for m in measured] == [(511, 1), (1,)]
     exact = coefficients(list(zip(columns["a"].tolist(), columns["b"].tolist())), sizes, asks)
     noise = np.concatenate([m.values.ravel() for m in measured]) - exact
@@ -174,7 +175,7 @@ def worst_deviation(cells: int, rows: int, neighbours: str, reference: np.ndarra
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_score_d_moves_by_no_more_than_its_sensitivity_whatever_the_reference(neighbours: str) -> None:
-    claimed = SCORES["D"].sensitivity(Pair(Axis("a")), public({"a": 4}, neighbours))
+    claimed = REFERENCE_DISTANCE.sensitivity(Pair(Axis("a")), public({"a": 4}, neighbours))
     references: list[Callable[[], np.ndarray]] = [lambda: np.array([0, 1, 2, 1]), lambda: np.array([9, -3, 0, 2])]
     found = [worst_deviation(4, 4, neighbours, make()) for make in references]
     assert max(found) == claimed == (2 if neighbours == "replace-one" else 1)
@@ -196,9 +197,12 @@ def test_the_worst_table_is_chosen_and_a_penalty_counts(ledger_path: Path) -> No
         np.add.at(counts, (columns["a"], columns[pair.child.attribute]), 1)
         exact.append(counts)
     off = np.zeros((2, 4), dtype=np.int64)
-    assert table.choose(options, "D", Fraction(20), "t", references=[exact[0], off]) == options[1]
-    assert table.choose(options, "D", Fraction(20), "t", references=[off[:, :3], exact[1]]) == options[0]
-    assert table.choose(options, "D", Fraction(20), "t", [0, 10**6], references=[exact[0], off]) == options[0]
+    assert table.choose(options, REFERENCE_DISTANCE, Fraction(20), "t", references=[exact[0], off]) == options[1]
+    assert table.choose(options, REFERENCE_DISTANCE, Fraction(20), "t", references=[off[:, :3], exact[1]]) == options[0]
+    assert (
+        table.choose(options, REFERENCE_DISTANCE, Fraction(20), "t", [0, 10**6], references=[exact[0], off])
+        == options[0]
+    )
 
 
 def test_references_that_do_not_fit_are_refused(ledger_path: Path) -> None:
@@ -210,5 +214,5 @@ def test_references_that_do_not_fit_are_refused(ledger_path: Path) -> None:
             table.choose(options, score, Fraction(1, 2), "t", references=references)
     for wrong in (np.zeros(3, dtype=np.int64), np.zeros(2), np.full(2, 2**60)):
         with pytest.raises(UsageError, match="whole number"):
-            table.choose(options, "D", Fraction(1, 2), "t", references=[wrong])
+            table.choose(options, REFERENCE_DISTANCE, Fraction(1, 2), "t", references=[wrong])
     assert table.reservation.charges() == []  # type: ignore[attr-defined]

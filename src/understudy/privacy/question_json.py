@@ -15,13 +15,24 @@ from typing import Any, get_args
 import numpy as np
 
 from understudy.errors import TooLarge, UnderstudyError, UsageError
-from understudy.privacy.choices import Choice, Links, NextLink, Options
-from understudy.privacy.scores import SCORES, Pair
-from understudy.privacy.vectors import MOST_CELLS, FineDetails, HadamardBlocks, Integers, Tables, Vector, WaveletTable
-from understudy.privacy.wavelets import Form, Kind
+from understudy.privacy.questions import (
+    MAX_CELLS,
+    Choice,
+    ChooseChild,
+    ChooseEdge,
+    FineDetails,
+    HadamardBlocks,
+    Marginals,
+    NoisyQuery,
+    Selection,
+    WaveletTable,
+)
+from understudy.privacy.questions.question import Integers
+from understudy.privacy.questions.wavelets import Form, Kind
+from understudy.privacy.scores import SCORES, Pair, Score
 from understudy.schema import Axes, Axis, Schema
 
-MOST_OPTIONS = 1_000_000  # also of tables in one question
+MAX_OPTIONS = 1_000_000  # also of tables in one question
 MAX_SCORED_CELLS = 20_000_000_000  # of all options of a choice together
 MAX_TABLE_AXES = 60  # of one table: an array has at most 64 dimensions
 MAX_DIFFERENT_SHARES = 10_000  # each has a noise scale of its own
@@ -30,22 +41,22 @@ _MAX_DENOMINATOR = 2**8192  # of shares that are added up; gcds of longer number
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
-def options_from_json(data: Any, schema: Schema) -> Options:
-    """A choice, or it is refused."""
-    question: Options = _question(data, schema, _CHOICES)
+def selection_from_json(data: Any, schema: Schema) -> Selection[Any]:
+    """Return the choice that was written down; anything else is refused."""
+    question: Selection[Any] = _question(data, schema, _SELECTIONS)
     question.check(schema)
     return question
 
 
-def vector_from_json(data: Any, schema: Schema) -> Vector:
-    """A vector that adds up over owners, or it is refused."""
-    question: Vector = _question(data, schema, _VECTORS)
+def query_from_json(data: Any, schema: Schema) -> NoisyQuery[Any]:
+    """Return the linear query that was written down; anything else is refused."""
+    question: NoisyQuery[Any] = _question(data, schema, _QUERIES)
     question.check(schema)
     return question
 
 
 def fraction_from_json(text: Any) -> Fraction:
-    """A rational as `str(Fraction)` writes it."""
+    """Return a rational as `str(Fraction)` writes it."""
     try:
         if type(text) is str and _FRACTION.fullmatch(text):  # "1e999999999" would be worked out for hours
             number = Fraction(text)
@@ -67,20 +78,25 @@ def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
 
 
 def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> Choice:
-    if score not in SCORES:
-        raise _refused("a score")
+    rule = _score(score, "a score")
     pairs, total = [], 0
     for item in _list(options, "options"):
         *parents, child = _table(item, schema)
         pairs.append(Pair(child, tuple(parents)))
         cells = schema.cells(pairs[-1].axes)
         total += cells
-        if cells > MOST_CELLS or total > MAX_SCORED_CELLS:
+        if cells > MAX_CELLS or total > MAX_SCORED_CELLS:
             raise TooLarge(
-                f"options of more than {MOST_CELLS:,} cells, or of {MAX_SCORED_CELLS:,} in all, cannot be scored"
+                f"options of more than {MAX_CELLS:,} cells, or of {MAX_SCORED_CELLS:,} in all, cannot be scored"
             )
-    fines = None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")]
-    return Choice(pairs, score, fines, None if references is None else _references(references, pairs, schema))
+    penalties = None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")]
+    return Choice(pairs, rule, penalties, None if references is None else _references(references, pairs, schema))
+
+
+def _score(name: Any, what: str) -> Score:
+    if name not in SCORES:
+        raise _refused(what)
+    return SCORES[name]
 
 
 def _references(data: Any, pairs: Sequence[Pair], schema: Schema) -> list[Integers]:
@@ -89,29 +105,30 @@ def _references(data: Any, pairs: Sequence[Pair], schema: Schema) -> list[Intege
     return [_counts(table, schema.sizes(pair.axes)) for table, pair in zip(data, pairs)]
 
 
-def _link(schema: Schema, left: Any, placed: Any, fine: Any) -> NextLink:
+def _child(schema: Schema, left: Any, placed: Any, penalty: Any) -> ChooseChild:
     _check_pairs(schema)
-    return NextLink(_axes(left, schema), _axes(placed, schema), _number(fine))
+    return ChooseChild(_axes(left, schema), _axes(placed, schema), _number(penalty))
 
 
-def _links(schema: Schema, left: Any, placed: Any, score: Any, fine: Any, cells: Any, alone: Any) -> Links:
-    if score not in SCORES or type(alone) is not bool:
+def _edge(schema: Schema, left: Any, placed: Any, score: Any, penalty: Any, cells: Any, alone: Any) -> ChooseEdge:
+    if type(alone) is not bool:
         raise _refused("links")
+    rule = _score(score, "links")
     _check_pairs(schema)
     sides = _axes(left, schema), _axes(placed, schema)
     if not {Axis(name) for name in schema.names}.issuperset((*sides[0], *sides[1])):
         raise _refused("links between whole attributes")  # before a matrix of all pairs is laid out
-    return Links.of(schema, *sides, score, _number(fine), _number(cells), alone)
+    return ChooseEdge.of(schema, *sides, rule, _number(penalty), _number(cells), alone)
 
 
 def _check_pairs(schema: Schema) -> None:
     """Links are looked up among all pairs of attributes, which are counted first."""
-    if math.prod(sorted(a.size for a in schema.modelled)[-2:]) > MOST_CELLS:
-        raise TooLarge(f"links of attributes with a table of more than {MOST_CELLS:,} cells cannot be scored")
+    if math.prod(sorted(a.size for a in schema.modelled)[-2:]) > MAX_CELLS:
+        raise TooLarge(f"links of attributes with a table of more than {MAX_CELLS:,} cells cannot be scored")
 
 
-def _tables(schema: Schema, asks: Any, shares: Any) -> Tables:
-    return Tables(_asks(asks, schema), _shares(shares))
+def _tables(schema: Schema, asks: Any, shares: Any) -> Marginals:
+    return Marginals(_asks(asks, schema), _shares(shares))
 
 
 def _shares(data: Any) -> list[Fraction]:
@@ -145,14 +162,14 @@ def _details(schema: Schema, attribute: Any, depth: Any) -> FineDetails:
 
 
 Readers = dict[str, Callable[..., Any]]
-_CHOICES: Readers = {"choice": _choice, "link": _link, "links": _links}
-_VECTORS: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wavelet, "details": _details}
+_SELECTIONS: Readers = {"choice": _choice, "link": _child, "links": _edge}
+_QUERIES: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wavelet, "details": _details}
 
 
 def _asks(data: Any, schema: Schema) -> list[Axes]:
     asks = [_table(item, schema) for item in _list(data, "tables")]
-    if sum(schema.cells(axes) for axes in asks) > MOST_CELLS:
-        raise TooLarge(f"tables of more than {MOST_CELLS:,} cells in all cannot be asked of a federation")
+    if sum(schema.cells(axes) for axes in asks) > MAX_CELLS:
+        raise TooLarge(f"tables of more than {MAX_CELLS:,} cells in all cannot be asked of a federation")
     return asks
 
 
@@ -184,7 +201,7 @@ def _axis(data: Any, schema: Schema) -> Axis:
 
 
 def _list(data: Any, what: str) -> list[Any]:
-    if type(data) is not list or len(data) > MOST_OPTIONS:
+    if type(data) is not list or len(data) > MAX_OPTIONS:
         raise _refused(what)
     return data
 

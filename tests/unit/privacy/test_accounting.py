@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from understudy.errors import UsageError
-from understudy.privacy.accountant import accounting_of, purse, zcdp_delta, zcdp_rho
+from understudy.privacy.accounting import PURE, accounting_of, purse, zcdp_delta, zcdp_rho
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import noise_variance
-from understudy.privacy.mechanisms import noise_scale
+from understudy.privacy.noise import Laplace
+from understudy.privacy.sensitivity import Sensitivity
 
 
 def test_a_float_means_its_shortest_decimal() -> None:
@@ -35,7 +35,7 @@ def test_bad_deltas(bad: float) -> None:
 
 
 def test_pure_budget_is_its_own_purse() -> None:
-    assert accounting_of(Budget(1)) == "pure"
+    assert accounting_of(Budget(1)) == PURE
     assert purse(Budget(1)) == 1
 
 
@@ -80,6 +80,6 @@ def test_delta_by_a_grid_of_alpha() -> None:
 def test_the_smallest_epsilon_still_has_a_scale_and_a_variance() -> None:
     """However the budget is split: noise that is too large for the usual formula has a variance too."""
     cost = Budget("1e-12").epsilon / 10**6
-    scale = noise_scale("pure", 2, 2, cost)
-    assert scale == pytest.approx(2e18) and noise_variance("laplace", scale) == pytest.approx(8e36)
-    assert noise_variance("laplace", 1e8 * 1.0000001) == pytest.approx(noise_variance("laplace", 1e8), rel=1e-3)
+    scale = PURE.noise.for_cost(Sensitivity(2, 2), cost).scale
+    assert scale == pytest.approx(2e18) and Laplace(scale).variance == pytest.approx(8e36)
+    assert Laplace(1e8 * 1.0000001).variance == pytest.approx(Laplace(1e8).variance, rel=1e-3)

@@ -23,10 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import TooLarge, UsageError
-from understudy.privacy.accountant import Accounting
-from understudy.privacy.measurement import noise_variance
-from understudy.privacy.random_source import Integers, RandomSource, Words
+from understudy.errors import TooLarge
+from understudy.privacy.random_source import Integers, Words
 
 Draw = Callable[[int], Words]  # so many uniform 64-bit words
 
@@ -34,32 +32,6 @@ _CHUNK = 1 << 14  # cells at a time, so that memory stays small
 _DIGITS = 31  # binary digits kept of a scale
 _LARGEST_SCALE = 2.0**40
 LEAST_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a Gaussian to 16 digits
-
-
-def check_share(accounting: Accounting, scale: float, honest: int) -> None:
-    """Refuse noise that cannot be shared, before it is paid for."""
-    if honest < 1:
-        raise UsageError("noise that no honest owner has a share of is no noise")
-    (rational_scale(scale) if accounting == "pure" else gaussian_share_scale(scale, honest))
-
-
-def noise_share(cells: int, accounting: Accounting, scale: float, honest: int, source: RandomSource) -> Integers:
-    """One owner's share of noise of this scale, of which any `honest` owners' shares are enough."""
-    check_share(accounting, scale, honest)
-    if accounting == "pure":
-        return polya_share(cells, rational_scale(scale), honest, source.words)
-    return source.gaussian(np.zeros(cells, dtype=np.int64), gaussian_share_scale(scale, honest))
-
-
-def summed_scale(accounting: Accounting, scale: float, honest: int, owners: int) -> float:
-    """The scale of one noise with the variance of so many owners' shares: what a reader of the sum reckons with."""
-    if accounting == "zcdp":
-        return gaussian_share_scale(scale, honest) * math.sqrt(owners)
-    variance = noise_variance("laplace", float(rational_scale(scale))) * owners / honest
-    if variance == 0:
-        return scale
-    decay = 1 + 1 / variance - math.sqrt((2 + 1 / variance) / variance)  # solves 2·decay/(1 − decay)² = variance
-    return math.sqrt(variance / 2) if decay > 1 - 1e-6 else -1 / math.log(decay)
 
 
 # -- pure epsilon --------------------------------------------------------------------------------------------------

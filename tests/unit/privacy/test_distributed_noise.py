@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from understudy.errors import TooLarge
-from understudy.privacy import shares
-from understudy.privacy.measurement import noise_variance
+from understudy.privacy import distributed_noise as shares
+from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.testing import SeededSource
 
 DRAWS = 40_000
@@ -129,14 +129,13 @@ def test_the_excess_is_rounded_up() -> None:
         assert exact < float(shares.sum_excess(Fraction(4), honest)) < 1.2 * exact
 
 
-@pytest.mark.parametrize("accounting", ["pure", "zcdp"])
+@pytest.mark.parametrize("noise", [Laplace, Gaussian])
 @pytest.mark.parametrize("scale", [0.3, 2.0, 50.0, 1e7])
-def test_the_stated_scale_has_the_variance_of_the_sum(accounting: str, scale: float) -> None:
-    noise = "laplace" if accounting == "pure" else "gaussian"
+def test_the_stated_scale_has_the_variance_of_the_sum(noise: type[Noise], scale: float) -> None:
     for honest, owners in [(1, 2), (2, 3), (2, 2), (5, 9)]:
-        stated = shares.summed_scale(accounting, scale, honest, owners)  # type: ignore[arg-type]
-        if accounting == "zcdp":
+        stated = noise(scale).summed(honest, owners)
+        if noise is Gaussian:
             variance = shares.gaussian_share_scale(scale, honest) ** 2 * owners
         else:
-            variance = noise_variance("laplace", float(shares.rational_scale(scale))) * owners / honest
-        assert noise_variance(noise, stated) == pytest.approx(variance, rel=1e-5)  # type: ignore[arg-type]
+            variance = Laplace(float(shares.rational_scale(scale))).variance * owners / honest
+        assert stated.variance == pytest.approx(variance, rel=1e-5)

@@ -17,17 +17,21 @@ bin turns one coefficient by 2, whose square is 4. tests/unit/privacy/test_detai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
-from understudy.privacy.measurement import Noise, noise_variance
-from understudy.schema import Schema
+from understudy.privacy.noise import Noise, as_integers
+from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.sensitivity import Sensitivity
+from understudy.schema import Axis, Schema
+from understudy.schema.attribute import fine_name
 from understudy.schema.fine import Grid
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +42,6 @@ class Details:
     depth: int
     values: Integers
     noise: Noise
-    scale: float
-
-    @property
-    def variance(self) -> float:
-        """Of the noise in one coefficient."""
-        return noise_variance(self.noise, self.scale)
 
 
 def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
@@ -56,15 +54,46 @@ def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
     return grid
 
 
-def detail_sensitivity(depth: int, schema: Schema) -> tuple[int, int]:
+def detail_sensitivity(depth: int, schema: Schema) -> Sensitivity:
     """How far one person can move the details of one attribute, in L1 and in squared L2."""
-    k = schema.rows_per_person
-    if schema.neighbours == "add-remove":
-        return k * depth, k * k * depth
-    return k * 2 * depth, k * k * (2 * depth + 2)
+    added = schema.neighbours == "add-remove"
+    moved = Sensitivity(depth, depth) if added else Sensitivity(2 * depth, 2 * depth + 2)
+    return moved.times(schema.rows_per_person)
 
 
 def detailed(counts: Integers, grid: Grid, depth: int) -> Integers:
     """The coefficients of the upper `depth` levels, from counts of the grid's codes: exact integers."""
     below = np.concatenate([[0], np.cumsum(counts[grid.fine.bin_codes])])
     return np.concatenate([2 * below[middle] - below[first] - below[end] for first, middle, end in grid.levels[:depth]])
+
+
+@dataclass(frozen=True, eq=False)
+class FineDetails(NoisyQuery[Details]):
+    """The shape of one attribute inside its bins, halved `depth` times: left less right, without the bins' totals."""
+
+    kind: ClassVar[str] = "details"
+    is_linear: ClassVar[bool] = True
+
+    attribute: str
+    depth: int
+
+    def check(self, schema: Schema) -> None:
+        finest_grid(schema, self.attribute, self.depth)
+
+    def sensitivity(self, schema: Schema) -> Sensitivity:
+        return detail_sensitivity(self.depth, schema)
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        grid = finest_grid(schema, self.attribute, self.depth)
+        return [(sum(len(first) for first, _, _ in grid.levels[: self.depth]), Fraction(1))]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        grid = finest_grid(schema, self.attribute, self.depth)
+        (counts,) = engine.marginals([(Axis(fine_name(self.attribute)),)])
+        return detailed(as_integers(counts), grid, self.depth)
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> Details:
+        return Details(self.attribute, self.depth, noisy[0].values, noisy[0].noise)
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.attribute, self.depth]

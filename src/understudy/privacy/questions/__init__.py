@@ -1,0 +1,25 @@
+"""Questions: the closed list of what can be asked of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from understudy.privacy.questions.choice import Choice
+from understudy.privacy.questions.details import FineDetails
+from understudy.privacy.questions.edges import ChooseChild, ChooseEdge
+from understudy.privacy.questions.hadamard import Coefficients, HadamardBlocks
+from understudy.privacy.questions.marginals import Marginals
+from understudy.privacy.questions.pair_scores import AllPairScores, PairScores
+from understudy.privacy.questions.question import MAX_CELLS, NoiseBlock, NoisyBlock, NoisyQuery, Question, Selection
+from understudy.privacy.questions.statistics import StatisticQuery
+from understudy.privacy.questions.wavelets import WaveletTable
+
+QUESTIONS: tuple[type[Question[Any]], ...] = (
+    Choice, ChooseEdge, ChooseChild, Marginals, HadamardBlocks, WaveletTable, FineDetails, AllPairScores, StatisticQuery
+)  # fmt: skip
+
+__all__ = [
+    "MAX_CELLS", "QUESTIONS", "AllPairScores", "Choice", "ChooseChild", "ChooseEdge", "Coefficients", "FineDetails",
+    "HadamardBlocks", "Marginals", "NoiseBlock", "NoisyBlock", "NoisyQuery", "PairScores", "Question", "Selection",
+    "StatisticQuery", "WaveletTable",
+]  # fmt: skip

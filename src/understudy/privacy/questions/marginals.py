@@ -1,0 +1,60 @@
+"""Marginals: tables of counts, the plainest thing to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from understudy.engines.engine import CountingEngine
+from understudy.errors import TooLarge, UsageError
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import as_integers
+from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.sensitivity import Sensitivity, table_sensitivity
+from understudy.schema import Axes, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals(NoisyQuery[list[Measurement]]):
+    """Counts over each of `asks`, the cost split in shares; the empty one is the row count."""
+
+    kind: ClassVar[str] = "tables"
+    is_linear: ClassVar[bool] = True
+
+    asks: Sequence[Axes]
+    shares: Sequence[Fraction]
+
+    @staticmethod
+    def of(asks: Sequence[Axes], shares: Sequence[Fraction] | None = None) -> Marginals:
+        """Return the question with equal shares unless they are given."""
+        return Marginals(asks, shares or [Fraction(1, len(asks))] * len(asks))
+
+    def check(self, schema: Schema) -> None:
+        for axes in self.asks:
+            if (cells := schema.cells(axes)) > MAX_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells cannot be measured; the limit is {MAX_CELLS:,}")
+        if not self.asks or len(self.shares) != len(self.asks) or sum(self.shares) > 1 or min(self.shares) <= 0:
+            raise UsageError("shares of a measurement must be positive and add up to at most 1")
+
+    def sensitivity(self, schema: Schema) -> Sensitivity:
+        """Return that of one table: each is charged its own share."""
+        return table_sensitivity(schema)
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        return [(schema.cells(axes), share) for axes, share in zip(self.asks, self.shares)]
+
+    def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
+        return np.concatenate([as_integers(counts).ravel() for counts in engine.marginals(self.asks)])
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> list[Measurement]:
+        return [
+            Measurement(axes, block.values.reshape(schema.sizes(axes)), block.noise)
+            for axes, block in zip(self.asks, noisy)
+        ]
+
+    def as_json(self) -> list[Any]:
+        return [self.kind, self.asks, list(map(str, self.shares))]

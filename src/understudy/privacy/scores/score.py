@@ -1,0 +1,77 @@
+"""What a score is: an integer function of one attribute–parent pair's exact counts, with a proved sensitivity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.engines.engine import CountingEngine
+from understudy.schema import Axes, Axis, Schema
+
+Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An attribute–parent pair (X, Π); parents may be generalised."""
+
+    child: Axis
+    parents: Axes = ()
+
+    @property
+    def axes(self) -> Axes:
+        return (*self.parents, self.child)
+
+    def __str__(self) -> str:
+        return f"{self.child} | {', '.join(map(str, self.parents)) or '∅'}"
+
+
+@dataclass(frozen=True)
+class Score(ABC):
+    """A score's value on a table of counts, how far one row can move it, and how much of it a row is worth."""
+
+    name: ClassVar[str]  # in options, in files and on the wire
+    has_references: ClassVar[bool] = False  # whether each option is compared with a public table of its own
+
+    @abstractmethod
+    def value(self, table: Table, rows: int, schema: Schema) -> int:
+        """Return the score of a pair with this table of exact counts. Only a private table calls this."""
+
+    @abstractmethod
+    def sensitivity(self, pair: Pair, schema: Schema) -> int:
+        """Return how far one row can move the score of this pair."""
+
+    @abstractmethod
+    def unit(self, schema: Schema) -> int:
+        """Return how much of the score one row is worth."""
+
+    def refusal(self, pair: Pair, schema: Schema) -> str | None:
+        """Return why this pair cannot be scored, or None."""
+        return None
+
+    def penalty(self, rows: float, schema: Schema) -> int:
+        """Return a penalty worth this many rows, on the scale of the score."""
+        return int(rows * self.unit(schema))
+
+
+class PairwiseScore(Score):
+    """A score that can be counted for all pairs of attributes at once."""
+
+    without_parent: ClassVar[int | None] = None  # the score of no parent, where it is the same for all attributes
+
+    @abstractmethod
+    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+        """Return the score of every axis (row) with every other as its parent (column)."""
+
+    def all_pairs_refusal(self, schema: Schema) -> str | None:
+        """Return why not all pairs of the model's attributes can be scored, or None."""
+        return None
+
+
+def binary_side(pair: Pair, schema: Schema) -> bool:
+    """Return whether the child, or all parents together, have at most two values."""
+    return schema.size(pair.child) <= 2 or schema.cells(pair.parents) <= 2

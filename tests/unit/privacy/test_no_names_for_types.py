@@ -1,0 +1,49 @@
+"""Which accounting, noise or score it is, is a type: nothing outside the files of those types compares their names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import understudy
+from understudy.privacy.accounting import PURE, ZCDP
+from understudy.privacy.noise import NOISES
+from understudy.privacy.scores import SCORES
+
+SOURCE = Path(understudy.__file__).parent
+NAMES = {PURE.name, ZCDP.name, *NOISES, *SCORES}
+THEIR_FILES = ("privacy/noise.py", "privacy/accounting.py", "privacy/scores/")
+OTHER_THINGS = {("methods/rivals/__init__.py", "laplace"), ("methods/rivals/laplace_tables.py", "laplace")}  # a method
+
+
+def names_in(text: str) -> list[str]:
+    """The names of types that stand in a program as texts of their own."""
+    return [n.value for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant) and n.value in NAMES]
+
+
+def test_no_file_knows_the_names() -> None:
+    found = {
+        (path, name)
+        for file in SOURCE.rglob("*.py")
+        if not (path := file.relative_to(SOURCE).as_posix()).startswith(THEIR_FILES)
+        for name in names_in(file.read_text(encoding="utf-8"))
+    }
+    assert found == OTHER_THINGS
+
+
+@pytest.mark.parametrize(
+    "line", ['x = a == "pure"', 'x = {"gaussian": 1.96}[noise]', 'x = SCORES["R"]', 'f(score="F")']
+)
+def test_a_name_would_be_seen(line: str) -> None:
+    assert names_in(line)
+
+
+def test_names_in_files_stay() -> None:
+    """They are in release files, in journals and on the wire: a class may be renamed, its name there may not."""
+    assert {name: noise.__name__ for name, noise in NOISES.items()} == {"laplace": "Laplace", "gaussian": "Gaussian"}
+    assert {name: type(score).__name__ for name, score in SCORES.items()} == {
+        "R": "Independence", "F": "MaximumJoint", "I": "MutualInformation", "D": "ReferenceDistance"
+    }  # fmt: skip
+    assert [(a.name, a.unit) for a in (PURE, ZCDP)] == [("pure", "epsilon"), ("zcdp", "rho")]
