@@ -63,11 +63,8 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if attribute.binned(first) != schema[attribute.name]:
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
-    if (
-        not levels
-        or levels[0].axes[0].level > len(attribute.grid.sizes)
-        or any(b.axes[0].level >= a.axes[0].level for a, b in pairwise(levels))
-    ):
+    numbers = [m.axes[0].level for m in levels]
+    if not numbers or numbers[0] > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
         raise ValueError
     heaps = None
     if "heaps" in item:
