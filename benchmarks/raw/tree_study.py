@@ -3,7 +3,6 @@
     python benchmarks/raw/tree_study.py methods      the tree beside other ways to spend the same price
     python benchmarks/raw/tree_study.py sweep NAME   one constant of the tree after the other (see SWEEPS)
     python benchmarks/raw/tree_study.py stages       the tree alone, or a cheaper one and a table on its cells
-    python benchmarks/raw/tree_study.py columns      the fixed tree on columns of the raw tables
 
 Noise is floating-point here: this is a simulation on generated or public columns, not a release.
 """
