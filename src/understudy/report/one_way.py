@@ -14,7 +14,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.release import Release
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.cells import MOST_ATTRIBUTES, Line, lines_for, lines_of
-from understudy.report.density import density
+from understudy.report.density import density, tree_density
 from understudy.report.markup import Child, Markup, join, tag
 from understudy.report.numerals import count, listed, percent, plural, points
 from understudy.schema import Attribute, Schema
@@ -88,10 +88,12 @@ class OneWay:
 
     def _density(self) -> Markup | None:
         """Where the shape inside bins was published too."""
-        found = [d for d in self.release.details if d.attribute == self.attribute.name]
-        if not found:
-            return None
-        return density(self.release.shapes[self.attribute.name], self.shares, found[0].noise)
+        name = self.attribute.name
+        for tree in self.release.trees:
+            if tree.attribute.name == name:
+                return tree_density(tree.shape, self.shares, tree.levels[-1].noise)
+        found = [d for d in self.release.details if d.attribute == name]
+        return density(self.release.shapes[name], self.shares, found[0].noise) if found else None
 
     def _source(self) -> str:
         if self.reading is None:

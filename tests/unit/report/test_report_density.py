@@ -12,7 +12,7 @@ import pytest
 from understudy.publishing import publish
 from understudy.release import Release
 from understudy.report import public_report
-from understudy.report.density import HEIGHT, WIDTH
+from understudy.report.density import DRAWN_CELLS, HEIGHT, WIDTH
 from understudy.schema import Schema
 
 SCHEMA = """
@@ -69,3 +69,20 @@ def test_only_where_details_were_published(release: Release) -> None:
 
     assert public_report(release).count('class="density"') == 1
     assert 'class="density"' not in public_report(replace(release, details=()))
+
+
+def test_the_shape_of_a_tree_is_drawn_where_the_rows_are(tmp_path: Path) -> None:
+    """A range a hundred times too long: the picture is of the rows, and zero, which has its own bin, does not hide them."""
+    draw = np.random.default_rng(2)
+    amounts = np.where(draw.random(8000) < 0.4, 0, 500 + draw.exponential(200, 8000)).astype(int)
+    schema = Schema.from_toml(
+        '[table]\nname = "t"\nrows = 8000\n[attributes.amount]\nkind = "integer"\nrange = [0, 100000]\n'
+    )
+    published = publish(
+        pa.table({"amount": amounts}), schema, epsilon=2, method="independent", ledger=tmp_path / "l.db"
+    )
+    page = public_report(published)
+    (drawn,) = re.findall(r'class="density".*?class="share" d="(.*?)"', page)
+    assert len(areas(drawn)) == DRAWN_CELLS and "by the noisy tree" in page
+    low, high = (float(end) for end in re.findall(r'class="scale"><span>(.*?)</span><span>(.*?)</span>', page)[0])
+    assert 300 < low < 700 and 1_000 < high < 4_000
