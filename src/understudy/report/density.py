@@ -45,7 +45,7 @@ def density(inside: Shape, shares: Floats, noise: Noise) -> Markup:
 
 
 def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
-    """Draw the shape that a noisy tree measured, over the middle 99 % of the rows, in cells of equal width.
+    """Draw the shape that a noisy tree measured, over the middle 98 % of the rows, in cells of equal width.
 
     Values that have a bin of their own are not drawn: they would hide the rest.
     """
@@ -56,7 +56,7 @@ def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
     alone = grid.single[:units] & (np.bincount(inside.home)[inside.home][:units] == 1)
     below = np.concatenate([[0.0], np.cumsum(np.where(alone, 0.0, mass))])
     low, high = (
-        np.interp(np.asarray([0.005, 0.995]) * below[-1], below, domain.edges) if below[-1] > 0 else domain.edges[:2]
+        np.interp(np.asarray([0.01, 0.99]) * below[-1], below, domain.edges) if below[-1] > 0 else domain.edges[:2]
     )
     at = np.linspace(low, max(high, np.nextafter(low, np.inf)), DRAWN_CELLS + 1)
     heights = np.diff(np.interp(at, domain.edges, below))
@@ -68,7 +68,7 @@ def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
     )  # fmt: skip
     spread = noise.reach_95 * math.sqrt(inside.variance)
     words = (
-        f"How thickly values lie, by the noisy tree: the middle 99 % of the rows, without values that have a bin of "
+        f"How thickly values lie, by the noisy tree: the middle 98 % of the rows, without values that have a bin of "
         f"their own. A leaf of the tree was measured to ± {count(spread)} rows, 19 times in 20."
     )
     bounds = grid.steps.value(grid.steps.at_most(low)), grid.steps.value(grid.steps.at_least(high))

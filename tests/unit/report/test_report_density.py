@@ -81,7 +81,7 @@ def test_the_shape_of_a_tree_is_drawn_where_the_rows_are(tmp_path: Path) -> None
     )
     with same_noise():
         published = publish(
-            pa.table({"amount": amounts}), schema, epsilon=2, method="independent", ledger=tmp_path / "l.db"
+            pa.table({"amount": amounts}), schema, epsilon=8, method="independent", ledger=tmp_path / "l.db"
         )
     page = public_report(published)
     (drawn,) = re.findall(r'class="density".*?class="share" d="(.*?)"', page)
