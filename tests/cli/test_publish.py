@@ -350,7 +350,7 @@ def test_too_few_rows_are_told_before_anything_is_spent(tmp_path):
     (tmp_path / "few.csv").write_text("a,b\n" + "x,0\ny,1\n" * 10)
     (tmp_path / "few.toml").write_text(
         '[table]\nname = "few"\nrows = 20\n[attributes.a]\nkind = "category"\nvalues = ["x", "y", "z"]\n'
-        '[attributes.b]\nkind = "integer"\nrange = [0, 99]\n'
+        '[attributes.b]\nkind = "integer"\nrange = [0, 99]\nbins = "each"\n'
     )
     arguments = ("publish", "few.csv", "--schema", "few.toml", "--epsilon", "1", "-o", "out.csv", "--cap", "9")
     done = process(*arguments, cwd=tmp_path)
