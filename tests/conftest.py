@@ -133,7 +133,7 @@ def ledger_path(tmp_path: Path) -> Path:
 
 
 SLOW_PLACES = (
-    "audit/", "statistics/", "laws/", "unit/rivals/", "unit/evaluate/test_buying.py", "unit/methods/test_rivals",
+    "audit/", "statistics/", "laws/", "unit/rivals/", "unit/evaluate/test_buying.py",
     "unit/methods/test_jtree_clusters.py", "unit/methods/test_privabn.py", "unit/privacy/test_edges.py",
     "unit/privacy/test_hadamard.py", "unit/privacy/test_wavelets.py", "unit/schema/test_draft.py",
     "unit/schema/test_files.py", "cli/test_evaluate.py", "cli/test_evaluate_in_place.py",

@@ -16,10 +16,10 @@ from charts import Curve, Panel
 from records import Point
 from trials import Data, UnwrittenReservation, seed_of
 
+from rivals.priview import consistent_views
 from rivals.published_nocd import published_grid
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.priview.covering import covering_design
-from understudy.methods.rivals.priview import consistent_views
 from understudy.models.factor import Factor
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable

@@ -25,7 +25,7 @@ from records import Point
 from trials import Data, drawn, fitted, seed_of
 
 import datasets
-import rivals
+from rivals import trainers
 from rivals.rows import UnitRows
 from understudy.evaluate.classification import Examples
 
@@ -74,7 +74,9 @@ def svm_figures(data: Data, points: Sequence[Point], repetition: int, seed: int)
     targets = dict(zip(TASKS, datasets.TARGETS["adult"]))
     if at.curve == "PrivateSVM":
         tasks = [tuple(UnitRows.of(Examples.of(rows, t)) for rows in (learn, check)) for t in targets.values()]
-        errors = dict(zip(targets, rivals.errors("PrivateSVM", tasks, float(at.epsilon), np.random.default_rng(seed))))
+        errors = dict(
+            zip(targets, trainers.errors("PrivateSVM", tasks, float(at.epsilon), np.random.default_rng(seed)))
+        )
         return {p: errors[p.measure] for p in points}
     rows = learn
     if at.curve != "NoPrivacy":

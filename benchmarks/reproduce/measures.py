@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from rivals.mwem import all_tables
 from understudy.evaluate.classification import Examples
 from understudy.evaluate.classification import fit as trained
 from understudy.evaluate.tables import TableSet, table_set
 from understudy.evaluate.targets import Target
-from understudy.methods.rivals.mwem import all_tables
 from understudy.privacy.custodian import ExactTable
 
 MOST = 10_000  # tables: ACS has 8,855 4-way ones; more are sampled with the seed of `understudy.evaluate`

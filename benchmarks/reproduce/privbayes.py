@@ -29,13 +29,13 @@ from records import Point
 from trials import Data, Wrap, drawn, fitted, scores_of, seed_of
 
 import datasets
-import rivals
+from rivals import trainers
 from rivals.ablations import BestMarginal, BestNetwork
+from rivals.majority import majority_class
+from rivals.rival import consistent
 from rivals.rows import UnitRows
 from understudy.evaluate.classification import Examples
 from understudy.evaluate.dependence import network_information, network_of
-from understudy.methods.rivals.majority import majority_class
-from understudy.methods.rivals.rival import consistent
 
 PAPER = ("0.05", "0.1", "0.2", "0.4", "0.8", "1.6")
 WIDE = ("0.05", "0.1", "0.4", "1.6")  # parts of the paper's range, for the page
@@ -158,9 +158,9 @@ def svm_figures(data: Data, points: Sequence[Point], repetition: int, seed: int)
         model: Any = fitted(learn, "majority", {"targets": names}, at.epsilon, seed).model
         winners = {p: majority_class(model, t.attribute, t.label(data.schema)) for p, t in wanted.items()}
         return {p: measures.majority_error(check, t, winners[p]) for p, t in wanted.items()}
-    if at.curve in rivals.TRAINERS:
+    if at.curve in trainers.TRAINERS:
         tasks = [tuple(UnitRows.of(Examples.of(rows, t)) for rows in (learn, check)) for t in targets.values()]
-        errors = rivals.errors(at.curve, tasks, float(at.epsilon), np.random.default_rng(seed))
+        errors = trainers.errors(at.curve, tasks, float(at.epsilon), np.random.default_rng(seed))
         return {p: dict(zip(targets, errors))[p.measure] for p in points}
     rows = synthetic(learn, at, seed)
     return {p: measures.svm_error(rows, check, t) for p, t in wanted.items()}

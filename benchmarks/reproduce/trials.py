@@ -21,11 +21,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import datasets
+from rivals.private_rivals import RIVALS, rival_named
 from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
 from understudy.evaluate.classification import split_rows
 from understudy.methods import Fit, method_named
-from understudy.methods.rivals import RIVALS, rival_named
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import ExactTable

@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from understudy.demo import demo_schema, demo_table
 from understudy.engines.memory import MemoryEngine
-from understudy.methods.rivals import rival_named
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.budget import Budget
@@ -32,6 +31,10 @@ from understudy.privacy.reservation import Charge, Reservation
 from understudy.publishing import run
 from understudy.schema import Attribute, Categories, Schema
 from understudy.testing import SeededSource
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from rivals.private_rivals import rival_named
 
 ROWS = 600
 GENERAL = ("age", "sex", "marital_status", "owns_home", "children", "employment")

@@ -10,11 +10,11 @@ import pytest
 from conftest import another_source
 from understudy.engines.memory import MemoryEngine
 from understudy.methods import method_named
-from understudy.models.query import Query, answer
 from understudy.models.shape import shape_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
+from understudy.query.queries import Query, answer
 from understudy.schema import Attribute, Intervals, Schema
 
 ROWS, RELEASES = 6000, 150

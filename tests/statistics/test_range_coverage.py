@@ -11,9 +11,9 @@ import pytest
 from conftest import private_table
 from understudy.demo import demo_rows, demo_schema
 from understudy.methods.privelet import Privelet
-from understudy.models.query import Query, answer
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.query.queries import Query, answer
 from understudy.schema import Axis, Schema
 
 ROWS, RELEASES = 5_000, 200

@@ -25,7 +25,7 @@ from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
-    from understudy.models.query import Answer, Query
+    from understudy.query.queries import Answer, Query
 
 Floats = NDArray[np.float64]
 
@@ -144,6 +144,6 @@ class WaveletModel:
 
     def answer(self, query: Query) -> Answer | None:
         """From the coefficients, with the noise that is known."""
-        from understudy.models.wavelet_answer import answer
+        from understudy.query.wavelet_answer import answer
 
         return answer(self, query)

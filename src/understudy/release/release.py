@@ -49,7 +49,7 @@ from understudy.schema import Axis, Schema
 from understudy.schema.files import schema_from_dict
 
 if TYPE_CHECKING:
-    from understudy.models.query import Answer
+    from understudy.query.queries import Answer
 
 
 SMALL_BATCH = 1 << 17  # rows; what models draw at a time is a divisor or a multiple
@@ -191,7 +191,7 @@ class Release:
 
     def query(self, text: str) -> Answer:
         """The answer to `count by sex where age >= 40`, from the model; see docs/guide/queries.md for the grammar."""
-        from understudy.models.query import Query, answer
+        from understudy.query.queries import Query, answer
 
         return answer(self.model, Query.of_text(text, self.schema, self.rows, self.shapes), self.measurements)
 

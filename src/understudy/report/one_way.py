@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.query_noise import sum_noise
 from understudy.privacy.measurement import Measurement
+from understudy.query.standard_errors import sum_noise
 from understudy.release import Release
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.cells import MOST_ATTRIBUTES, Line, lines_for, lines_of

@@ -14,10 +14,10 @@ from understudy.errors import TooLarge, UsageError
 from understudy.methods.method import configured
 from understudy.methods.privelet import Privelet
 from understudy.methods.privelet.rule import decide
-from understudy.models.query import Query
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.publishing import publish
+from understudy.query.queries import Query
 from understudy.release import Release
 from understudy.schema import Attribute, Axis, Categories, Identifier, Intervals, Schema
 

@@ -10,11 +10,11 @@ import pytest
 
 from understudy.errors import ReleaseError
 from understudy.models.parts import Arrays, model_from_parts, model_parts
-from understudy.models.query import Query, answer
 from understudy.models.wavelet import WaveletModel
 from understudy.models.wavelet_trees import inverted, non_negative
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.wavelets import Wavelets, transformed, wavelet_dimensions
+from understudy.query.queries import Query, answer
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
 
 REGIONS = Categories(tuple("abcdefg"))

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("sklearn")
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
-from rivals import STAMP, TRAINERS, errors
 from rivals.erm import huber, huber_slope, minimiser, perturbation, private_erm, split
 from rivals.gene import enhanced_sensitivity, fitness, priv_gene, select
 from rivals.rows import UnitRows
 from rivals.svm import hinge_minimiser, laplace_scale, no_privacy
+from rivals.trainers import STAMP, TRAINERS, errors
 
 POINTS = (-1.0, -0.4, 0.7, 1.0)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import SchemaError
-from understudy.models.query_cells import pieces_of
+from understudy.query.pieces import pieces_of
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.fine import Grid, finest
 from understudy.schema.steps import Steps

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from rivals.released_tables import no_distribution
+from rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.errors import TooLarge
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.rivals.released_tables import no_distribution
-from understudy.methods.rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.rows import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree

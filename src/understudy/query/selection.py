@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.query_cells import Floats, Pieces, pieces_of
-from understudy.models.query_grammar import Condition, Test, Word, complain, hint
 from understudy.models.shape import Shape
+from understudy.query.grammar import Condition, Test, Word, complain, hint
+from understudy.query.pieces import Floats, Pieces, pieces_of
 from understudy.schema import Attribute, Axis, Booleans, Intervals
 from understudy.schema.attribute import MISSING
 from understudy.schema.moment import parse_moment

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rivals.rival import rival_plan
 from understudy.methods.method import Fit
 from understudy.methods.plan import Plan
-from understudy.methods.rivals.rival import rival_plan
 from understudy.methods.rows import planned_rows
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.budget import Budget

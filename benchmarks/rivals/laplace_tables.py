@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from understudy.methods.method import Fit, option
-from understudy.methods.plan import Plan
-from understudy.methods.rivals.released_tables import ReleasedTables, by_attributes
-from understudy.methods.rivals.rival import (
+from rivals.released_tables import ReleasedTables, by_attributes
+from rivals.rival import (
     bought_rows,
     consistent,
     rival_budget,
@@ -16,6 +14,8 @@ from understudy.methods.rivals.rival import (
     tables_of,
     tables_phase,
 )
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Plan
 from understudy.methods.rows import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable

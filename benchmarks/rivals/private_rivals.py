@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rivals.contingency import Contingency
+from rivals.fourier import Fourier
+from rivals.laplace_tables import LaplaceTables
+from rivals.majority import Majority
+from rivals.mwem import MWEM
+from rivals.priview import PriView
+from rivals.uniform import Uniform
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.method import Method, configured
-from understudy.methods.rivals.contingency import Contingency
-from understudy.methods.rivals.fourier import Fourier
-from understudy.methods.rivals.laplace_tables import LaplaceTables
-from understudy.methods.rivals.majority import Majority
-from understudy.methods.rivals.mwem import MWEM
-from understudy.methods.rivals.priview import PriView
-from understudy.methods.rivals.uniform import Uniform
 
 RIVALS: dict[str, type[Any]] = {
     "uniform": Uniform,

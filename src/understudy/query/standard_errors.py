@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.query_cells import Floats
-from understudy.models.query_selection import Inside, Selection
 from understudy.privacy.measurement import Measurement
+from understudy.query.pieces import Floats
+from understudy.query.selection import Inside, Selection
 from understudy.schema import Axes, Schema
 
 _TINY = 1e-12

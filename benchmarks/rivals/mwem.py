@@ -17,10 +17,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.contingency import CELLS, whole_domain
+from rivals.rival import bought_rows, rival_budget, rival_plan, tables_of
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rivals.contingency import CELLS, whole_domain
-from understudy.methods.rivals.rival import bought_rows, rival_budget, rival_plan, tables_of
 from understudy.methods.rows import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree

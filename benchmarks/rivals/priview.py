@@ -11,11 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.methods.method import Fit, option
-from understudy.methods.plan import Plan
-from understudy.methods.priview.covering import covering_design, fewest_blocks
-from understudy.methods.rivals.released_tables import no_distribution
-from understudy.methods.rivals.rival import (
+from rivals.released_tables import no_distribution
+from rivals.rival import (
     RivalBudget,
     bought_rows,
     check_binary,
@@ -23,6 +20,9 @@ from understudy.methods.rivals.rival import (
     rival_plan,
     tables_phase,
 )
+from understudy.methods.method import Fit, option
+from understudy.methods.plan import Plan
+from understudy.methods.priview.covering import covering_design, fewest_blocks
 from understudy.methods.rows import planned_rows
 from understudy.models.consistency import Agreement
 from understudy.models.factor import MOST_CELLS, Factor, check_cells

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.released_tables import ReleasedTables, by_attributes
+from rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.rivals.released_tables import ReleasedTables, by_attributes
-from understudy.methods.rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.rows import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.query import Answer, Figure, Query
-from understudy.models.query import answer as usual_answer
+from understudy.query.queries import Answer, Figure, Query
+from understudy.query.queries import answer as usual_answer
 from understudy.schema import Intervals
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from understudy.models.query import Answer
+    from understudy.query.queries import Answer
 
 _FORMATS = {"count": ",.1f", "share": ".5f", "mean": ",.6g"}
 

@@ -12,10 +12,10 @@ import pytest
 from understudy.errors import TooLarge, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional
 from understudy.models.junction_tree import JunctionTree
-from understudy.models.query import MOST_GROUPS, Answer, Figure, Query, answer
-from understudy.models.query_grammar import parse
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
+from understudy.query.grammar import parse
+from understudy.query.queries import MOST_GROUPS, Answer, Figure, Query, answer
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
 
 ROWS = 1000

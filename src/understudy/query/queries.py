@@ -17,12 +17,12 @@ import numpy as np
 
 from understudy.errors import TooLarge
 from understudy.models.model import Model
-from understudy.models.query_cells import Floats
-from understudy.models.query_grammar import Condition, Measure, Question, Word, complain, hint, parse
-from understudy.models.query_noise import alone, mean_noise, quietest
-from understudy.models.query_selection import Selection, select
 from understudy.models.shape import FLAT, Shapes
 from understudy.privacy.measurement import Measurement
+from understudy.query.grammar import Condition, Measure, Question, Word, complain, hint, parse
+from understudy.query.pieces import Floats
+from understudy.query.selection import Selection, select
+from understudy.query.standard_errors import alone, mean_noise, quietest
 from understudy.schema import Schema
 
 MOST_GROUPS = 100_000  # lines of one answer
@@ -116,7 +116,7 @@ class Answer:
         return {"groups": [{"by": dict(figure.by)} | figure.as_json() for figure in self.figures]} | tail
 
     def __str__(self) -> str:
-        from understudy.models.query_text import answer_text
+        from understudy.query.answer_text import answer_text
 
         return answer_text(self)
 

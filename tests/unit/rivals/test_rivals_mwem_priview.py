@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,15 +13,18 @@ import pytest
 from conftest import columns_of, private_table, schema_of
 from understudy.errors import UsageError
 from understudy.methods.priview.covering import covering_design, fewest_blocks
-from understudy.methods.rivals.mwem import MWEM, all_tables, replayed, update
-from understudy.methods.rivals.priview import PriView, Views, consistent_views, maximum_entropy, ripple
-from understudy.methods.rivals.rival import RivalBudget
 from understudy.models.factor import Factor
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Laplace
 from understudy.schema import Axis
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+from rivals.mwem import MWEM, all_tables, replayed, update
+from rivals.priview import PriView, Views, consistent_views, maximum_entropy, ripple
+from rivals.rival import RivalBudget
 
 A, B, C = Axis("a"), Axis("b"), Axis("c")
 
