@@ -130,12 +130,12 @@ def test_weights_make_the_sum_of_errors_least(accounting: Any) -> None:
 
 
 def test_auto_asks_the_schema_only() -> None:
-    general, binary = schema_of(SIZES, 500), schema_of({f"a{i}": 2 for i in range(40)}, 500)
+    general, binary = schema_of(SIZES, 500), schema_of({f"a{i}": 2 for i in range(64)}, 500)
     assert suits(general) and not suits(binary)
     assert best_for(general, {}) == "aim"
     assert best_for(general, {"score": "R"}) == "privbayes"  # an option of the other method
     assert best_for(general, {}, owners=3) == "dp-subn"
-    assert not suits(schema_of({f"a{i}": 3 for i in range(41)}, 500))
+    assert not suits(schema_of({f"a{i}": 3 for i in range(65)}, 500))
 
 
 def test_one_attribute_is_measured_whole(ledger_path: Path) -> None:

@@ -268,7 +268,7 @@ RACER = """
             reservation = ledger.reserve(schema, Budget("0.1"), {"racer": sys.argv[2], "i": i}, cap=1)
         except BudgetError:
             continue
-        reservation.charge("race", reservation.budget, "x").drawing()
+        reservation.charge("race", reservation.total_cost, "x").drawing()
         reservation.finish("r")
         won += 1
     print(won)

@@ -41,7 +41,7 @@ SINGLE = 0.2  # of the budget, for one-way tables; more where there are few roun
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
-MOST_ATTRIBUTES = 40  # every round looks at every pair: up to here in seconds
+MOST_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
 WIDEST = 100  # and up to here in minutes
 
 
