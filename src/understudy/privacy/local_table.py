@@ -25,7 +25,7 @@ from understudy.privacy.questions.question import split
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores.scorer import Scorer
-from understudy.privacy.table import PrivateTable, Progress
+from understudy.privacy.table import PrivateTable, Progress, check_regrouping
 from understudy.schema import Schema
 
 
@@ -54,6 +54,7 @@ class LocalPrivateTable(PrivateTable):
             self.__progress(phase, done, of, self.__reservation.total_cost - self.__reservation.left)
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+        check_regrouping(self.schema, schema, homes)
         coarser = copy(self)
         coarser.schema = schema
         coarser.__engine = self.__engine.regrouped(schema.counted, homes)

@@ -43,6 +43,8 @@ from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
 from understudy.privacy.scores import Pair, Score
 from understudy.schema import Axes, Axis, Schema
 
+_TABLE_FACTS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person")
+
 
 class Progress(Protocol):
     """Told what is going on, for a progress line; never told anything private."""
@@ -182,3 +184,15 @@ class PrivateTable(ABC):
     def measure_statistic(self, statistic: Statistic, cost: Fraction, purpose: str) -> NoisyStatistic:
         """Measure one evaluation statistic of the kernel's closed list."""
         return self.ask(StatisticQuery(statistic), cost, purpose)
+
+
+def check_regrouping(fine: Schema, coarse: Schema, homes: Mapping[str, NDArray[np.int64]]) -> None:
+    """Refuse a coarser schema that is not the same table: what one person can change is computed from it."""
+    same = all(getattr(fine, key) == getattr(coarse, key) for key in _TABLE_FACTS) and fine.names == coarse.names
+    same = same and all(coarse[a.name] == a for a in fine.modelled if a.name not in homes)
+    for name, home in homes.items():
+        steps = np.diff(home)
+        same = same and len(home) == fine[name].size and home[0] == 0 and home[-1] == coarse[name].size - 1
+        same = same and bool(((steps == 0) | (steps == 1)).all()) and fine[name].has_missing == coarse[name].has_missing
+    if not same:
+        raise UsageError("a table can be regrouped to coarser codes of the same attributes only")

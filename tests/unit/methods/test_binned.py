@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,25 @@ def test_only_methods_of_one_owner_look_for_bins(ledger_path: Path) -> None:
 
     with pytest.raises(UsageError, match="several owners"):
         PrivateTable.regrouped(object(), schema, {})  # type: ignore[arg-type,type-var]
+
+
+def test_a_regrouped_table_is_the_same_table(ledger_path: Path) -> None:
+    """Sensitivities follow from the schema: one that says less of a person, or other codes, is refused."""
+    schema = with_missing("add-remove")
+    columns = {
+        "income": np.zeros(9, dtype=np.uint16), "rate": np.zeros(9, dtype=np.uint16), "sex": np.zeros(9, dtype=np.uint8)
+    }  # fmt: skip
+    private = private_table(replace(schema, rows_per_person=3), columns, Budget(1), ledger_path)
+    bins = {a.name: a.grid.public_bins(12) for a in schema.unbinned if a.grid is not None}
+    homes = {name: schema[name].homes(first) for name, first in bins.items()}
+    coarse = private.schema.binned(bins)
+    assert private.regrouped(coarse, homes).schema is coarse
+    wrong = [
+        (replace(coarse, rows_per_person=1), homes), (replace(coarse, account="other"), homes),
+        (replace(coarse, rows=5, neighbours="replace-one"), homes), (coarse, homes | {"rate": homes["rate"][:-1]}),
+        (coarse, homes | {"rate": homes["rate"][::-1]}), (coarse, homes | {"rate": homes["rate"] * 2}),
+        (coarse, {"rate": homes["rate"]}), (coarse.project(["rate", "income", "sex"]), homes),
+    ]  # fmt: skip
+    for schema_, homes_ in wrong:
+        with pytest.raises(UsageError, match="regrouped"):
+            private.regrouped(schema_, homes_)
