@@ -118,6 +118,16 @@ def test_all_of_it(reader: str, tmp_path: Path) -> None:
     check(reader, found)
 
 
+@pytest.mark.parametrize("kind", ["date", "date, %Y%m%d"])
+def test_what_the_long_run_found(kind: str, tmp_path: Path) -> None:
+    """DuckDB casts the dictionary of a Parquet column also where a CASE says no: one NaN among days ended the run."""
+    reader = "DuckDB, Parquet of polars"
+    trials = [Trial(kind, base, ("NaN", "inf", "1e999", "1.5")) for base in range(len(KINDS[kind].bases))]
+    found = law(READERS[reader], trials, tmp_path)
+    check(reader, found)
+    assert whole(found).compared > 10
+
+
 # -- servers ---------------------------------------------------------------------------------------------------------
 
 
