@@ -402,8 +402,10 @@ def write_parquet(library: str, columns: dict[str, Any], folder: Path) -> Path:
 
 def parquet_reader(library: str) -> Reader:
     def read(kind: str, columns: dict[str, Cells], folder: Path) -> dict[str, Codes | str]:
-        path = write_parquet(library, read_columns(library, columns), folder)
-        return codes_of_source(path, schema_of(kind, parquet.read_schema(path).names))
+        found = with_rows(read_columns(library, columns), len(next(iter(columns.values()))))
+        path = write_parquet(library, found, folder)
+        names = [name for name in parquet.read_schema(path).names if name != "row"]
+        return codes_of_source(path, schema_of(kind, names)) if names else {}
 
     return read
 

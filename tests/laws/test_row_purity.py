@@ -128,6 +128,11 @@ def test_what_the_long_run_found(kind: str, tmp_path: Path) -> None:
     assert whole(found).compared > 10
 
 
+def test_a_table_that_its_library_does_not_write_is_counted_as_not_read(tmp_path: Path) -> None:
+    tally = whole(law(READERS["Parquet of pandas, float32"], [Trial("category, other", 1, ("x", "1"))], tmp_path))
+    assert (tally.unread, tally.compared, tally.moved) == (3, 0, [])
+
+
 # -- servers ---------------------------------------------------------------------------------------------------------
 
 
