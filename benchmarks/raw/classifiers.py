@@ -18,8 +18,8 @@ from understudy.schema import Schema
 
 SEED = 16
 TESTED = 0.3  # of the real rows
-MOST_TRAINED, MOST_TESTED = 10_000, 5_000  # rows
-MOST_LEVELS = 60  # a longer list of texts is left out of the linear classifier
+MAX_TRAINED, MAX_TESTED = 10_000, 5_000  # rows
+MAX_LEVELS = 60  # a longer list of texts is left out of the linear classifier
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def split(rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which real rows train the reference and which are for testing."""
     order = np.random.default_rng(SEED).permutation(rows)
     tested = int(rows * TESTED)
-    return order[tested:][:MOST_TRAINED], order[:tested][:MOST_TESTED]
+    return order[tested:][:MAX_TRAINED], order[:tested][:MAX_TESTED]
 
 
 def errors(train: pd.DataFrame, test: pd.DataFrame, schema: Schema, task: Task) -> dict[str, float]:
@@ -89,6 +89,6 @@ def _texts(texts: NDArray[np.str_], levels: NDArray[np.str_], one_hot: bool) -> 
     known = levels[place] == texts
     if not one_hot:
         return [np.where(known, place, np.nan)]
-    if len(levels) > MOST_LEVELS:
+    if len(levels) > MAX_LEVELS:
         return []
     return [(known & (place == level)).astype(float) for level in range(len(levels))]

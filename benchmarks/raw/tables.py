@@ -28,7 +28,7 @@ import pandas as pd
 from understudy.schema import Schema
 from understudy.schema.files import schema_from_dict
 
-DEFAULT_BINS, MOST_SINGLE = 20, 100  # what `init` drafted before it left bins to a noisy tree
+DEFAULT_BINS, MAX_SINGLE = 20, 100  # what `init` drafted before it left bins to a noisy tree
 HERE = Path(__file__).resolve().parent
 ROOT = Path(os.environ.get("UNDERSTUDY_DATA", HERE.parents[2] / "shared" / "data"))
 NAMES = ("adult", "ma2019", "yrbss", "covid_testing", "HI", "SLID", "nhefs", "pbc", "census")
@@ -114,7 +114,7 @@ def _is_long(body: dict[str, Any]) -> bool:
         return True
     low, high = body["range"]
     span = (pd.Timestamp(high) - pd.Timestamp(low)).days if body["kind"] == "date" else high - low
-    return bool(span >= MOST_SINGLE)
+    return bool(span >= MAX_SINGLE)
 
 
 def read_texts(path: Path) -> pd.DataFrame:

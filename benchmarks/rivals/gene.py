@@ -15,14 +15,14 @@ import numpy as np
 
 from rivals.rows import Floats, UnitRows
 
-CANDIDATES, PARENTS, LEAST_ROUNDS, RATE = 200, 10, 8, 1.25e-3  # the authors' settings (from memory)
-MOST_ROUNDS = 100
+CANDIDATES, PARENTS, MIN_ROUNDS, RATE = 200, 10, 8, 1.25e-3  # the authors' settings (from memory)
+MAX_ROUNDS = 100
 START = 2.0  # candidates start in this box on scaled columns, wide enough for margins of 1
 
 
 def priv_gene(rows: UnitRows, epsilon: float, generator: np.random.Generator, rounds: int | None = None) -> Floats:
     """Weights. Every selection of a parent costs the same, the last round selects one."""
-    rounds = rounds or min(MOST_ROUNDS, max(LEAST_ROUNDS, round(RATE * rows.rows * epsilon)))
+    rounds = rounds or min(MAX_ROUNDS, max(MIN_ROUNDS, round(RATE * rows.rows * epsilon)))
     own = epsilon / ((rounds - 1) * PARENTS + 1)
     pool = generator.uniform(-START, START, (CANDIDATES, rows.columns))
     for i in range(rounds - 1):

@@ -23,9 +23,9 @@ from rivals.rival import (
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.priview.covering import covering_design, fewest_blocks
-from understudy.methods.rows import planned_rows
+from understudy.methods.row_count import planned_rows
 from understudy.models.consistency import Agreement
-from understudy.models.factor import MOST_CELLS, Factor, check_cells
+from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -137,7 +137,7 @@ class Views:
 
     def project(self, names: Sequence[str]) -> Factor:
         axes = tuple(Axis(self.schema[name].name) for name in names)
-        check_cells(self.schema.cells(axes), axes, MOST_CELLS)
+        check_cells(self.schema.cells(axes), axes, MAX_CELLS)
         return maximum_entropy(axes, self._known(frozenset(axes)), self.schema)
 
     def _known(self, wanted: frozenset[Axis]) -> list[Factor]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rows import count_cost, row_count, table_megabytes
+from understudy.methods.row_count import count_cost, row_count, table_megabytes
 from understudy.models.factor import Factor
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -22,7 +22,7 @@ from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
-MOST_TABLES = 200_000
+MAX_TABLES = 200_000
 SECONDS_A_CELL = 1.2e-5
 
 
@@ -53,8 +53,8 @@ def tables_of(schema: Schema, alpha: int) -> list[Axes]:
     """All α-way tables; all attributes together where there are fewer than α."""
     names = [attribute.name for attribute in schema.modelled]
     width = min(alpha, len(names))
-    if (count := math.comb(len(names), width)) > MOST_TABLES:
-        raise TooLarge(f"there are {count:,} {width}-way tables, the limit is {MOST_TABLES:,}: lower alpha")
+    if (count := math.comb(len(names), width)) > MAX_TABLES:
+        raise TooLarge(f"there are {count:,} {width}-way tables, the limit is {MAX_TABLES:,}: lower alpha")
     return [tuple(map(Axis, chosen)) for chosen in itertools.combinations(names, width)]
 
 

@@ -287,7 +287,7 @@ def check_fit(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> list[dict[str, Any]]:
     """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
-    from understudy.engines.finding import finding_sql
+    from understudy.engines.misfit_sql import finding_sql
 
     found = find_misfits(data, schema, engine, master, types)
     table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from conftest import schema_of
-from understudy.methods.jtree.edges import ChordalGraph, Edge, Offers
+from understudy.methods.jtree.edges import CandidateEdges, ChordalGraph, Edge
 from understudy.privacy.accounting import PURE
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.schema import Axis
@@ -106,10 +106,10 @@ class Law:
     def worst(self) -> tuple[float, float]:
         """The loss of a whole tree whose every edge is the one that tells D from D′ best, and of the worst round."""
         graph = ChordalGraph(dict.fromkeys(self.axes, 2))
-        offers = Offers(graph, lambda tables: 4, 10**6)
+        candidates = CandidateEdges(graph, lambda tables: 4, 10**6)
         total = largest = 0.0
         for _ in range(self.rounds):
-            losses = self.losses(offers())
+            losses = self.losses(candidates())
             edge = max(losses, key=lambda edge: losses[edge])
             total += losses[edge]
             largest = max(largest, *map(abs, losses.values()))
@@ -173,7 +173,7 @@ def test_no_tree_at_all_tells_more() -> None:
             graph.add(edge)
         if len(edges) == law.rounds:
             return 0.0
-        losses = law.losses(Offers(graph, lambda tables: 4, 10**6)())
+        losses = law.losses(CandidateEdges(graph, lambda tables: 4, 10**6)())
         return max(abs(loss) + deepest((*edges, edge)) for edge, loss in losses.items())
 
     assert deepest(()) <= float(CLAIM)

@@ -10,7 +10,7 @@ import pytest
 from conftest import another_source
 from understudy.engines.memory import MemoryEngine
 from understudy.methods import method_named
-from understudy.models.shape import shape_of
+from understudy.models.within_bins import shape_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable

@@ -29,7 +29,7 @@ from zcdp import draw, noisy, rho_of  # noqa: E402
 
 TABLES = 0.9  # of a round's rho; the rest is for its choice
 ITERATIONS = 1_000
-MOST_CELLS = 10_000  # of a table of the workload
+MAX_CELLS = 10_000  # of a table of the workload
 
 Clique = tuple[str, ...]
 
@@ -46,7 +46,7 @@ SETTINGS = {"paper": Setting(3, 16, 80.0), "short": Setting(2, 3, 4.0)}
 
 def weights(domain: Domain, ways: int) -> dict[Clique, int]:
     """All parts of the workload's tables, each by how many attributes it shares with all of them."""
-    workload = [w for w in itertools.combinations(domain, ways) if domain.size(w) <= MOST_CELLS]
+    workload = [w for w in itertools.combinations(domain, ways) if domain.size(w) <= MAX_CELLS]
     parts = {p for w in workload for k in range(1, ways + 1) for p in itertools.combinations(w, k)}
     return {p: sum(len(set(p) & set(w)) for w in workload) for p in sorted(parts, key=lambda p: (len(p), p))}
 

@@ -17,10 +17,10 @@ from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
 
 CACHE_CELLS = 32_000_000  # 256 MB of counts
-MOST_CELLS = 100_000_000
+MAX_CELLS = 100_000_000
 COVER_ROWS = 100_000  # fewer are read as fast as a cover is found
 COVER_CELLS = 1 << 14  # of a wider table: its cells stay in the nearest caches
-MOST_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts would cost more
+MAX_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts would cost more
 
 
 class CachedEngine:
@@ -71,8 +71,8 @@ class CachedEngine:
 
     def _count_all(self, keys: list[Axes]) -> None:
         for key in keys:
-            if (cells := self._schema.cells(key)) > MOST_CELLS:
-                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MOST_CELLS:,}")
+            if (cells := self._schema.cells(key)) > MAX_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
         by_width: dict[int, list[Axes]] = {}
         for key in keys:
             by_width.setdefault(len(key), []).append(key)
@@ -88,7 +88,7 @@ class CachedEngine:
                 continue
             if not key:
                 self._keep(key, np.array(self._store.rows, dtype=np.int64))
-            elif len(key) <= MOST_BINARY and all(self._schema.size(axis) == 2 for axis in key):
+            elif len(key) <= MAX_BINARY and all(self._schema.size(axis) == 2 for axis in key):
                 binary.append(key)
             elif self._summable(key):
                 coarse[key] = tuple(sorted({Axis(axis.attribute) for axis in key}))

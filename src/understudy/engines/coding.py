@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.finding import finding_sql
+from understudy.engines.arrow_parsing import as_numbers, as_texts, as_whole, is_numeric_type, parse_plain
 from understudy.engines.inferred import InferredCoder, codes_between, offsets, pick
-from understudy.engines.numerals import as_numbers, as_texts, as_whole, is_numeric_type, parse_plain
+from understudy.engines.misfit_sql import finding_sql
 from understudy.engines.sources import Header, Source
 from understudy.engines.threads import stream
 from understudy.engines.trust import Trust, inferred_fault, numeric_fault

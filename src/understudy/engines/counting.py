@@ -14,7 +14,7 @@ from understudy.engines import kernels
 from understudy.engines.engine import Counts
 from understudy.engines.pairs import PairCounts, pair_counts
 from understudy.engines.store import Store
-from understudy.engines.tables import Tables
+from understudy.engines.tables import KernelLayout
 from understudy.engines.threads import Shared, in_threads, threads
 from understudy.schema import Axes, Axis, Schema
 
@@ -80,7 +80,7 @@ class Counter:
         return [cells for found in in_threads(lambda part: count(part, iter(ranges)), parts) for cells in found]
 
     def _count(self, keys: Sequence[Axes], ranges: Iterator[tuple[int, int]]) -> list[Counts]:
-        tables = Tables.of(keys, self._schema)
+        tables = KernelLayout.of(keys, self._schema)
         # half the width of what is given back: twice as many cells stay near the processor
         out = np.zeros(tables.cells, dtype=np.int32 if self._store.rows < 2**31 else np.int64)
         narrow = np.empty((len(tables.narrow), min(CHUNK, self._store.rows)), dtype=np.uint8)

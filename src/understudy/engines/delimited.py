@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.steady import unchanged
+from understudy.engines.file_guard import unchanged
 from understudy.errors import DataError, SchemaError
 from understudy.schema.column_names import numbered
 

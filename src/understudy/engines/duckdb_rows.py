@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from understudy.engines.addresses import Address, duckdb_pattern
-from understudy.engines.expressions import Column, Type
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
-from understudy.engines.syntax import DuckDBSyntax
+from understudy.engines.sql_coding import Column, Type
+from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.engines.numerals import as_numbers, as_texts, as_whole, is_moment_type, parse_plain
+from understudy.engines.arrow_parsing import as_numbers, as_texts, as_whole, is_moment_type, parse_plain
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.domain import UNFIT, Codes

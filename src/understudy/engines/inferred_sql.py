@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.engines.expressions import LONGEST, MOMENTS, NUMBERS, UNREADABLE, Column, Expression, Writer, steps
 from understudy.engines.moment_sql import FAR, civil, moment_rule
-from understudy.engines.syntax import Syntax
+from understudy.engines.sql_coding import LONGEST, MOMENTS, NUMBERS, UNREADABLE, Column, Expression, Writer, steps
+from understudy.engines.sql_dialects import Syntax
 from understudy.engines.trust import inferred_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Intervals

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from understudy.compiled import compiled
 
 if TYPE_CHECKING:
-    from understudy.engines.tables import Tables
+    from understudy.engines.tables import KernelLayout
 
 Integers = NDArray[np.int64]
 BLOCK = 4096
@@ -117,7 +117,7 @@ def count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover
                 ones[subset] += np.int64(total)
 
 
-def count_tables(narrow: Any, wide: Any, tables: Tables, out: NDArray[Any]) -> None:
+def count_tables(narrow: Any, wide: Any, tables: KernelLayout, out: NDArray[Any]) -> None:
     """Add rows, given as lines of codes, to the flat cells of all tables."""
     _count_tables(
         narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out

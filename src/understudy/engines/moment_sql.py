@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from understudy.engines.syntax import Syntax
+from understudy.engines.sql_dialects import Syntax
 from understudy.schema import Intervals
 
 SPACE = "[ \\t-\\r\\x1c-\\x1f]"

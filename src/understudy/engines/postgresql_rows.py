@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from understudy.engines.addresses import Address
-from understudy.engines.expressions import Column, Type
 from understudy.engines.sql import Integers
-from understudy.engines.syntax import PostgreSQLSyntax
+from understudy.engines.sql_coding import Column, Type
+from understudy.engines.sql_dialects import PostgreSQLSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 

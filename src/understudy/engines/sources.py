@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
+from understudy.engines.file_guard import unchanged
 from understudy.engines.inferred import cell_texts, of_one_type
-from understudy.engines.steady import unchanged
 from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
 from understudy.schema import Dialect

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from understudy.engines.addresses import names_of
-from understudy.engines.expressions import Column, Type
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
-from understudy.engines.syntax import SparkSyntax
+from understudy.engines.sql_coding import Column, Type
+from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
 from understudy.engines.covering import cover
 from understudy.engines.engine import Codes, Counts
-from understudy.engines.expressions import UNREADABLE, Column, Expression, expression
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import Header
-from understudy.engines.syntax import Syntax, tree
+from understudy.engines.sql_coding import UNREADABLE, Column, Expression, expression
+from understudy.engines.sql_dialects import Syntax, tree
 from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
@@ -28,7 +28,7 @@ from understudy.schema.domain import UNFIT
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
-MOST_CELLS = 100_000_000
+MAX_CELLS = 100_000_000
 SCAN_TABLES = 256
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
@@ -109,8 +109,8 @@ class SqlEngine:
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
         """One pass over the rows for all asks that earlier passes do not answer."""
         for axes in asks:
-            if (cells := self._schema.cells(axes)) > MOST_CELLS:
-                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MOST_CELLS:,}")
+            if (cells := self._schema.cells(axes)) > MAX_CELLS:
+                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
         fresh = [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
         if fresh:
             limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))

@@ -14,7 +14,7 @@ from understudy.schema import Axes, Axis, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class KernelLayout:
     """Tables to count together, as the loop wants them."""
 
     narrow: tuple[str, ...]  # the attributes with one byte a code, by line
@@ -27,7 +27,7 @@ class Tables:
     starts: Integers
 
     @staticmethod
-    def of(keys: Sequence[Axes], schema: Schema) -> Tables:
+    def of(keys: Sequence[Axes], schema: Schema) -> KernelLayout:
         names = sorted({axis.attribute for key in keys for axis in key})
         narrow = tuple(name for name in names if schema[name].size <= 256)
         wide = tuple(name for name in names if schema[name].size > 256)
@@ -49,7 +49,7 @@ class Tables:
                     luts.append((schema.view_map(axis).astype(np.int64) * stride).astype(np.int32))
                     length += len(luts[-1])
                 maps.append(-1 if axis.base else ready[axis, stride])
-        return Tables(
+        return KernelLayout(
             narrow, wide, np.asarray(columns, dtype=np.int64), np.asarray(strides, dtype=np.int32),
             np.asarray(maps, dtype=np.int64), np.concatenate(luts), np.asarray(first, dtype=np.int64),
             np.asarray(starts, dtype=np.int64),

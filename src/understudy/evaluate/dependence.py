@@ -17,7 +17,7 @@ from understudy.privacy.custodian import CustodianFigures, ExactTable
 from understudy.privacy.scores import Pair
 from understudy.schema import Axis, Schema
 
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 Matrix = NDArray[np.float64]
 
 
@@ -39,7 +39,7 @@ def cramers_v(original: ExactTable, synthetic: ExactTable) -> Dependence | None:
     if len(original.schema.names) < 2:
         return None
     schema = original.schema
-    asks = [axes for axes in table_set(schema, 2, MOST_PAIRS).asks if schema.cells(axes) <= BATCH_CELLS]
+    asks = [axes for axes in table_set(schema, 2, MAX_PAIRS).asks if schema.cells(axes) <= BATCH_CELLS]
     if not asks:
         return None
     pairs = zip(asks, counted(asks, original, synthetic))

@@ -10,7 +10,7 @@ from understudy.errors import UsageError, did_you_mean
 from understudy.evaluate.classification import MODELS
 from understudy.evaluate.dependence import network_of
 from understudy.evaluate.ranges import QUERIES
-from understudy.evaluate.tables import MOST_TABLES, SEED, TableSet, table_set
+from understudy.evaluate.tables import MAX_TABLES, SEED, TableSet, table_set
 from understudy.evaluate.targets import Target
 from understudy.privacy.scores import Pair
 from understudy.schema import Schema
@@ -52,7 +52,7 @@ class Question:
         measures: Iterable[str] | None = None,
         models: Iterable[str] | None = None,
         network: Any = None,
-        tables: int = MOST_TABLES,
+        tables: int = MAX_TABLES,
         queries: int = QUERIES,
         seed: int = SEED,
         counted: bool = False,

@@ -21,7 +21,7 @@ from understudy.schema import Attribute, Axes, Axis, Schema
 QUERIES = 1_000
 CONDITIONS = 3
 SANITY = 0.001
-MOST_CELLS = 1_000_000  # of the table a query is answered from; it sheds conditions until it fits
+MAX_CELLS = 1_000_000  # of the table a query is answered from; it sheds conditions until it fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def _query(schema: Schema, generator: np.random.Generator) -> RangeQuery:
     width = int(generator.integers(1, min(CONDITIONS, len(schema.names)) + 1))
     chosen = generator.choice(len(schema.names), width, replace=False)
     names = [schema.names[i] for i in chosen]
-    while len(names) > 1 and schema.cells(names) > MOST_CELLS:
+    while len(names) > 1 and schema.cells(names) > MAX_CELLS:
         names.pop()
     names.sort()
     return RangeQuery(tuple(Axis(n) for n in names), tuple(_condition(schema[n], generator) for n in names))

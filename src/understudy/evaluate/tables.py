@@ -13,7 +13,7 @@ from understudy.privacy.custodian import ExactTable
 from understudy.privacy.random_source import seeded_generator
 from understudy.schema import Axes, Axis, Schema
 
-MOST_TABLES = 3_000
+MAX_TABLES = 3_000
 SEED = 0
 BATCH_CELLS = 8_000_000  # laid out at a time; a larger table comes alone
 
@@ -28,7 +28,7 @@ class TableSet:
     seed: int | None
 
 
-def table_set(schema: Schema, alpha: int, most: int = MOST_TABLES, seed: int = SEED) -> TableSet:
+def table_set(schema: Schema, alpha: int, most: int = MAX_TABLES, seed: int = SEED) -> TableSet:
     """A public choice: it depends on the schema and the seed alone."""
     names = schema.names
     if not 1 <= alpha <= len(names):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError, did_you_mean
 from understudy.schema import Attribute, Axis, Schema
 
-MOST_CLASSES = 20
+MAX_CLASSES = 20
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Target:
             if label.all():
                 raise UsageError(f"the target {self} holds for every value of {attribute.name}: nothing to predict")
             return label
-        if attribute.size > MOST_CLASSES:
+        if attribute.size > MAX_CLASSES:
             raise UsageError(
-                f"{attribute.name} has {attribute.size} values, more than {MOST_CLASSES} classes: say which values "
+                f"{attribute.name} has {attribute.size} values, more than {MAX_CLASSES} classes: say which values "
                 f'are the ones to predict, as "{attribute.name}={attribute.labels[0]}|…"',
                 attribute=attribute.name,
             )

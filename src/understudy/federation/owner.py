@@ -28,7 +28,7 @@ from understudy.privacy.random_source import RandomSource, Words
 
 FIRST_STAGES: Final = ("decide", "alone", "keys")
 _LONGEST_PURPOSE: Final = 200
-_MOST_ROUNDS: Final = 1_000_000
+_MAX_ROUNDS: Final = 1_000_000
 _LONGEST_LEFT: Final = 1 << 16  # bits of what is left of the budget: sums of longer fractions take long
 
 
@@ -168,7 +168,7 @@ class OwnerAnswers:
     # -- what can be refused ---------------------------------------------------------------------------------------
 
     def _check_size(self, round: int, stage: str, body: bytes) -> None:
-        if stage not in (*FIRST_STAGES, *SUM_STAGES) or not 0 < round <= _MOST_ROUNDS:
+        if stage not in (*FIRST_STAGES, *SUM_STAGES) or not 0 < round <= _MAX_ROUNDS:
             raise MessageRefused(f"this stage of round {round} is not what comes next: no session has it", "order")
         if len(body) > (LARGEST_QUESTION if stage in FIRST_STAGES else size_limit(len(self._roster.owners))):
             raise MessageRefused(f"a message of stage {stage!r} is too long", "message")

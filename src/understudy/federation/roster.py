@@ -20,7 +20,7 @@ from understudy.schema.toml_text import key as toml_key
 from understudy.schema.toml_text import string
 
 FORMAT = 1
-MOST_OWNERS = 100
+MAX_OWNERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LARGEST_FILE = 1 << 20
 _LONGEST_OPTION = 200
@@ -74,10 +74,10 @@ class Roster:
         held = [c for c in (self.curator.fingerprint, *(o.fingerprint for o in self.owners)) if c]
         if len(set(held)) != len(held):
             raise UsageError("two of the owners and the curator have the same certificate: each needs its own")
-        if not 2 <= len(names) <= MOST_OWNERS:
-            raise UsageError(f"a federation has 2 to {MOST_OWNERS} owners, this one has {len(names)}")
-        if max(self.colluding, self.dropping) > MOST_OWNERS:
-            raise UsageError(f"t (colluding) and u (dropping) are at most {MOST_OWNERS}, as many as there are owners")
+        if not 2 <= len(names) <= MAX_OWNERS:
+            raise UsageError(f"a federation has 2 to {MAX_OWNERS} owners, this one has {len(names)}")
+        if max(self.colluding, self.dropping) > MAX_OWNERS:
+            raise UsageError(f"t (colluding) and u (dropping) are at most {MAX_OWNERS}, as many as there are owners")
         if self.colluding < 1:
             raise UsageError("t (colluding) is at least 1: an owner knows its own noise share and can take it off")
         if self.dropping < 0:

@@ -24,7 +24,7 @@ from understudy.federation.seams import Owners
 from understudy.federation.statements import SIGNATURE, PublicKeys, Statements
 from understudy.privacy.random_source import Words
 
-_MOST_TRIES = 1000  # sets of shares to open one secret with
+_MAX_TRIES = 1000  # sets of shares to open one secret with
 LARGEST_SUM = 2**53  # beyond it a model's floating-point numbers would not hold a count
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ class CuratorRound:
     def _secret(self, name: str, keys: PublicKeys, shares: Mapping[str, Mapping[str, bytes]], survived: bool) -> bytes:
         """The secret that fits what its owner committed to; a few wrong shares are left out by trying."""
         held = {self._point[holder]: theirs[name] for holder, theirs in shares.items()}
-        for points in islice(combinations(sorted(held), self._roster.threshold), _MOST_TRIES):
+        for points in islice(combinations(sorted(held), self._roster.threshold), _MAX_TRIES):
             secret = shamir.join({point: held[point] for point in points})
             if survived and sha256(secret).digest() == keys.commitment:
                 return secret

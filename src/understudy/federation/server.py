@@ -21,7 +21,7 @@ from understudy.federation.wire import HEAD, LARGEST, LARGEST_NOTE, REFUSALS, Me
 from understudy.version import VERSION
 
 POLL_S = 20.0  # how long a question for the next task is kept open
-_LEAST_END_S = 5.0  # for owners to come back and hear how it ended
+_MIN_END_S = 5.0  # for owners to come back and hear how it ended
 
 
 @dataclass
@@ -123,7 +123,7 @@ class MailServer:
 
     def finish(self, **facts: Any) -> list[str]:
         """Tell every owner that the session is over; the names of those who were not there to hear it."""
-        deadline = time.monotonic() + max(self._timeout, _LEAST_END_S)
+        deadline = time.monotonic() + max(self._timeout, _MIN_END_S)
         with self._moved:
             self._end = Message.note("end", self._journal.session, **facts)
             self._moved.notify_all()

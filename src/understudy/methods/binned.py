@@ -18,7 +18,7 @@ import numpy as np
 from understudy.methods.detailed import Covering
 from understudy.methods.method import Fit, Method
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.rows import planned_rows
+from understudy.methods.row_count import planned_rows
 from understudy.models.noisy_tree import NoisyTree, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost

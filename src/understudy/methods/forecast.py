@@ -56,7 +56,7 @@ def _seen(phase: Phase, size: int) -> float:
 
 
 def count_deviation(schema: Schema, plan: Plan) -> float:
-    """Return the standard deviation of the row count, pooled with the totals of other tables (`methods.rows`)."""
+    """Return the standard deviation of the row count, pooled with the totals of other tables (`methods.row_count`)."""
     count = next((p for p in plan.phases if p.name == "row count"), None)
     if count is None:
         return 0.0

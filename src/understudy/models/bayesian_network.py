@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.elimination import eliminate
-from understudy.models.factor import MOST_CELLS, Factor, check_cells
+from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
 from understudy.schema import Axes, Axis, Schema
 
@@ -48,7 +48,7 @@ class BayesianNetwork:
     def degree(self) -> int:
         return max(len(c.parents) for c in self.conditionals)
 
-    def project(self, names: Sequence[str], limit: int = MOST_CELLS) -> Factor:
+    def project(self, names: Sequence[str], limit: int = MAX_CELLS) -> Factor:
         """The exact probability table over these attributes; only their ancestors take part."""
         axes = tuple(Axis(name) for name in names)
         check_cells(self.schema.cells(axes), axes, limit)

@@ -43,8 +43,8 @@ Memory = deque[tuple[Floats, Floats, float]]  # step, change of gradient, their 
 MODEL_CELLS = 2_000_000  # a larger model would take minutes
 ENTROPY = 0.01  # T·σ/n: a cell e^10 times less likely than its like is moved by a tenth of its noise
 TOLERANCE = 1e-3  # the duality gap at which we stop, as a share of the objective
-LEAST_GAP = 1e-2  # and in nats, for tables without noise
-MOST_STEPS = 2_000
+MIN_GAP = 1e-2  # and in nats, for tables without noise
+MAX_STEPS = 2_000
 MEMORY = 12  # steps that L-BFGS remembers
 ROUNDING = 1 / 12  # the variance of a rounded count: no table is known better than this
 
@@ -167,7 +167,7 @@ def _problem(
         home = layout.holding(scope)
         assert home is not None
         kept = tuple(axis for axis in layout.axes[home] if axis in scope)
-        places.append(cells + _fall(m.axes, kept, schema))
+        places.append(cells + coarse_cell_index(m.axes, kept, schema))
         tables.append((int(layout.start[home]), layout.axes[home], own, kept))
         own += len(places[-1])
         values = m.values.ravel().astype(np.float64)
@@ -189,8 +189,8 @@ def _join(parts: list[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *parts])
 
 
-def _fall(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
-    """For each cell of a table over these variables, the cell of a measured table over views of them."""
+def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
+    """Return, for each cell of a table over `variables`, the flat index of its cell in a measured table over `axes`."""
     index = np.zeros(schema.sizes(variables), dtype=np.int64)
     step = 1
     for axis in reversed(axes):
@@ -223,12 +223,12 @@ def _solve(problem: _Problem, theta: Floats, tolerance: float, progress: Progres
     """The minimum."""
     point, best = problem.evaluate(theta), np.inf
     memory: Memory = deque(maxlen=MEMORY)
-    for step in range(MOST_STEPS):
+    for step in range(MAX_STEPS):
         gap = problem.gap(point)
         best = min(best, problem.bound(point) + gap)
         if progress is not None:
             progress(best, step)
-        if gap <= max(tolerance * best, LEAST_GAP):
+        if gap <= max(tolerance * best, MIN_GAP):
             break
         # The curvature of a cell is its share (Poisson), or that of the squares where there is almost nothing.
         curvature = np.maximum(point.shares, problem.target) + problem.softness

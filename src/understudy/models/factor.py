@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
 
-MOST_CELLS = 50_000_000  # a factor above this is refused before it is allocated (400 MB)
+MAX_CELLS = 50_000_000  # a factor above this is refused before it is allocated (400 MB)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Factor:
         shape = [self.table.shape[self.axes.index(axis)] if axis in self.axes else 1 for axis in axes]
         return np.transpose(self.table, order).reshape(shape)
 
-    def multiply(self, other: Factor, limit: int = MOST_CELLS) -> Factor:
+    def multiply(self, other: Factor, limit: int = MAX_CELLS) -> Factor:
         axes = self.axes + tuple(axis for axis in other.axes if axis not in self.axes)
         sizes = dict(zip(self.axes + other.axes, self.table.shape + other.table.shape))
         check_cells(math.prod(sizes[axis] for axis in axes), axes, limit)

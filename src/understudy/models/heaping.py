@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.models.shape import Floats
 from understudy.models.tree_counts import Index
+from understudy.models.within_bins import Floats
 from understudy.privacy.measurement import Measurement
 
 ROUNDS = 100

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.models.calibration import Floats, Layout, lay_out
 from understudy.models.elimination import Part, eliminate, marginal
-from understudy.models.factor import MOST_CELLS, Factor, check_cells, sum_groups
+from understudy.models.factor import MAX_CELLS, Factor, check_cells, sum_groups
 from understudy.models.model import Evidence, Rows
 from understudy.models.rounding import Columns, Rounding, draw
 from understudy.schema import Attribute, Axes, Axis, Schema
@@ -33,7 +33,7 @@ class JunctionTree:
     beliefs: Floats
 
     @staticmethod
-    def of(schema: Schema, potentials: Iterable[Factor], limit: int = MOST_CELLS) -> JunctionTree:
+    def of(schema: Schema, potentials: Iterable[Factor], limit: int = MAX_CELLS) -> JunctionTree:
         """The distribution proportional to the exponential of the sum of these log tables.
 
         A potential of -inf is a structural zero: it stays one. An attribute in no potential is uniform.
@@ -53,7 +53,7 @@ class JunctionTree:
         return JunctionTree(schema, layout, flat)
 
     @staticmethod
-    def of_beliefs(schema: Schema, beliefs: Sequence[Factor], limit: int = MOST_CELLS) -> JunctionTree:
+    def of_beliefs(schema: Schema, beliefs: Sequence[Factor], limit: int = MAX_CELLS) -> JunctionTree:
         """The tree with these calibrated clique tables, as `belief` gave them; they may come in any order.
 
         Ties may join the cliques into another tree than before, which holds the same distribution.
@@ -89,7 +89,7 @@ class JunctionTree:
 
     # -- project ---------------------------------------------------------------------------------------------
 
-    def project(self, names: Sequence[str | Axis], limit: int = MOST_CELLS) -> Factor:
+    def project(self, names: Sequence[str | Axis], limit: int = MAX_CELLS) -> Factor:
         """The probability table over these attributes (or views of attributes), in this order.
 
         Beyond one clique the others are summed out by elimination; a step above the limit is refused beforehand.

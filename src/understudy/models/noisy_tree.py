@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.heaping import heaped
-from understudy.models.shape import Floats, Shape
 from understudy.models.tree_counts import Index, TreeCounts
+from understudy.models.within_bins import Floats, Shape
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute
 

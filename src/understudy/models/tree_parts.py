@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError
 from understudy.models.noisy_tree import NoisyTree
-from understudy.models.parts import Arrays, ArraySource, checked_noise
+from understudy.models.serialization import Arrays, ArraySource, checked_noise
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.files import attribute_from_dict

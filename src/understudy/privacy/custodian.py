@@ -245,7 +245,7 @@ def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
 
 
 def _numbers(piece: Any, domain: Intervals, decimal: str, name: str) -> Floats:
-    from understudy.engines.numerals import as_numbers, as_texts, parse_plain
+    from understudy.engines.arrow_parsing import as_numbers, as_texts, parse_plain
 
     typed = as_numbers(piece, domain.kind)
     if typed is not None:

@@ -31,7 +31,7 @@ Draw = Callable[[int], Words]  # so many uniform 64-bit words
 _CHUNK = 1 << 14  # cells at a time, so that memory stays small
 _DIGITS = 31  # binary digits kept of a scale
 _LARGEST_SCALE = 2.0**40
-LEAST_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a Gaussian to 16 digits
+MIN_VARIANCE = Fraction(4)  # of one Gaussian share: from here on the sum is a Gaussian to 16 digits
 
 
 # -- pure epsilon --------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def gaussian_share_scale(scale: float, honest: int) -> float:
     if honest == 1:
         return scale
     paid = 1 / (2 * Fraction(scale) ** 2)
-    share = max(LEAST_VARIANCE, Fraction(scale) ** 2 / honest)
+    share = max(MIN_VARIANCE, Fraction(scale) ** 2 / honest)
     while 1 / (2 * honest * share) + 2 * sum_excess(share, honest) > paid:
         share *= 1 + Fraction(1, 2**40)
     sigma = math.sqrt(float(share))
@@ -184,6 +184,6 @@ def sum_excess(variance: Fraction, honest: int) -> Fraction:
     Adding the (k+1)-th to a sum of k: 2·artanh δ with δ = 2Σ_j exp(−2π²s²j²), s² = variance·k/(k+1) ≥ variance/2.
     Rounded up: δ < 2.1·exp(−2π²s²) and 2·artanh δ < 2.1·δ where s² ≥ 2.
     """
-    assert variance >= LEAST_VARIANCE
+    assert variance >= MIN_VARIANCE
     total = sum(math.exp(-2 * math.pi**2 * float(variance) * k / (k + 1) * (1 - 1e-9)) for k in range(1, honest))
     return Fraction(2.1 * 2.1 * total)

@@ -22,8 +22,8 @@ from understudy.errors import UsageError, did_you_mean
 
 Measure = Literal["count", "share", "mean"]
 Operator = Literal["<", "<=", ">", ">=", "=", "!=", "is missing", "is not missing"]
-MOST_NAMES = 3  # after `by`
-MOST_TEXT = 4_000  # characters of a query
+MAX_NAMES = 3  # after `by`
+MAX_TEXT = 4_000  # characters of a query
 
 _MEASURES = ("count", "share", "mean")
 _RESERVED = frozenset({"by", "where", "and", "or", "in", "between", "is", "not"})
@@ -87,8 +87,8 @@ class Question:
 
 def parse(text: str) -> Question:
     """The question a text asks, or a UsageError that points at the place."""
-    if len(text) > MOST_TEXT:
-        raise UsageError(f"a query may have {MOST_TEXT:,} characters, this one has {len(text):,}")
+    if len(text) > MAX_TEXT:
+        raise UsageError(f"a query may have {MAX_TEXT:,} characters, this one has {len(text):,}")
     return _Parser(text, tuple(_words(text))).question()
 
 
@@ -213,8 +213,8 @@ class _Parser:
         while self._next.kind == "mark" and self._next.text == ",":
             self._take()
             names.append(self._name())
-        if len(names) > MOST_NAMES:
-            complain(self._text, names[MOST_NAMES], f"`by` takes at most {MOST_NAMES} attributes")
+        if len(names) > MAX_NAMES:
+            complain(self._text, names[MAX_NAMES], f"`by` takes at most {MAX_NAMES} attributes")
         return tuple(names)
 
     def _where(self) -> tuple[Condition, ...]:

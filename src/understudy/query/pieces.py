@@ -16,7 +16,7 @@ from understudy.errors import TooLarge
 from understudy.schema import Attribute, Intervals
 
 Floats = NDArray[np.float64]
-MOST_PIECES = 5_000_000  # cells × segments of one attribute
+MAX_PIECES = 5_000_000  # cells × segments of one attribute
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def pieces_of(attribute: Attribute, cuts: Sequence[float]) -> Pieces:
     """Every cell of the attribute, cut at these values."""
     places = tuple(sorted(set(cuts)))
     segments = 2 * len(places) + 1
-    if attribute.size * segments > MOST_PIECES:
+    if attribute.size * segments > MAX_PIECES:
         raise TooLarge(f"{attribute.name} has {attribute.size:,} cells, too many to cut at {len(places):,} values")
     mass, moment = np.zeros((2, attribute.size, segments))
     mass[:, 0] = 1

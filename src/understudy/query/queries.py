@@ -17,7 +17,7 @@ import numpy as np
 
 from understudy.errors import TooLarge
 from understudy.models.model import Model
-from understudy.models.shape import FLAT, Shapes
+from understudy.models.within_bins import FLAT, Shapes
 from understudy.privacy.measurement import Measurement
 from understudy.query.grammar import Condition, Measure, Question, Word, complain, hint, parse
 from understudy.query.pieces import Floats
@@ -25,7 +25,7 @@ from understudy.query.selection import Selection, select
 from understudy.query.standard_errors import alone, mean_noise, quietest
 from understudy.schema import Schema
 
-MOST_GROUPS = 100_000  # lines of one answer
+MAX_GROUPS = 100_000  # lines of one answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,8 @@ class Query:
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The codes of each line of the answer: every cell of `by` that the conditions do not exclude."""
         codes = [np.flatnonzero(self.selections[name].weights > 0).tolist() for name in self.by]
-        if (lines := math.prod(map(len, codes))) > MOST_GROUPS:
-            raise TooLarge(
-                f"the answer would have {lines:,} groups, the limit is {MOST_GROUPS:,}; narrow it by `where`"
-            )
+        if (lines := math.prod(map(len, codes))) > MAX_GROUPS:
+            raise TooLarge(f"the answer would have {lines:,} groups, the limit is {MAX_GROUPS:,}; narrow it by `where`")
         return tuple(product(*codes))
 
 

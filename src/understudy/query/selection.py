@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.shape import Shape
+from understudy.models.within_bins import Shape
 from understudy.query.grammar import Condition, Test, Word, complain, hint
 from understudy.query.pieces import Floats, Pieces, pieces_of
 from understudy.schema import Attribute, Axis, Booleans, Intervals
@@ -22,7 +22,7 @@ from understudy.schema.moment import parse_moment
 Mask = NDArray[np.bool_]  # [code, segment]; either side may be 1 long
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TINY = 1e-12
-_MOST_NAMED = 4  # cut bins in one note
+_MAX_NAMED = 4  # cut bins in one note
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,9 +272,9 @@ def _cut_notes(
 ) -> list[str]:
     codes = [int(c) for c in np.flatnonzero(cut)]
     held = np.full(len(values), np.inf) if shaped else values
-    parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MOST_NAMED]]
-    if len(codes) > _MOST_NAMED:
-        parts.append(f"{len(codes) - _MOST_NAMED} more")
+    parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MAX_NAMED]]
+    if len(codes) > _MAX_NAMED:
+        parts.append(f"{len(codes) - _MAX_NAMED} more")
     if not codes:
         return []
     bins = f"{'the bin' if len(codes) == 1 else 'the bins'} {', '.join(parts)}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.noisy_tree import NoisyTree
-from understudy.models.parts import (
+from understudy.models.serialization import (
     MAX_TOTAL,
     ArraySource,
     axis_of,
@@ -24,8 +24,8 @@ from understudy.models.parts import (
     model_from_parts,
     model_parts,
 )
-from understudy.models.shape import Shape, Shapes, placed_rows, placed_schema, shape_of
 from understudy.models.tree_parts import trees_from_parts, trees_parts
+from understudy.models.within_bins import Shape, Shapes, placed_rows, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement

@@ -9,10 +9,10 @@ import numpy as np
 
 from understudy.schema import Attribute, Intervals
 
-MOST_LINES = 20  # of one attribute
+MAX_LINES = 20  # of one attribute
 FEWEST_LINES = 6
 ALL_LINES = 2_000  # of the page
-MOST_ATTRIBUTES = 150
+MAX_ATTRIBUTES = 150
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Line:
 
 def lines_for(attributes: int) -> int:
     """How many lines each attribute may have, so that the page stays small."""
-    return min(MOST_LINES, max(FEWEST_LINES, ALL_LINES // max(1, attributes)))
+    return min(MAX_LINES, max(FEWEST_LINES, ALL_LINES // max(1, attributes)))
 
 
-def lines_of(attribute: Attribute, weights: Sequence[float], most: int = MOST_LINES) -> list[Line]:
+def lines_of(attribute: Attribute, weights: Sequence[float], most: int = MAX_LINES) -> list[Line]:
     """One line a code where they fit; `weights` decides which values of a long list are shown."""
     if attribute.size <= most:
         return [Line(label, (code,)) for code, label in enumerate(attribute.labels)]

@@ -8,7 +8,7 @@ from understudy.evaluate.evaluation import Evaluation, Shares
 from understudy.privacy.custodian import STAMP
 from understudy.release import Release
 from understudy.report.bars import Bar, strip, table_of
-from understudy.report.cells import MOST_ATTRIBUTES, lines_for, lines_of
+from understudy.report.cells import MAX_ATTRIBUTES, lines_for, lines_of
 from understudy.report.exact import figures_section, numeric_section
 from understudy.report.heat_map import heat_map
 from understudy.report.markup import Markup, join, tag
@@ -104,7 +104,7 @@ def _pairwise(found: Evaluation) -> Section | None:
 
 
 def _one_way(found: Evaluation) -> Section | None:
-    shown = [a for a in found.schema.modelled[:MOST_ATTRIBUTES] if a.name in found.one_way]
+    shown = [a for a in found.schema.modelled[:MAX_ATTRIBUTES] if a.name in found.one_way]
     if not shown:
         return None
     most = lines_for(len(shown))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.noisy_tree import TreeShape
-from understudy.models.shape import Shape
+from understudy.models.within_bins import Shape
 from understudy.privacy.noise import Noise
 from understudy.report.bars import drawing
 from understudy.report.markup import Markup, shape, tag

@@ -13,7 +13,7 @@ from understudy.report.numerals import plural
 
 SHADES = 8
 HIGH = 5  # from this shade on, figures are written in the colour of the paper
-MOST_NAMES = 80
+MAX_NAMES = 80
 _NUMBERED = 18  # up to so many attributes, the figures stand in the cells
 _TITLED = 40  # and up to so many, a pointer shows them
 _LONGEST = 20
@@ -49,7 +49,7 @@ class Grid:
 
 def heat_map(found: TableErrors, every: Sequence[str]) -> Markup:
     """Two drawings, for a screen and a phone, and what the shades mean."""
-    names = every[:MOST_NAMES]
+    names = every[:MAX_NAMES]
     errors = {frozenset(t.attributes): float(t.tvd) for t in found.each if set(t.attributes) <= set(names)}
     margin = min(max(text_width(_short(name)) for name in names) + 34, 190)
     wide, narrow = (

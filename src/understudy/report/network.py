@@ -16,9 +16,9 @@ from understudy.report.numerals import listed, plural
 from understudy.schema import Axes
 
 WIDE, NARROW = 820.0, 270.0  # how wide a row of boxes may be on a screen and on a phone
-MOST_BOXES = 160  # more are listed, not drawn
-MOST_LINES = 640
-MOST_NAMES = 6  # of a clique
+MAX_BOXES = 160  # more are listed, not drawn
+MAX_LINES = 640
+MAX_NAMES = 6  # of a clique
 _FONT, _LINE = 12.5, 16.0
 _LONGEST = 22
 _ROOM = {"wide": 1032.0, "narrow": 358.0}
@@ -98,8 +98,8 @@ def _names(axes: Axes, order: Sequence[str]) -> tuple[str, ...]:
 
 def _drawn(picture: Picture) -> list[Markup]:
     many = len(picture.boxes)
-    if many > MOST_BOXES or len(picture.edges) > MOST_LINES:
-        what = plural(many, "box", "boxes") if many > MOST_BOXES else plural(len(picture.edges), "line")
+    if many > MAX_BOXES or len(picture.edges) > MAX_LINES:
+        what = plural(many, "box", "boxes") if many > MAX_BOXES else plural(len(picture.edges), "line")
         return [tag("p", f"{what} are too many to draw; the list below has them all.")]
     both = ((WIDE, "wide"), (NARROW, "narrow"))
     figures = [tag("div", _svg(picture, widest, which), class_=f"graph scroll {which}") for widest, which in both]
@@ -163,7 +163,7 @@ def _box(box: Box, lines: tuple[str, ...], root: bool) -> Markup:
 
 
 def _shown(lines: tuple[str, ...]) -> list[str]:
-    kept = lines if len(lines) <= MOST_NAMES else (*lines[: MOST_NAMES - 1], f"… {len(lines) - MOST_NAMES + 1} more")
+    kept = lines if len(lines) <= MAX_NAMES else (*lines[: MAX_NAMES - 1], f"… {len(lines) - MAX_NAMES + 1} more")
     return [shortened(line, _LONGEST) for line in kept]
 
 

@@ -13,7 +13,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.query.standard_errors import sum_noise
 from understudy.release import Release
 from understudy.report.bars import Bar, Whisker, table_of
-from understudy.report.cells import MOST_ATTRIBUTES, Line, lines_for, lines_of
+from understudy.report.cells import MAX_ATTRIBUTES, Line, lines_for, lines_of
 from understudy.report.density import density, tree_density
 from understudy.report.markup import Child, Markup, join, tag
 from understudy.report.numerals import count, listed, percent, plural, points
@@ -111,11 +111,11 @@ def attribute_card(attribute: Attribute, table: Markup, *notes: Child) -> Markup
 
 def one_way_tables(release: Release) -> Markup:
     """A card for each attribute, as many as the page can hold."""
-    shown = release.schema.modelled[:MOST_ATTRIBUTES]
+    shown = release.schema.modelled[:MAX_ATTRIBUTES]
     cards = [OneWay(release, attribute).card(lines_for(len(shown))) for attribute in shown]
     return tag("div", *cards, left_out(release.schema), class_="cards")
 
 
 def left_out(schema: Schema) -> Markup | None:
-    more = len(schema.modelled) - MOST_ATTRIBUTES
+    more = len(schema.modelled) - MAX_ATTRIBUTES
     return tag("p", f"{plural(more, 'more attribute')}: not drawn, to keep this page small.") if more > 0 else None

@@ -9,7 +9,7 @@ from understudy.report.markup import Child, Markup, join, tag
 from understudy.report.style import STYLE
 from understudy.version import VERSION
 
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 @dataclass(frozen=True)

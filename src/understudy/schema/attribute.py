@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
 from understudy.schema.domain import (
-    MOST_CODES,
+    MAX_CODES,
     UNFIT,
     Booleans,
     Categories,
@@ -176,12 +176,12 @@ class Attribute:
     @property
     def countable(self) -> bool:
         """Whether each value of the range can have a bin of its own."""
-        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.count <= MOST_CODES
+        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.count <= MAX_CODES
 
     def with_each_value(self) -> Attribute:
         """The same column with a bin for each value of its range."""
         assert self.grid is not None
-        edges = self.grid.steps.between(self.grid.low, self.grid.high, MOST_CODES)
+        edges = self.grid.steps.between(self.grid.low, self.grid.high, MAX_CODES)
         domain = Intervals(self.kind, edges, self.grid.points, self.grid.format, self.grid.every)
         return replace(self, domain=domain, taxonomy=None, grid=None)
 

@@ -25,8 +25,8 @@ Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Kind = Literal["integer", "number", "category", "boolean", "date", "datetime", "id", "drop"]
 UNFIT = -1  # the code of a cell that no rule of the schema covers
-MOST_CODES = 65_535  # two bytes a value, one code kept for "missing"
-MOST_WHOLE = 2**53  # whole numbers beyond this are not all floats, so a bin could not tell them apart
+MAX_CODES = 65_535  # two bytes a value, one code kept for "missing"
+MAX_WHOLE = 2**53  # whole numbers beyond this are not all floats, so a bin could not tell them apart
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _INTEGER = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
@@ -137,7 +137,7 @@ class Intervals:
     def _check_whole(self) -> None:
         if any(p != math.floor(p) for p in self.points):
             raise SchemaError(f"a point of kind {self.kind!r} must be a whole number")
-        if max(abs(self.edges[0]), abs(self.edges[-1])) > MOST_WHOLE:
+        if max(abs(self.edges[0]), abs(self.edges[-1])) > MAX_WHOLE:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
 
     @cached_property
@@ -388,5 +388,5 @@ Domain = Categories | Booleans | Intervals | Identifier | Dropped
 
 
 def _check_size(size: int) -> None:
-    if size > MOST_CODES:
-        raise SchemaError(f"{size:,} values are more than {MOST_CODES:,}; set `bins`, or group values with `other`")
+    if size > MAX_CODES:
+        raise SchemaError(f"{size:,} values are more than {MAX_CODES:,}; set `bins`, or group values with `other`")

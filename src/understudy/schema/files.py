@@ -14,7 +14,7 @@ from typing import Any, Literal
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
 from understudy.schema.domain import (
-    MOST_CODES,
+    MAX_CODES,
     Booleans,
     Categories,
     Domain,
@@ -231,7 +231,7 @@ def _fine_cells(body: Mapping[str, Any]) -> int | None:
         return None
     if "fine" not in body:
         raise SchemaError('`fine_cells` goes with fine = "wavelet"')
-    if not isinstance(cells, int) or isinstance(cells, bool) or not 2 <= cells < MOST_CODES or cells & (cells - 1):
+    if not isinstance(cells, int) or isinstance(cells, bool) or not 2 <= cells < MAX_CODES or cells & (cells - 1):
         raise SchemaError("`fine_cells` is how many cells a bin is cut into: a power of two, such as 16")
     return cells
 
@@ -258,7 +258,7 @@ def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
     bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
     steps = steps_of(kind, step, places, max(abs(low), abs(high)))
     if step is not None and steps is not None and bins is None:
-        edges = [*steps.between(low, high, MOST_CODES)]
+        edges = [*steps.between(low, high, MAX_CODES)]
     else:
         edges = [*equal_edges(kind, low, high, bins)]
     return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
@@ -292,13 +292,13 @@ def equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, .
     if bins is None:
         if kind in ("number", "datetime"):
             raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
-        if high - low >= MOST_CODES:
-            raise SchemaError(f"the range holds more than {MOST_CODES:,} values: set `bins`")
+        if high - low >= MAX_CODES:
+            raise SchemaError(f"the range holds more than {MAX_CODES:,} values: set `bins`")
         if low != math.floor(low) or high != math.floor(high):
             raise SchemaError("`range` of whole numbers must be whole")
         return tuple(v - 0.5 for v in range(int(low), int(high) + 2))
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= MOST_CODES:
-        raise SchemaError(f"`bins` must be a whole number from 1 to {MOST_CODES:,}")
+    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= MAX_CODES:
+        raise SchemaError(f"`bins` must be a whole number from 1 to {MAX_CODES:,}")
     return (*(low + (high - low) * i / bins for i in range(bins)), high)
 
 

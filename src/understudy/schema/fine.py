@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import MOST_CODES, Intervals
+from understudy.schema.domain import MAX_CODES, Intervals
 
 Index = NDArray[np.int64]
 DEEPEST = 12  # halvings of a bin where the schema names no number of cells
@@ -109,14 +109,12 @@ def finest(domain: Intervals, cells: int | None) -> int:
     needed = (most - 1).bit_length()
     if cells is not None:
         depth = min(cells.bit_length() - 1, needed)
-        if (total := cells_of(domain, depth)) > MOST_CODES:
-            raise SchemaError(
-                f"`fine_cells` makes {total:,} cells, more than {MOST_CODES:,}: take fewer, or fewer bins"
-            )
+        if (total := cells_of(domain, depth)) > MAX_CODES:
+            raise SchemaError(f"`fine_cells` makes {total:,} cells, more than {MAX_CODES:,}: take fewer, or fewer bins")
         return depth
     depth = min(DEEPEST, needed)
-    while depth and cells_of(domain, depth) > MOST_CODES:
+    while depth and cells_of(domain, depth) > MAX_CODES:
         depth -= 1
     if not depth:
-        raise SchemaError(f"{domain.bins:,} bins cannot be halved within {MOST_CODES:,} cells: leave `fine` out")
+        raise SchemaError(f"{domain.bins:,} bins cannot be halved within {MAX_CODES:,} cells: leave `fine` out")
     return depth

@@ -17,10 +17,10 @@ from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
 from understudy.schema.moment import parse_moment
 
-MOST_VALUES = 2_000  # a column with more texts than this is no category
+MAX_VALUES = 2_000  # a column with more texts than this is no category
 _FEW = 12  # whole numbers with so few values may be codes as well as counts; they are listed
 _DECIMAL = re.compile(r"[+-]?\d+[.,](\d+)")
-_MOST_DECIMALS = 6  # more are no format, but a computed number
+_MAX_DECIMALS = 6  # more are no format, but a computed number
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")  # 007 is a text
 
 
@@ -83,7 +83,7 @@ def _facts(cells: list[str]) -> Facts:
     if not seen:
         return Facts()
     kind = _kind(seen)
-    values = tuple(sorted(seen, key=_place)) if len(seen) <= MOST_VALUES else None
+    values = tuple(sorted(seen, key=_place)) if len(seen) <= MAX_VALUES else None
     if kind is None:
         return Facts(kind="category" if values else None, values=values, missing=missing)
     place = (lambda text: parse_moment(text, str(kind), None)) if kind in ("date", "datetime") else number_of
@@ -102,7 +102,7 @@ def _facts(cells: list[str]) -> Facts:
 def _decimals(seen: set[str]) -> int | None:
     """How many decimals every number is written with, if all have as many."""
     found = {len(match[1]) if (match := _DECIMAL.fullmatch(text)) else 0 for text in seen}
-    return found.pop() if len(found) == 1 and 0 < max(found) <= _MOST_DECIMALS else None
+    return found.pop() if len(found) == 1 and 0 < max(found) <= _MAX_DECIMALS else None
 
 
 def _kind(seen: set[str]) -> Kind | None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import MOST_WHOLE, Intervals, Kind
+from understudy.schema.domain import MAX_WHOLE, Intervals, Kind
 from understudy.schema.heaps import rounding_classes
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
 from understudy.schema.taxonomy import Taxonomy
@@ -72,7 +72,7 @@ class TreeGrid:
             raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
         if self.integral and (self.low != math.floor(self.low) or self.high != math.floor(self.high)):
             raise SchemaError("`range` of whole numbers must be whole")
-        if self.integral and max(abs(self.low), abs(self.high)) > MOST_WHOLE:
+        if self.integral and max(abs(self.low), abs(self.high)) > MAX_WHOLE:
             raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
         if max(abs(self.low), abs(self.high)) > MAX_INDEX:
             raise SchemaError("a range beyond ±2^53 needs `bins` or `edges`")

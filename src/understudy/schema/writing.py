@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from understudy.schema.attribute import Attribute
-from understudy.schema.domain import MOST_CODES, Booleans, Categories, Identifier, Intervals, Kind
+from understudy.schema.domain import MAX_CODES, Booleans, Categories, Identifier, Intervals, Kind
 from understudy.schema.files import CSV_KEYS, equal_edges
 from understudy.schema.steps import Steps
 from understudy.schema.table import Dialect, Schema
@@ -107,7 +107,7 @@ def _ends_in_steps(domain: Intervals) -> tuple[float, float] | None:
         return None
     steps, (first, last) = Steps.of(domain.step), domain.step_range
     low, high = float(steps.value(first[0])), float(steps.value(last[-1]))
-    if not 0 < last[-1] - first[0] < MOST_CODES or domain.edges != steps.between(low, high, MOST_CODES):
+    if not 0 < last[-1] - first[0] < MAX_CODES or domain.edges != steps.between(low, high, MAX_CODES):
         return None
     return low, high
 

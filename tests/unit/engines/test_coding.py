@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.engines import coding
+from understudy.engines.arrow_parsing import as_numbers, as_whole
 from understudy.engines.coding import CodedTable, encode_table, failing_attributes, finding_sql, misfits
-from understudy.engines.finding import cell_pattern
-from understudy.engines.numerals import as_numbers, as_whole
+from understudy.engines.misfit_sql import cell_pattern
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema

@@ -28,7 +28,7 @@ from understudy.engines.mapped import MappedEngine, open_mapped
 from understudy.engines.scratch import Scratch, remove_abandoned
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
-from understudy.methods import rows
+from understudy.methods import row_count
 from understudy.publishing import plan, publish
 from understudy.schema import Axis, Schema
 
@@ -463,7 +463,7 @@ def test_a_large_file_is_mapped_without_being_asked(
 
 
 def test_a_plan_knows_when_a_file_is_not_read_into_memory() -> None:
-    assert rows.MAPPED_ROWS == embedded.MAPPED_ROWS
+    assert row_count.MAPPED_ROWS == embedded.MAPPED_ROWS
     few, many = (plan(schema_of({"a": 3, "b": 2}, n), epsilon=1, method="privbayes") for n in (9_999_999, 100_000_000))
     assert many.memory_mb < few.memory_mb
 

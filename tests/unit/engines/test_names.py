@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from servers import need_spark
-from understudy.engines.finding import finding_sql
+from understudy.engines.misfit_sql import finding_sql
 from understudy.engines.opening import open_engine
 from understudy.errors import UsageError
 from understudy.schema import Attribute, Axis, Categories, Schema

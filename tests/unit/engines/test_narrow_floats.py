@@ -14,11 +14,11 @@ from pyarrow import parquet
 
 from understudy.engines.coding import encode_table
 from understudy.engines.duckdb_rows import DuckDBRows
-from understudy.engines.expressions import Column
 from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import open_source
 from understudy.engines.sql import coded_rows
-from understudy.engines.syntax import DuckDBSyntax
+from understudy.engines.sql_coding import Column
+from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
 

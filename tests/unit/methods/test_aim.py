@@ -14,7 +14,7 @@ from conftest import chained, columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods import best_for
 from understudy.methods.aim import Aim, suits
-from understudy.methods.aim.offers import Offers
+from understudy.methods.aim.candidate_pairs import CandidatePairs
 from understudy.methods.aim.split import weight
 from understudy.models.graph import Graph
 from understudy.privacy.accounting import PURE, ZCDP
@@ -70,16 +70,16 @@ def test_a_round_that_sees_only_noise_doubles_the_next(ledger_path: Path) -> Non
 def test_no_offer_brings_the_model_over_the_limit() -> None:
     schema, limit = schema_of({f"a{i}": 6 for i in range(8)}, 100), 400
     axes = [Axis(a.name) for a in schema.modelled]
-    offers, graph = Offers(schema, axes, limit), Graph.of((), dict.fromkeys(axes, 6))
+    candidates, graph = CandidatePairs(schema, axes, limit), Graph.of((), dict.fromkeys(axes, 6))
     rng = np.random.default_rng(0)
     for _ in range(30):
-        options = offers()
+        options = candidates()
         for pair in options:
             assert graph.add(pair).triangulated_cells() <= limit
         chosen = options[int(rng.integers(len(options)))]
-        offers.add(chosen)
+        candidates.add(chosen)
         graph = graph.add(chosen)
-    assert len(offers()) < 28  # the limit did bind
+    assert len(candidates()) < 28  # the limit did bind
 
 
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:

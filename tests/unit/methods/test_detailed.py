@@ -196,7 +196,7 @@ def test_a_plain_release_stays_readable_by_older_versions(tmp_path: Path) -> Non
     ids=str,
 )  # fmt: skip
 def test_damaged_details_are_refused(damage: dict[str, Any], release: Release) -> None:
-    from understudy.models.parts import Arrays, details_from_parts, details_parts
+    from understudy.models.serialization import Arrays, details_from_parts, details_parts
 
     listed, arrays = details_parts(release.details)
     if "twice" in damage:

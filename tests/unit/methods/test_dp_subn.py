@@ -15,7 +15,7 @@ from understudy.methods import method_named
 from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.method import DPSUBN, variant_for
 from understudy.models.mixture import Mixture
-from understudy.models.parts import model_from_parts, model_parts
+from understudy.models.serialization import model_from_parts, model_parts
 from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement

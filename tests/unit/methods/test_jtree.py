@@ -14,7 +14,7 @@ from understudy.errors import TooLarge, UsageError
 from understudy.methods import method_named
 from understudy.methods.jtree import JTree
 from understudy.methods.jtree.consistency import clique_model, consistent, thresholded
-from understudy.methods.jtree.edges import ChordalGraph, Offers, tree_rounds
+from understudy.methods.jtree.edges import CandidateEdges, ChordalGraph, tree_rounds
 from understudy.models.factor import Factor
 from understudy.models.graph import Graph
 from understudy.privacy.budget import Budget
@@ -36,9 +36,9 @@ def test_the_graph_stays_triangulated_and_offers_every_edge_that_keeps_it_so(see
     generator = np.random.default_rng(seed)
     sizes = {axis: int(generator.integers(2, 5)) for axis in axes_of("abcdefgh")}
     graph = ChordalGraph(sizes)
-    offers = Offers(graph, lambda tables: 10**9, 10**9)
+    candidates = CandidateEdges(graph, lambda tables: 10**9, 10**9)
     for _ in range(18):
-        options = offers()
+        options = candidates()
         if not options:
             break
         graph.add(options[int(generator.integers(len(options)))])
@@ -57,8 +57,8 @@ def test_the_graph_stays_triangulated_and_offers_every_edge_that_keeps_it_so(see
 def test_only_useful_cliques_are_offered() -> None:
     sizes = dict(zip(axes_of("abcd"), (2, 3, 4, 30)))
     graph = ChordalGraph(sizes)
-    offers = Offers(graph, lambda tables: 24, 10**6)
-    while options := offers():
+    candidates = CandidateEdges(graph, lambda tables: 24, 10**6)
+    while options := candidates():
         graph.add(options[0])
     assert max(graph.cliques.values()) <= 30  # d is alone
     assert frozenset(axes_of("d")) in graph.cliques
@@ -70,8 +70,8 @@ def test_only_useful_cliques_are_offered() -> None:
 
 def test_the_cell_limit_holds_for_the_whole_model() -> None:
     graph = ChordalGraph(dict.fromkeys(axes_of("abcdef"), 4))
-    offers = Offers(graph, lambda tables: 10**9, 100)
-    while options := offers():
+    candidates = CandidateEdges(graph, lambda tables: 10**9, 100)
+    while options := candidates():
         graph.add(options[-1])
     assert sum(graph.cliques.values()) <= 100
 

@@ -38,8 +38,8 @@ def binary(attributes: int, rows: int = 100_000) -> Schema:
 def test_beyond_the_bound_a_tree_is_chosen_without_listing(attributes: int, links: bool, size: int) -> None:
     schema = schema_of({f"a{i:04}": size for i in range(attributes)}, 100_000)
     found = PrivBayes().decide(schema, ZCDP, Fraction(1, 50), 100_000)
-    assert found.links == links == (math.comb(attributes + 1, 3) > decision.MOST_OPTIONS)
-    assert links or found.options <= 2 * decision.MOST_OPTIONS
+    assert found.links == links == (math.comb(attributes + 1, 3) > decision.MAX_OPTIONS)
+    assert links or found.options <= 2 * decision.MAX_OPTIONS
     assert found.degree == 1 or not links
 
 
@@ -65,7 +65,7 @@ def test_the_estimate_of_time_has_no_ceiling() -> None:
 @pytest.fixture
 def narrow_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if more than three attributes were wide."""
-    monkeypatch.setattr(decision, "MOST_OPTIONS", 5)
+    monkeypatch.setattr(decision, "MAX_OPTIONS", 5)
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -126,7 +126,7 @@ def test_what_is_offered_never_depends_on_the_rows(
     delta: float,
 ) -> None:
     """Two tables without anything in common, the same outcomes of every choice: the same questions to the last bit."""
-    monkeypatch.setattr(decision, "MOST_OPTIONS", bound)
+    monkeypatch.setattr(decision, "MAX_OPTIONS", bound)
     named = {f"a{i}": size for i, size in enumerate(sizes)}
     schema, asked = schema_of(named, 400), []
     for columns in (columns_of(named, 400, 1), {name: np.zeros(400, dtype=np.uint8) for name in named}):

@@ -127,7 +127,7 @@ def test_objective_decreases_and_the_end_is_selectd_by_the_gap() -> None:
     assert [step for _, step in trace] == list(range(len(trace)))
     assert all(b <= a for a, b in itertools.pairwise(objectives))
     assert objectives[-1] < objectives[0]
-    assert len(trace) < estimation.MOST_STEPS / 2
+    assert len(trace) < estimation.MAX_STEPS / 2
 
 
 def test_a_more_precise_table_has_more_say() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import ReleaseError
-from understudy.models.parts import Arrays, model_from_parts, model_parts
+from understudy.models.serialization import Arrays, model_from_parts, model_parts
 from understudy.models.wavelet import WaveletModel
 from understudy.models.wavelet_trees import inverted, non_negative
 from understudy.privacy.noise import Gaussian, Laplace

@@ -94,7 +94,7 @@ def test_gaussian_shares_cost_no_more_than_one_gaussian(scale: float, honest: in
     sigma = Fraction(shares.gaussian_share_scale(scale, honest))
     excess = shares.sum_excess(sigma**2, honest) if honest > 1 else 0
     assert 1 / (2 * honest * sigma**2) + 2 * excess <= 1 / (2 * Fraction(scale) ** 2)
-    assert honest == 1 or sigma**2 >= shares.LEAST_VARIANCE
+    assert honest == 1 or sigma**2 >= shares.MIN_VARIANCE
     assert float(honest * sigma**2) <= max(4 * honest, scale**2) * (1 + 1e-3)  # and not much more noise than needed
 
 

@@ -15,7 +15,7 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.query.grammar import parse
-from understudy.query.queries import MOST_GROUPS, Answer, Figure, Query, answer
+from understudy.query.queries import MAX_GROUPS, Answer, Figure, Query, answer
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
 
 ROWS = 1000
@@ -274,7 +274,7 @@ def test_evidence_replaces_a_table_that_is_too_large() -> None:
 
 def test_too_many_groups_are_refused_before_anything_is_made() -> None:
     wide = Schema("wide", tuple(Attribute(n, Categories(tuple(map(str, range(101))))) for n in "abc"), rows=5)
-    with pytest.raises(TooLarge, match=f"1,030,301 groups, the limit is {MOST_GROUPS:,}"):
+    with pytest.raises(TooLarge, match=f"1,030,301 groups, the limit is {MAX_GROUPS:,}"):
         answer(None, Query.of_text("count by a, b, c", wide, 5))  # type: ignore[arg-type]
 
 

@@ -15,7 +15,7 @@ from understudy.privacy.custodian import STAMP
 from understudy.release import Release
 from understudy.report import custodian_report, evaluation_report, public_report
 from understudy.report.file import check_custodian_file, check_public_file, check_release
-from understudy.report.page import MOST_BYTES
+from understudy.report.page import MAX_BYTES
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.testing import SeededSource
 
@@ -54,7 +54,7 @@ def test_every_part_is_there(found: Evaluation, release: Release) -> None:
     worst = found.tables[3].worst[0]
     assert f"{worst.tvd:.4f}" in html and f"{found.tables[2].mean:.4f}" in html
     assert html.count('class="heat"') == 2 and 'class="mark"' in html
-    assert outside(html) == [] and len(html.encode()) < MOST_BYTES
+    assert outside(html) == [] and len(html.encode()) < MAX_BYTES
     assert "<script" not in html and "This page is not among them." in html
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.cells import ALL_LINES
 from understudy.report.markup import Markup, coded, join, number, shape, shortened, tag, text
-from understudy.report.page import MOST_BYTES
+from understudy.report.page import MAX_BYTES
 
 
 def test_text_and_settings_are_escaped() -> None:
@@ -60,5 +60,5 @@ def test_a_label_is_cut_where_it_would_fill_the_page_and_named_where_it_is_empty
     names = table_of([Bar(" × ".join(["household_of_the_reference_person"] * 3), 0.5, ())], [], class_="bars names")
     assert "title=" not in names  # a table of three is named whole
     bar = Bar(long, 0.5, ("1,234", "12.3 %", "± 1.0 %"), Whisker(0.1, 0.2, 0.3))
-    assert ALL_LINES * len(table_of([bar] * 50, ["rows:wide", "share", "noise"])) / 50 < MOST_BYTES
+    assert ALL_LINES * len(table_of([bar] * 50, ["rows:wide", "share", "noise"])) / 50 < MAX_BYTES
     assert "(empty)" in table

@@ -20,7 +20,7 @@ from understudy.report import bought_report, public_report
 from understudy.report.budget import suspicion
 from understudy.report.heat_map import HIGH, SHADES
 from understudy.report.markup import coded
-from understudy.report.page import MOST_BYTES
+from understudy.report.page import MAX_BYTES
 from understudy.report.style import STYLE
 from understudy.schema import Attribute, Categories, Schema
 
@@ -44,7 +44,7 @@ def test_names_and_values_stay_text(html: str) -> None:
 def test_nothing_is_asked_from_outside(html: str) -> None:
     assert outside(html) == [] and "://" not in html
     assert "default-src 'none'" in html.replace("&#x27;", "'")
-    assert len(html.encode()) < MOST_BYTES
+    assert len(html.encode()) < MAX_BYTES
 
 
 def test_what_it_says(html: str, release: Release) -> None:

@@ -10,7 +10,7 @@ from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
 from understudy.errors import SchemaError
 from understudy.schema import Attribute, Intervals, Schema
-from understudy.schema.domain import MOST_CODES
+from understudy.schema.domain import MAX_CODES
 from understudy.schema.fine import DEEPEST, Grid, cells_of, finest
 
 DOMAINS = {
@@ -69,7 +69,7 @@ def test_how_deep_a_grid_goes() -> None:
     assert finest(Intervals("integer", (0, 5)), None) == 3  # six values
     assert finest(Intervals("integer", (0, 100_000)), None) == DEEPEST
     assert finest(Intervals("number", tuple(np.linspace(0, 1, 17))), None) == 11
-    assert cells_of(Intervals("number", tuple(np.linspace(0, 1, 17)), (0,)), 11) <= MOST_CODES
+    assert cells_of(Intervals("number", tuple(np.linspace(0, 1, 17)), (0,)), 11) <= MAX_CODES
     assert finest(Intervals("integer", (0, 100_000)), 16) == 4
     assert finest(Intervals("integer", (0, 2, 5)), 64) == 2  # no more than the values there are
     with pytest.raises(SchemaError, match="every bin holds one value"):

@@ -1,7 +1,7 @@
 """AIM as a method: one-way tables, then rounds of choosing the table that the model gets most wrong, measuring it and
 estimating again.
 
-A choice is by score D, the L1 distance between the real table and the model's, less a public fine for the noise that
+A choice is by score D, the L1 distance between the real table and the model's, less a public penalty for the noise that
 measuring the table would put on it. A round that saw little but noise makes the next rounds cost twice as much: what is
 left to learn is small and needs a closer look. Both read released tables only (PROOF.md).
 """
@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.offers import Offers
+from understudy.methods.aim.candidate_pairs import CandidatePairs
 from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import table_noise
@@ -41,13 +41,13 @@ SINGLE = 0.2  # of the budget, for one-way tables; more where there are few roun
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
-MOST_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
+MAX_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
 WIDEST = 100  # and up to here in minutes
 
 
 def suits(schema: Schema) -> bool:
     """Whether this is the method for the table: not binary, and not so wide that rounds over all pairs take minutes."""
-    return not schema.binary and 2 <= len(schema.modelled) <= MOST_ATTRIBUTES
+    return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES
 
 
 @dataclass(frozen=True)
@@ -173,18 +173,18 @@ class Aim:
         measured = table.measure([(axis,) for axis in variables], costs.single, "one-way")
         rows = pooled_rows(schema, [*bought, *measured])
         best = fitted(measured, schema, rows, limit=2 * self.cells)
-        offers = Offers(schema, variables, self.cells)
+        candidates = CandidatePairs(schema, variables, self.cells)
         left, each, chosen = costs.rounds, costs.each, []
-        while left and (options := offers()):
+        while left and (options := candidates()):
             table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
             each = left if left < each * 3 / 2 else each
             cost = each * (1 - exact(self.select))
             noise = table_noise(schema, table.accounting, cost).mean_abs
             expected = [best.tree.project(axes).table * rows for axes in options]
             whole = [np.rint(counts).astype(np.int64) for counts in expected]
-            fines = [int(self.kappa * noise * counts.size) for counts in expected]
+            penalties = [int(self.kappa * noise * counts.size) for counts in expected]
             pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-            pair = table.choose(pairs, REFERENCE_DISTANCE, each - cost, "structure", fines, whole)
+            pair = table.choose(pairs, REFERENCE_DISTANCE, each - cost, "structure", penalties, whole)
             seen = table.measure([pair.axes], cost, "tables")
             left -= each
             # not from the rounded table: where rounding flips, on another machine, the cost of a round would too
@@ -194,7 +194,7 @@ class Aim:
             measured += seen
             rows = pooled_rows(schema, [*bought, *measured])
             chosen.append(pair.axes)
-            offers.add(pair.axes)
+            candidates.add(pair.axes)
             tolerance = ROUGHLY if left else TOLERANCE
             best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta, tolerance=tolerance)
         if left:  # nothing is left to offer: the one-way tables once more

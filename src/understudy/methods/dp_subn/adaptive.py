@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.offers import Offers
+from understudy.methods.aim.candidate_pairs import CandidatePairs
 from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -40,16 +40,16 @@ Floats = NDArray[np.float64]
 THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}
 ROUNDS = Fraction(3, 2)  # for each attribute, at most
 SELECT = Fraction(3, 10)  # of what the rounds cost, for choices
-KAPPA = 0.5  # of the L1 noise expected on a table: what its score is fined
+KAPPA = 0.5  # of the L1 noise expected on a table: the penalty of its score
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
-MOST_ATTRIBUTES, WIDEST = 40, 100  # every choice looks at every pair: up to here in seconds, and in minutes
-MOST_CELLS = 500_000  # of all pairs together: with every choice an owner is sent the model's tables of them
+MAX_ATTRIBUTES, WIDEST = 40, 100  # every choice looks at every pair: up to here in seconds, and in minutes
+MAX_CELLS = 500_000  # of all pairs together: with every choice an owner is sent the model's tables of them
 
 
 def suits(schema: Schema) -> bool:
     """Whether this is the variant for the table; binary attributes are cheap to measure many at a time."""
-    narrow = 2 <= len(schema.modelled) <= MOST_ATTRIBUTES
-    return narrow and not schema.binary and pair_cells(schema) <= MOST_CELLS
+    narrow = 2 <= len(schema.modelled) <= MAX_ATTRIBUTES
+    return narrow and not schema.binary and pair_cells(schema) <= MAX_CELLS
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Adaptive:
 
     def check(self, schema: Schema) -> None:
         d, pairs, alone = len(schema.modelled), pair_cells(schema), sum(a.size for a in schema.modelled)
-        if d > WIDEST or pairs > MOST_CELLS or alone > self.cells:
+        if d > WIDEST or pairs > MAX_CELLS or alone > self.cells:
             raise TooLarge(
-                f"the adaptive variant of DP-SUBN takes up to {WIDEST} attributes, pairs of up to {MOST_CELLS:,} "
+                f"the adaptive variant of DP-SUBN takes up to {WIDEST} attributes, pairs of up to {MAX_CELLS:,} "
                 f"cells together and a model of up to {self.cells:,} cells. This table has {d:,}, {pairs:,}, and "
                 f"{alone:,} without any pair: use --set variant=sequential"
             )
@@ -193,7 +193,7 @@ class Rounds:
         self._noisier = noisier
         self._owners = len(table.owners())
         self._limit = 2 * cells
-        self._offers = Offers(table.schema, whole_attributes(table.schema), cells)
+        self._candidates = CandidatePairs(table.schema, whole_attributes(table.schema), cells)
         self.best = fitted(measured, table.schema, rows, limit=self._limit)
 
     def add(self, measured: list[Measurement]) -> None:
@@ -212,7 +212,7 @@ class Rounds:
         left = costs.tables
         for made in range(costs.rounds):
             unmade = turn * (costs.rounds - made) if self._owners == 1 else Fraction(0)
-            if not (options := self._offers()):
+            if not (options := self._candidates()):
                 return left + unmade
             self._table.progress("tables", made, costs.rounds)
             if made == costs.rounds - 1 or left < each * 3 / 2:
@@ -228,13 +228,13 @@ class Rounds:
         noise = table_noise(self._table.schema, self._table.accounting, cost).mean_abs * self._noisier
         tables = [self.best.tree.project(axes).table * self._rows for axes in options]
         units = INDEPENDENCE.unit(self._table.schema)
-        fines = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
+        penalties = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
         pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-        pair = self._table.choose(pairs, INDEPENDENCE, turn, "structure", fines, of=of)
+        pair = self._table.choose(pairs, INDEPENDENCE, turn, "structure", penalties, of=of)
         seen = self._table.measure([pair.axes], cost, "tables")
         surprise = np.abs(seen[0].values - tables[options.index(pair.axes)]).sum()
         self.chosen.append(pair.axes)
-        self._offers.add(pair.axes)
+        self._candidates.add(pair.axes)
         self.add(seen)
         return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
 

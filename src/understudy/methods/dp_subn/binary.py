@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
-from understudy.methods.rows import table_megabytes
+from understudy.methods.row_count import table_megabytes
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model

@@ -28,7 +28,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.privbayes.structure import FixedDegree, allowed
 from understudy.methods.privbayes.usefulness import useful_degree
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact

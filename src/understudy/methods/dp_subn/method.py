@@ -37,7 +37,7 @@ from understudy.methods.privbayes.conditionals import nested_dropped
 from understudy.methods.privbayes.decision import affordable_degree
 from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -47,7 +47,7 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
 FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
-MOST_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count
+MAX_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count
 WORSE = 4  # times the noise of a central choice: then the frontier, whose tables are of all rows
 
 
@@ -85,9 +85,9 @@ class DPSUBN:
         """A quarter of the budget for each phase, as in the paper; what has no use goes to the tables."""
         variables = binary_variables(schema)
         d = len(variables)
-        if d > MOST_VARIABLES:
+        if d > MAX_VARIABLES:
             raise UsageError(
-                f"the frontier of DP-SUBN is for up to {MOST_VARIABLES} binary variables and this table has {d:,}: "
+                f"the frontier of DP-SUBN is for up to {MAX_VARIABLES} binary variables and this table has {d:,}: "
                 "use --set variant=sequential"
             )
         count = count_cost(schema, whole)
@@ -273,7 +273,7 @@ def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:
     if suits(schema):
         return "adaptive"
     turns = len(schema.modelled) - 1
-    if not turns or len(binary_variables(schema)) > MOST_VARIABLES:
+    if not turns or len(binary_variables(schema)) > MAX_VARIABLES:
         return "sequential"
     counts = [count or 1 for count in rows]
     most = -(-turns // len(counts))

@@ -85,7 +85,7 @@ class ChordalGraph:
             self._part = {axis: kept if part == gone else part for axis, part in self._part.items()}
 
 
-class Offers:
+class CandidateEdges:
     """Which edges a round may choose from: every clique stays θ-useful, and the model under its cell limit.
 
     A tree's edges are judged as if the tree were complete, so that a later edge never spoils an earlier one.
@@ -116,11 +116,13 @@ class Offers:
         return max(cells, *others) <= self._useful(tables)
 
 
-def choose_edges(table: PrivateTable, graph: ChordalGraph, offers: Offers, rounds: int, cost: Fraction) -> Fraction:
+def choose_edges(
+    table: PrivateTable, graph: ChordalGraph, candidates: CandidateEdges, rounds: int, cost: Fraction
+) -> Fraction:
     """Grow the graph by at most so many private choices, `cost`/`rounds` each; what was not spent is returned."""
     each = cost / rounds
     for done in range(rounds):
-        options = offers()
+        options = candidates()
         if not options:
             return cost - done * each
         table.progress("structure", done, rounds)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from understudy.errors import TooLarge
 from understudy.methods.jtree.consistency import clique_model, consistent, thresholded
 from understudy.methods.jtree.edges import (
+    CandidateEdges,
     ChordalGraph,
     Clique,
-    Offers,
     Useful,
     choose_edges,
     room_for_chords,
@@ -23,7 +23,7 @@ from understudy.methods.jtree.merging import merged
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.estimation import MODEL_CELLS, estimate
 from understudy.models.factor import Factor
 from understudy.models.model import Model
@@ -175,8 +175,8 @@ class JTree:
         graph = ChordalGraph(decision.sizes)
         if not decision.rounds:
             return graph, Fraction(0)
-        offers = Offers(graph, decision.useful, self.cells)
-        return graph, choose_edges(table, graph, offers, decision.rounds, decision.structure_cost)
+        candidates = CandidateEdges(graph, decision.useful, self.cells)
+        return graph, choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
 
     def _model(
         self, measurements: Sequence[Measurement], cliques: Sequence[Clique], schema: Schema, rows: int

@@ -49,7 +49,7 @@ class Decision:
     degree: int
     calls: int  # private choices, at most
     error: float  # of a choice, in units of R
-    fine: int  # for each cell of a pair's table, on the score's scale
+    penalty_per_cell: int  # for each cell of a pair's table, on the score's scale
 
 
 def full_degree(attributes: int) -> int:
@@ -121,11 +121,11 @@ def _decide(
     else:
         options = d if search == "growth" else math.comb(d, min(d // 2, degree)) * d
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
-    fine = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
+    penalty_per_cell = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
     if error > HOPELESS and (search != "full" or degree <= 1):
         alone = privbayes.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
-    return Decision(search, base, degree, calls, error, fine)
+    return Decision(search, base, degree, calls, error, penalty_per_cell)
 
 
 def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:

@@ -25,12 +25,12 @@ class Worth:
 
     scores: PairScores
     schema: Schema
-    fine: int
+    penalty_per_cell: int
 
     def __call__(self, child: Axis, parents: Axes) -> int:
         links = sum(self._score(child, parent) for parent in parents)
         shared = sum(self._score(u, v) for u, v in combinations(parents, 2))
-        return links - shared - self.fine * self.schema.cells((*parents, child))
+        return links - shared - self.penalty_per_cell * self.schema.cells((*parents, child))
 
     def _score(self, u: Axis, v: Axis) -> int:
         return int(self.scores.values[self._at[u], self._at[v]])

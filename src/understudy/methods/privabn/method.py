@@ -18,7 +18,7 @@ from understudy.methods.privbayes import decision as privbayes
 from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
 from understudy.methods.privbayes.effort import effort
 from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_json, _phases
-from understudy.methods.rows import planned_rows, pooled_rows, row_count, table_megabytes
+from understudy.methods.row_count import planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.models.bayesian_network import BayesianNetwork
 from understudy.models.model import Model
 from understudy.privacy.accounting import PURE, Accounting, accounting_of, total_cost
@@ -126,7 +126,7 @@ class PrivABN:
         return Fit(model, (*count, *measurements), rows, facts, notes)
 
     def _fit_full(self, table: PrivateTable, wishes: Wishes) -> Fit:
-        """The full public candidate set with a fine for noise is PrivBayes' own search."""
+        """The full public candidate set with a penalty for noise is PrivBayes' own search."""
         fit = FullSearch(estimate="ml" if wishes.ml else "paper", cells=self.cells, wishes=wishes).fit(table)
         rows = pooled_rows(table.schema, [m for m in fit.measurements if not m.axes])  # what the search knew
         decision = decide(wishes, table.schema, table.accounting, table.total_cost, rows)
@@ -140,11 +140,13 @@ class PrivABN:
             return Network(tuple(Pair(axis) for axis in base.variables))
         room = room_for(schema, base.variables, self.cells, base.cells, wishes.ml)
         if decision.search == "growth":
-            return grow(table, base.variables, room, decision.degree, base.structure_cost, decision.fine)
+            return grow(table, base.variables, room, decision.degree, base.structure_cost, decision.penalty_per_cell)
         table.progress("structure", 0, 1)
         scores = table.measure_scores(base.variables, base.structure_cost, "structure")
         first = base.variables[table.public_random_index(len(base.variables), "first attribute")]
-        return remembered(base.variables, first, Worth(scores, schema, decision.fine), room, decision.degree)
+        return remembered(
+            base.variables, first, Worth(scores, schema, decision.penalty_per_cell), room, decision.degree
+        )
 
     def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
         """Joint counts of every attribute with its parents; with maximum likelihood as clusters of them."""

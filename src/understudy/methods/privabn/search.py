@@ -24,7 +24,9 @@ class Network:
     left: Fraction = Fraction(0)
 
 
-def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, fine: int) -> Network:
+def grow(
+    table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, penalty_per_cell: int
+) -> Network:
     """At most (d − 1)(degree + 1) choices of equal cost: each attribute by its best link, then its parents."""
     left = list(variables)
     placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
@@ -36,9 +38,9 @@ def grow(table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int
         room.add(pairs[-1].axes)
         child = left[0]
         if len(left) > 1:
-            child = table.choose_child(tuple(left), tuple(placed), each, "structure", fine, of=steps)
+            child = table.choose_child(tuple(left), tuple(placed), each, "structure", penalty_per_cell, of=steps)
             cost -= each
-        pair, taken = _with_parents(table, child, placed, room, degree, each, fine, steps)
+        pair, taken = _with_parents(table, child, placed, room, degree, each, penalty_per_cell, steps)
         cost -= taken * each
         pairs.append(pair)
         left.remove(child)
@@ -53,7 +55,7 @@ def _with_parents(
     room: Room,
     degree: int,
     each: Fraction,
-    fine: int,
+    penalty_per_cell: int,
     of: int,
 ) -> tuple[Pair, int]:
     """One parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
@@ -62,8 +64,8 @@ def _with_parents(
         options = extensions(pair, placed, room)
         if len(options) == 1:
             return pair, step
-        fines = [fine * table.schema.cells(option.axes) for option in options]
-        chosen = table.choose(options, INDEPENDENCE, each, "structure", fines, of=of)
+        penalties = [penalty_per_cell * table.schema.cells(option.axes) for option in options]
+        chosen = table.choose(options, INDEPENDENCE, each, "structure", penalties, of=of)
         if chosen == pair:
             return pair, step + 1
         pair = chosen

@@ -15,14 +15,14 @@ from typing import Literal
 from understudy.errors import TooLarge, UsageError
 from understudy.methods.privbayes.structure import any_parents
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
-from understudy.methods.rows import count_cost
+from understudy.methods.row_count import count_cost
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import exact
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, Pair, PairwiseScore, Score
 from understudy.schema import Axes, Axis, Schema
 
-MOST_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
+MAX_OPTIONS = 300_000  # candidates scored in all rounds together, unless a degree is asked for
 LISTED = 20_000_000  # candidates in all rounds that may be listed at all, if a degree is asked for: ten minutes
 LINKED = 200_000_000  # candidates of a tree that is chosen without listing them: a thousand attributes, a quarter hour
 LINK_CELLS = 200_000_000  # of all pairwise tables together
@@ -135,7 +135,7 @@ def _encoding(settings: Settings, schema: Schema) -> str:
 
 def wide(attributes: int) -> bool:
     """Whether even a tree has too many candidates to list them."""
-    return math.comb(attributes + 1, 3) > MOST_OPTIONS
+    return math.comb(attributes + 1, 3) > MAX_OPTIONS
 
 
 def _by_links(decision: Decision, schema: Schema) -> bool:
@@ -204,11 +204,11 @@ def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: A
 
 
 def affordable_degree(variables: int, exactly: bool) -> int:
-    """The largest degree whose candidates, over all rounds, stay under MOST_OPTIONS: Σ(d−i)·C(i,k) = C(d+1, k+2)."""
+    """The largest degree whose candidates, over all rounds, stay under MAX_OPTIONS: Σ(d−i)·C(i,k) = C(d+1, k+2)."""
     total = 0
     for k in range(1, variables):
         total = math.comb(variables + 1, k + 2) + (0 if exactly else total)
-        if total > MOST_OPTIONS:
+        if total > MAX_OPTIONS:
             return max(1, k - 1)
     return max(1, variables - 1)
 

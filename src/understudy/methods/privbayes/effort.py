@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from understudy.methods.privbayes.decision import Decision
-from understudy.methods.rows import table_megabytes
+from understudy.methods.row_count import table_megabytes
 from understudy.privacy.scores import SMALL_DOMAIN
 from understudy.schema import Axis, Schema
 
-OFFER = 6e-5  # seconds for a candidate of a general table in one round: its limit, its fine and most of its counting
+OFFER = 6e-5  # seconds for a candidate of a general table in one round: its limit, its penalty and most of its counting
 LISTED = 3.5e-5  # of a binary one
 LINK = 5e-6  # of one that is not listed
 

@@ -15,7 +15,7 @@ from understudy.methods.privbayes.decision import Decision, Settings, bounded, d
 from understudy.methods.privbayes.effort import effort
 from understudy.methods.privbayes.links import greedy_tree
 from understudy.methods.privbayes.structure import Candidates, FixedDegree, MaximalSets, PlainSets, either, greedy_bayes
-from understudy.methods.rows import planned_rows, pooled_rows, row_count
+from understudy.methods.row_count import planned_rows, pooled_rows, row_count
 from understudy.methods.size import SizeLimit
 from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
 from understudy.models.model import Model
@@ -144,9 +144,9 @@ class PrivBayes:
         schema = table.schema
         cost, score = decision.structure_cost, decision.score
         # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
-        fine = decision.constants.kappa * 0.5 * decision.noise * score.unit(schema)
+        penalty_per_cell = decision.constants.kappa * 0.5 * decision.noise * score.unit(schema)
         if decision.links:
-            earned = int(fine) if decision.rule == "fined sets" else None
+            earned = int(penalty_per_cell) if decision.rule == "fined sets" else None
             limit = self.cells if size is not None else 1 << 62
             return greedy_tree(table, decision.variables, score, cost, decision.cells, earned, limit)
         if decision.rule == "fixed degree":
@@ -160,7 +160,13 @@ class PrivBayes:
         if generalised:
             offer = either(offer, MaximalSets(schema, decision.cells // 4, True, decision.degree))
         return greedy_bayes(
-            table, decision.variables, offer, score, cost, size, lambda pair: int(fine * schema.cells(pair.axes))
+            table,
+            decision.variables,
+            offer,
+            score,
+            cost,
+            size,
+            lambda pair: int(penalty_per_cell * schema.cells(pair.axes)),
         )
 
     def _estimate(self, table: PrivateTable, measurements: list[Measurement], rows: int) -> Model:

@@ -34,8 +34,8 @@ def greedy_bayes(
         table.progress("structure", len(pairs), rounds + 1)
         size.add(pairs[-1].axes)
         options = allowed(candidates(placed, left), placed, left, size)
-        fines = [penalty(pair) for pair in options] if penalty is not None else None
-        pair = table.choose(options, score, cost / rounds, "structure", fines, of=rounds)
+        penalties = [penalty(pair) for pair in options] if penalty is not None else None
+        pair = table.choose(options, score, cost / rounds, "structure", penalties, of=rounds)
         pairs.append(pair)
         placed.append(pair.child)
         left.remove(pair.child)

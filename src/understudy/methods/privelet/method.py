@@ -10,12 +10,12 @@ from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privelet.rule import Choice, decide, total_known
-from understudy.methods.rows import planned_rows, table_megabytes
+from understudy.methods.row_count import planned_rows, table_megabytes
 from understudy.models.wavelet import WaveletModel
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import MAX_CELLS
-from understudy.privacy.questions.wavelets import MOST_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
+from understudy.privacy.questions.wavelets import MAX_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -42,10 +42,10 @@ class Privelet:
                 raise UsageError(f"{name} cannot be covered (kind {schema[name].kind})", attribute=name)
         if len(set(asked)) < len(asked):
             raise UsageError("`attributes` names one of them twice")
-        if len(asked) > MOST_DIMENSIONS:
+        if len(asked) > MAX_DIMENSIONS:
             said = f"{len(asked)} were asked for" if self.attributes else f"this schema has {len(asked)}"
             raise UsageError(
-                f"privelet covers one to {MOST_DIMENSIONS} attributes, and {said}: "
+                f"privelet covers one to {MAX_DIMENSIONS} attributes, and {said}: "
                 f"choose with --set attributes={','.join(asked[:2])}"
             )
         return tuple(name for name in schema.names if name in asked)

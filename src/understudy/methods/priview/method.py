@@ -15,7 +15,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
 from understudy.methods.priview.covering import covering_design
-from understudy.methods.rows import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
+from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import table_noise

@@ -47,7 +47,7 @@ from understudy.schema import Axes, Axis, Intervals, Schema
 Kind = Literal["haar", "nominal", "plain"]
 Form = Literal["tight", "published"]
 Index = NDArray[np.intp]
-MOST_DIMENSIONS = 4
+MAX_DIMENSIONS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +174,8 @@ def _taxonomy_tree(schema: Schema, axis: Axis) -> tuple[Step, ...]:
 
 def wavelet_dimensions(schema: Schema, axes: Axes, kinds: Sequence[str], limit: int) -> tuple[Dimension, ...]:
     """Return how each axis is transformed; refuse what is not one to four attributes whose table can be laid out."""
-    if not 1 <= len(axes) <= MOST_DIMENSIONS or len({axis.attribute for axis in axes}) != len(axes):
-        raise UsageError(f"a wavelet release covers one to {MOST_DIMENSIONS} different attributes, not {len(axes)}")
+    if not 1 <= len(axes) <= MAX_DIMENSIONS or len({axis.attribute for axis in axes}) != len(axes):
+        raise UsageError(f"a wavelet release covers one to {MAX_DIMENSIONS} different attributes, not {len(axes)}")
     _check_cells(axes, schema.sizes(axes), "cells", limit)
     dimensions = tuple(dimension(schema, axis, kind) for axis, kind in zip(axes, kinds, strict=True))
     _check_cells(axes, [d.coefficients for d in dimensions], "coefficients", limit)

@@ -1,4 +1,4 @@
-"""What a round offers: the pairs of attributes whose table would keep the model small, from earlier outputs alone."""
+"""The pairs that a round may choose from: those whose table keeps the model small, from earlier outputs alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from understudy.models.graph import Graph
 from understudy.schema import Axes, Axis, Schema
 
 
-class Offers:
+class CandidatePairs:
     """Tables over two attributes. One that would bring the triangulated model over the limit never comes back."""
 
     def __init__(self, schema: Schema, variables: Sequence[Axis], limit: int) -> None:

@@ -12,7 +12,7 @@ from understudy.schema import MAX_ROWS, Schema
 
 MAPPED_ROWS = 10_000_000  # from so many on a file is not read into memory
 COUNT_SHARE = Fraction(1, 20)  # of the budget, for a noisy row count under add-remove neighbours
-LEAST_VARIANCE = 1e-9  # a table without noise, in tests, must not divide by zero
+MIN_VARIANCE = 1e-9  # a table without noise, in tests, must not divide by zero
 
 
 def count_cost(schema: Schema, total_cost: Fraction) -> Fraction:
@@ -36,7 +36,7 @@ def pooled_rows(schema: Schema, measurements: Sequence[Measurement]) -> int:
     """
     if schema.rows is not None:
         return schema.rows
-    weights = [1 / (max(1, m.values.size) * max(m.variance, LEAST_VARIANCE)) for m in measurements]
+    weights = [1 / (max(1, m.values.size) * max(m.variance, MIN_VARIANCE)) for m in measurements]
     totals = [float(m.values.sum()) for m in measurements]
     mean = sum(weight * total for weight, total in zip(weights, totals)) / sum(weights)
     return max(1, min(round(mean), schema.rows_max or MAX_ROWS))

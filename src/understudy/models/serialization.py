@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, base_of
-from understudy.models.factor import MOST_CELLS, Factor
+from understudy.models.factor import MAX_CELLS, Factor
 from understudy.models.model import Model
 from understudy.privacy.noise import NOISES, Noise
 from understudy.privacy.questions.details import Details, finest_grid
@@ -125,10 +125,10 @@ def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
     axes = [tuple(axis_of(a, schema) for a in clique) for clique in cliques]
     if {axis.attribute for clique in axes for axis in clique} != set(schema.names):
         raise ValueError
-    if sum(schema.cells(clique) for clique in axes) > MOST_CELLS:
+    if sum(schema.cells(clique) for clique in axes) > MAX_CELLS:
         raise ValueError
     tables = [Factor(clique, _table(f"clique-{i}", clique, arrays, schema)) for i, clique in enumerate(axes)]
-    tree = JunctionTree.of_beliefs(schema, tables, MOST_CELLS)
+    tree = JunctionTree.of_beliefs(schema, tables, MAX_CELLS)
     _check_calibrated(tree)
     return tree
 
@@ -181,7 +181,7 @@ def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> M
         tuple(document["kinds"]),
         document["total"],
     )
-    dimensions = wavelet_dimensions(schema, axes, kinds, MOST_CELLS)  # refuses what is too large or does not fit
+    dimensions = wavelet_dimensions(schema, axes, kinds, MAX_CELLS)  # refuses what is too large or does not fit
     if document["form"] not in ("tight", "published"):
         raise ValueError
     if total is not None and not (type(total) is int and 1 <= total <= MAX_TOTAL):
@@ -239,7 +239,7 @@ def axis_of(item: Any, schema: Schema) -> Axis:
 
 def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> NDArray[np.float64]:
     shape = schema.sizes(axes)
-    if math.prod(shape) > MOST_CELLS:
+    if math.prod(shape) > MAX_CELLS:
         raise ValueError
     return _shares(arrays.take(name, shape, np.float64))
 

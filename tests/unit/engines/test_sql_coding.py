@@ -17,8 +17,8 @@ from pyarrow import parquet
 from servers import PASSWORD, PostgreSQL, need_spark
 from understudy.engines.addresses import address_of
 from understudy.engines.coding import _coder
-from understudy.engines.expressions import UNREADABLE
 from understudy.engines.sql import coded_rows
+from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
 from understudy.schema.readings import Readings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.models.shape import Shape, placed_rows, placed_schema, shape_of
+from understudy.models.within_bins import Shape, placed_rows, placed_schema, shape_of
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.details import Details, detailed
 from understudy.schema import Attribute, Intervals, Schema
@@ -66,7 +66,7 @@ def test_noise_alone_leaves_bins_nearly_flat(monkeypatch: pytest.MonkeyPatch) ->
         return float(np.mean([abs(shape.shares - grid.values / 20).sum() / 32 for shape in shapes]))
 
     pulled = off()
-    monkeypatch.setattr("understudy.models.shape._kept", lambda above, whole, variance: np.ones_like(above))
+    monkeypatch.setattr("understudy.models.within_bins._kept", lambda above, whole, variance: np.ones_like(above))
     assert pulled < 0.5 * off()
 
 

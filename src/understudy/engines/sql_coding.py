@@ -16,10 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import text_codes
 from understudy.engines.moment_sql import FAR, SPACE, civil, moment_rule
-from understudy.engines.numerals import as_texts
-from understudy.engines.syntax import Syntax, tree
+from understudy.engines.sql_dialects import Syntax, tree
 from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Intervals

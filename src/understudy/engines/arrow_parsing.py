@@ -23,7 +23,7 @@ _PARTS = {
 }  # fmt: skip
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
-_MOST_WHOLE = 1 << 16
+_MAX_WHOLE = 1 << 16
 
 
 # -- text to numbers -----------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def as_whole(piece: Any, kind: str) -> tuple[Any, int, int] | None:
         return None
     found = pc.min_max(piece).as_py()
     low, high = found["min"], found["max"]
-    if low is None or max(-low, high) >= 2**53 or high - low >= min(len(piece), _MOST_WHOLE):
+    if low is None or max(-low, high) >= 2**53 or high - low >= min(len(piece), _MAX_WHOLE):
         return None
     return piece, low, high
 
