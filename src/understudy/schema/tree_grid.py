@@ -29,7 +29,7 @@ FANOUT = 4
 LEVELS = tuple(FANOUT**depth for depth in range(1, 8))  # nodes of each level, from the root down
 MIN_VALUES = 64  # a whole-number range of no more values has a cell for each, and no tree
 ZERO_MASS = 0.05  # of the prior, on the value 0
-END_MASS = 0.01  # on each end of the range
+END_MASS = 0.03  # on each end of the range
 ROUND_MASS = 0.05  # on all other round values together
 LINEAR_MASS = 0.5  # of the rest: linear, the other part logarithmic around 0
 SMALLEST = 1e-5  # of the larger end: a number below this counts as near 0
@@ -201,6 +201,12 @@ class TreeGrid:
             extra[lone[starts[lone] == value]] = share if self.logarithmic else 0.0
         return np.asarray(mass / mass.sum() * (1 - extra.sum()) + extra)
 
+    @property
+    def _special_units(self) -> Index:
+        """The units that are 0 or an end of the range: what is coded so, or cut off there, often has many rows."""
+        special = np.asarray([0.0, self.low, self.high]) if self.logarithmic else np.empty(0)
+        return np.flatnonzero(self.single & np.isin(self._values, special))
+
     @cached_property
     def _round_units(self) -> Index:
         """The units that are single round values, the roundest first."""
@@ -302,8 +308,8 @@ class TreeGrid:
         targets = (low + (high - low) * np.arange(1, FANOUT)[:, None] / FANOUT).ravel()
         near = np.tile((high - low) * NEAR / FANOUT, FANOUT - 1)
         starts = np.concatenate([above, self.roundest(ends, targets, near)])
-        if size >= ALONE_FROM:
-            lone = self._round_units[: int(size * ALONE_SHARE)]
+        if size > LEVELS[0]:
+            lone = self._round_units[: int(size * ALONE_SHARE)] if size >= ALONE_FROM else self._special_units
             starts = np.concatenate([starts, lone, lone + 1])
         return np.unique(starts[starts < len(self.prior)]).astype(np.int64)
 
