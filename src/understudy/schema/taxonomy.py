@@ -6,6 +6,7 @@ Level 0 is the domain itself; level i cuts the tree i steps above its deepest le
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,15 +80,8 @@ class Taxonomy:
         return Taxonomy(OrderLevels(domain))
 
 
-@dataclass(frozen=True)
-class OrderLevels(Sequence[Level]):
-    """The levels of a binary tree over bins: each joins neighbours of the one below. Laid out when looked at, since few
-    of them ever are, and a domain may have 65,535 values."""
-
-    domain: Intervals
-
-    def __len__(self) -> int:
-        return max(0, (self.domain.bins - 1).bit_length() - 1)  # groups of 2, 4, … bins, until one has them all
+class LazyLevels(Sequence[Level], ABC):
+    """Levels that are laid out when they are looked at, since few of them ever are."""
 
     @overload
     def __getitem__(self, index: int) -> Level: ...
@@ -98,6 +92,20 @@ class OrderLevels(Sequence[Level]):
     def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
         places = range(len(self))[index]
         return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
+
+    @abstractmethod
+    def _level(self, place: int) -> Level:
+        """Return the level at this place, the finest first."""
+
+
+@dataclass(frozen=True)
+class OrderLevels(LazyLevels):
+    """The levels of a binary tree over bins: each joins neighbours of the one below; there may be 65,535."""
+
+    domain: Intervals
+
+    def __len__(self) -> int:
+        return max(0, (self.domain.bins - 1).bit_length() - 1)  # groups of 2, 4, … bins, until one has them all
 
     def _level(self, place: int) -> Level:
         if place not in self._made:

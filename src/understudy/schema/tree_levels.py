@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 
-from understudy.schema.taxonomy import Level
+from understudy.schema.taxonomy import LazyLevels, Level
 from understudy.schema.tree_grid import TreeGrid
 
 
 @dataclass(frozen=True)
-class TreeLevels(Sequence[Level]):
+class TreeLevels(LazyLevels):
     """The levels of a tree as groupings of units, laid out when looked at; after them, the rounding classes."""
 
     grid: TreeGrid
 
     def __len__(self) -> int:
         return len(self.grid.sizes) + bool(self.grid.heaps)
-
-    @overload
-    def __getitem__(self, index: int) -> Level: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Level, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Level | tuple[Level, ...]:
-        places = range(len(self))[index]
-        return self._level(places) if isinstance(places, int) else tuple(map(self._level, places))
 
     def _level(self, place: int) -> Level:
         if place == len(self.grid.sizes):
