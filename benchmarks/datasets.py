@@ -10,7 +10,8 @@ from typing import Any
 
 from understudy.evaluate.targets import Target
 from understudy.schema import Attribute, Categories, Intervals, Schema, Taxonomy
-from understudy.schema.files import equal_edges
+from understudy.schema.intervals import equal_edges
+from understudy.schema.scales import ordered_scale
 
 ROOT = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROWS = {"adult": 45_222, "nltcs": 21_574, "acs": 47_461, "tpce": 40_000, "retail": 88_162}
@@ -51,11 +52,9 @@ def _attribute(name: str, body: Any, tree: dict[str, Any] | None) -> Attribute:
     if isinstance(body, int):
         return Attribute(name, Categories(tuple(str(v) for v in range(body))))
     if body["type"] == "continuous":
-        kind = "number"
-        edges = equal_edges(
-            kind, float(body["min"]), float(body["max"]), body.get("privbayes_bins", body.get("bins", 16))
-        )
-        return Attribute(name, Intervals(kind, edges))
+        bins = body.get("privbayes_bins", body.get("bins", 16))
+        edges = equal_edges(ordered_scale("number"), float(body["min"]), float(body["max"]), bins)
+        return Attribute(name, Intervals("number", edges))
     values = Categories(tuple(str(v) for v in body["values"]))
     return Attribute(name, values, Taxonomy.of_groups(tree, values) if tree else None)
 

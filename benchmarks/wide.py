@@ -95,8 +95,8 @@ def publish(
         done = run(data, schema, budget, method, options, ledger=Path(folder) / "ledger.db")
         codes = done.release.sample_codes(rows, None, done.release.generator())
     own, alone = distances(columns, codes, schema, pairs)
-    network = done.release.facts["network"]
-    found = {frozenset((line["attribute"], parent)) for line in network for parent in line["parents"]}
+    network = done.release.facts.network
+    found = {frozenset((line.attribute, parent)) for line in network or () for parent in line.parents}
     true = sum(frozenset(pair) in found for pair in pairs) / len(pairs)
     return {
         "attributes": len(columns), "rows": rows, "delta": delta, "wall": clock.wall, "cpu": clock.cpu,

@@ -24,7 +24,8 @@ PASSWORD = "s3cr3t-canary"
 _TYPES = {
     pa.bool_(): "boolean", pa.int64(): "bigint", pa.int32(): "integer", pa.int16(): "smallint", pa.float64(): "float8",
     pa.float32(): "real", pa.string(): "text", pa.large_string(): "text", pa.date32(): "date",
-    pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz",
+    pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz", pa.time64("us"): "time",
+    pa.time32("s"): "time",
 }  # fmt: skip
 
 

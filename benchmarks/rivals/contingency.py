@@ -13,7 +13,7 @@ from rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tabl
 from understudy.errors import TooLarge
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Evidence, Model, Rows

@@ -19,7 +19,7 @@ from rivals.released_tables import ReleasedTables, by_attributes
 from rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_of
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions.hadamard import block_sensitivity, block_shape, hadamard
 from understudy.privacy.table import PrivateTable

@@ -16,7 +16,7 @@ from rivals.rival import (
 )
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema

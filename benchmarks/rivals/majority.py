@@ -12,7 +12,7 @@ from rivals.released_tables import ReleasedTables, by_attributes
 from rivals.rival import bought_rows, consistent, rival_budget, rival_plan, tables_phase
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema

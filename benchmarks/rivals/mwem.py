@@ -21,7 +21,7 @@ from rivals.contingency import CELLS, whole_domain
 from rivals.rival import bought_rows, rival_budget, rival_plan, tables_of
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.accounting import Accounting

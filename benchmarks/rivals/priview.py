@@ -23,7 +23,7 @@ from rivals.rival import (
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.priview.covering import covering_design, fewest_blocks
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.consistency import Agreement
 from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows

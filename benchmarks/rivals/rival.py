@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.row_count import count_cost, row_count, table_megabytes
+from understudy.methods.toolkit.row_count import count_cost, row_count, table_megabytes
 from understudy.models.factor import Factor
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget

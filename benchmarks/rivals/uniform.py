@@ -8,7 +8,7 @@ from typing import ClassVar
 from rivals.rival import rival_plan
 from understudy.methods.method import Fit
 from understudy.methods.plan import Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable

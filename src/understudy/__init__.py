@@ -14,27 +14,35 @@ from typing import TYPE_CHECKING, Any
 from understudy.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from understudy.audit.auditing import audit
     from understudy.evaluate.evaluation import evaluate
     from understudy.privacy.budget import Budget
     from understudy.privacy.ledger import Ledger
     from understudy.publishing import plan, publish
     from understudy.release.release import Release
     from understudy.schema import Attribute, Schema, Taxonomy
+    from understudy.source_marginals import NoisyMarginal, from_marginals
+    from understudy.synthesizer import Synthesizer
 
 _HOME = {
     "Attribute": "understudy.schema",
     "Budget": "understudy.privacy.budget",
     "Ledger": "understudy.privacy.ledger",
+    "NoisyMarginal": "understudy.source_marginals",
     "Release": "understudy.release.release",
     "Schema": "understudy.schema",
+    "Synthesizer": "understudy.synthesizer",
     "Taxonomy": "understudy.schema",
+    "audit": "understudy.audit",
     "evaluate": "understudy.evaluate",
+    "from_marginals": "understudy.source_marginals",
     "plan": "understudy.publishing",
     "publish": "understudy.publishing",
 }
 
 __all__ = [
-    "Attribute", "Budget", "Ledger", "Release", "Schema", "Taxonomy", "__version__", "evaluate", "plan", "publish",
+    "Attribute", "Budget", "Ledger", "NoisyMarginal", "Release", "Schema", "Synthesizer", "Taxonomy", "__version__",
+    "audit", "evaluate", "from_marginals", "plan", "publish",
 ]  # fmt: skip
 
 
@@ -44,7 +52,9 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     home = import_module(_HOME[name])
-    return home if home.__name__ == f"understudy.{name}" else getattr(home, name)  # `evaluate` is a callable package
+    return (
+        home if home.__name__ == f"understudy.{name}" else getattr(home, name)
+    )  # `audit` and `evaluate` are callable packages
 
 
 def __dir__() -> list[str]:

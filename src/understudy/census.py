@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.schema import Intervals, Schema
+from understudy.schema import Schema
 
 Scores = NDArray[np.float64]
 NEVER = -np.inf
@@ -63,8 +63,7 @@ class _World:
         return np.asarray([values.get(label, rest) for label in plain])
 
     def bounds(self, name: str) -> Scores:
-        domain = self.schema[name].domain
-        assert isinstance(domain, Intervals)
+        domain = self.schema[name].ordered
         return np.asarray([domain.bounds(code) for code in range(domain.size)])
 
     def centre(self, name: str) -> Scores:

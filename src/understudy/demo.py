@@ -203,8 +203,7 @@ def _column(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
 
 def _incomes(codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Whole euros, drawn from the law inside each bin; none is missing."""
-    domain, uniform = demo_schema()["income"].domain, generator.random(len(codes))
-    assert isinstance(domain, Intervals)
+    domain, uniform = demo_schema()["income"].ordered, generator.random(len(codes))
     drawn = np.zeros(len(codes), dtype=np.int64)
     for code in range(domain.size):
         values = _raw_values(domain, code)
@@ -258,8 +257,7 @@ def true_median(name: str) -> float:
 def _raw_law(name: str) -> tuple[Table, Table]:
     """Raw values and their probabilities given that the value is there."""
     attribute, chances = demo_schema()[name], true_marginal([name])
-    assert isinstance(attribute.domain, Intervals)
-    cells = [_raw_values(attribute.domain, code) for code in range(attribute.domain.size)]
+    cells = [_raw_values(attribute.ordered, code) for code in range(attribute.ordered.size)]
     inside = [_density(name, cell) for cell in cells]
     weights = [chance * own / own.sum() for own, chance in zip(inside, chances)]
     flat = np.concatenate(weights)

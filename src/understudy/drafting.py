@@ -6,16 +6,26 @@ compared with the table before it is believed: a copy of the private rows is ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from understudy.discovering import discover
 from understudy.engines.copies import holds_the_same_bytes, holds_the_same_cells
 from understudy.errors import UsageError
-from understudy.schema.codebook import read_codebook
+from understudy.methods.discovery import Discovered
+from understudy.privacy.budget import Amount
+from understudy.privacy.random_source import RandomSource
+from understudy.schema import Schema
+from understudy.schema.codebooks import read_codebook
 from understudy.schema.ddl import ddl_columns
-from understudy.schema.draft import draft, told
+from understudy.schema.draft import drafted, told
+from understudy.schema.files import schema_from_dict
 from understudy.schema.header import Header, read_header
 from understudy.schema.public_file import public_columns
+from understudy.schema.undiscovered import DISCOVER
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Draft:
 
     text: str
     told: str
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # attributes behind each point of [table]
 
 
 @dataclass(frozen=True)
@@ -53,10 +64,13 @@ class Documents:
         return frozenset(name.strip().casefold() for name in found if name.strip())
 
 
-def draft_file(data: str | Path, documents: Documents | None = None, header: bool | None = None) -> Draft:
-    """Draft a schema.toml for a CSV, TSV or Parquet file.
+def draft_file(
+    data: str | Path, documents: Documents | None = None, header: bool | None = None, grouped: bool = True
+) -> Draft:
+    """Draft a schema.toml for a CSV, TSV, Parquet, SPSS, Stata, SAS or Excel file.
 
-    `header` says whether its first line names the columns; None: nobody has said so, and the draft asks.
+    `header` says whether its first line names the columns; None: nobody has said so, and the draft asks. With `grouped`
+    one look at many attributes is one open point; else each attribute has its own, as `init --ask` needs it.
     """
     if "://" in str(data):  # it may hold a password: not a piece of it is shown
         raise UsageError(
@@ -73,8 +87,10 @@ def draft_file(data: str | Path, documents: Documents | None = None, header: boo
         _refuse_a_copy(table, found, documents.public)
     name = table.name.split(".", 1)[0] or "table"
     sources = (documents.codebook, documents.ddl, documents.public)
-    text = draft(found.names, found.types, *sources, name, found.settings, found.origin)
-    return Draft(text, told(found.origin, compared=documents.public is not None))
+    made = drafted(
+        found.names, found.types, *sources, name, found.settings, found.origin, inside=found.inside, grouped=grouped
+    )
+    return Draft(made.text, told(found.origin, compared=documents.public is not None), made.groups)
 
 
 def _refuse_the_table_itself(table: Path, documents: Documents) -> None:
@@ -92,3 +108,66 @@ def _refuse_a_copy(table: Path, found: Header, public: Path) -> None:
             f"--public {public.name!r} has the cells of the private table: what it shows would be taken from them. "
             "Name a file that is published already, such as last year's, or take values and ranges from a codebook"
         )
+
+
+# -- what a draft leaves open is bought --------------------------------------------------------------------------
+
+_ROWS = "rows"  # the open point that paying settles: the row count is private unless it is said
+_ABOUT_RANGES = ("kind", "missing", "other", "format", "step", "decimals", "provenance")
+
+
+def left_open(text: str, rows: int | None = None) -> Schema:
+    """Return the draft as a schema in which its open points are to be bought.
+
+    With `rows` the row count is public; without it, it is protected too (neighbours = "add-remove").
+    """
+    document = tomllib.loads(text)
+    table = document["table"]
+    unsettled = [point for point in table.pop("confirm", []) if point != _ROWS]
+    if unsettled:
+        raise UsageError(
+            f"the draft asks a person about {', '.join(unsettled)} of the table first: settle it with --header, "
+            "--no-header or --names, or in the file, before anything is paid for"
+        )
+    table |= {"neighbours": "add-remove"} if rows is None else {"neighbours": "replace-one", "rows": rows}
+    if rows is None:
+        table.pop("rows", None)
+    document["attributes"] = {name: _left_open(body) for name, body in document["attributes"].items()}
+    return schema_from_dict(document, in_file=True)
+
+
+def _left_open(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attribute's body with "discover" in the place of what `confirm` asks about."""
+    points = set(body.get("confirm", ()))
+    missing = {"missing": body["missing"]} if "missing" in body else {}
+    unread = body["kind"] in ("id", "drop")
+    if "kind" in points or ("proposed" in points and not unread):  # a guess about meaning is not bought, the truth is
+        return {"kind": DISCOVER, **missing}
+    rest = [point for point in body.get("confirm", ()) if point not in ("values", "range", "bins", "proposed")]
+    kept = {key: value for key, value in body.items() if key != "confirm"} | ({"confirm": rest} if rest else {})
+    if "values" in points and body["kind"] == "category":
+        return {"kind": "category", "values": DISCOVER, **missing}
+    if "range" in points and "range" in body:
+        return {key: kept[key] for key in _ABOUT_RANGES if key in kept} | {"range": DISCOVER}
+    return kept
+
+
+def buy_draft(
+    data: str | Path,
+    drafted: Draft,
+    *,
+    epsilon: Amount,
+    delta: Amount,
+    rows: int | None,
+    ledger: Path,
+    cap: Amount | None,
+    keep: Callable[[Discovered], None],
+    source: RandomSource | None = None,
+) -> Discovered:
+    """Buy what a draft leaves open; `keep` writes the schema before the ledger closes the run."""
+    schema = left_open(drafted.text, rows)
+    if not schema.undiscovered:
+        raise UsageError("the draft leaves nothing open that could be bought: leave --epsilon out")
+    return discover(
+        data, schema, epsilon=epsilon, delta=delta, ledger=ledger, cap=cap, keep=keep, source=source
+    )  # fmt: skip

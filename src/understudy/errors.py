@@ -18,6 +18,7 @@ count.
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 
@@ -108,7 +109,29 @@ def did_you_mean(word: str, known: list[str]) -> str:
     """A closing sentence for an unknown name: the nearest known one, or all of them when they are few."""
     import difflib
 
-    near = difflib.get_close_matches(word, known, n=1)
+    near = difflib.get_close_matches(str(word), known, n=1)
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Known: {', '.join(known)}." if len(known) <= 12 else ""
+
+
+def import_extra(module: str, extra: str, what: str) -> Any:
+    """Import a package that an extra brings; a UsageError says which to install for `what` where it is missing."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UsageError(f"{what} needs {module}: pip install 'understudy[{extra}]'") from None
+
+
+def kind_of(value: object) -> str:
+    """Return what a value is, for a message about a wrong one: "None", "a dict"."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def check_path(value: str | PathLike[str], what: str) -> str | PathLike[str]:
+    """Return the path; refuse, with a message of ours, what cannot be one."""
+    if not isinstance(value, str | PathLike):
+        raise UsageError(f"{what} is opened by its path, a text or a Path, and this is {kind_of(value)}")
+    return value

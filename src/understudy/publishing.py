@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -12,14 +11,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.engines.addresses import SCHEMES, address_of, scheme_of
+from understudy.checking import check_cells as check_cells
+from understudy.checking import check_fit as check_fit
+from understudy.checking import check_rows as check_rows
+from understudy.discovering import Data, buy_and_reopen, discovery_plan
 from understudy.engines.opening import ENGINES as ENGINES
-from understudy.engines.opening import Opened, find_misfits, open_engine
-from understudy.errors import BudgetError, ReleaseError, UsageError
+from understudy.engines.opening import Opened
+from understudy.errors import BudgetError, ReleaseError, UsageError, check_path, kind_of
 from understudy.methods import Fit, Method, Plan, method_named
-from understudy.methods.forecast import forecast, known_rows, promise
+from understudy.methods.allowed_rules import check_rules, rule_notes
+from understudy.methods.discovery import Discovered, Discovery
+from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error
+from understudy.methods.forecast import forecast, known_rows, promise, recommended_delta
+from understudy.methods.model_error import PURPOSE as MODEL_ERROR
+from understudy.methods.plan import Phase
+from understudy.models.ruled_model import with_rules
+from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Amount, Budget, show
-from understudy.privacy.entries import Head
+from understudy.privacy.entries import ChargeEntry, Head
 from understudy.privacy.kept_releases import MAX_KEPT_BYTES
 from understudy.privacy.known_ledgers import other_ledgers, remember, source_name
 from understudy.privacy.ledger import Ledger
@@ -28,11 +37,16 @@ from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.privacy.table import PrivateTable, Progress
+from understudy.progress import Clock as Clock
+from understudy.progress import ProgressBar, Spend
 from understudy.release.card import Card
+from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
 from understudy.release.release import Release
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed as check_confirmed
+from understudy.schema.frame_draft import without_schema
+from understudy.schema.rows_seen import with_sight
 
 MAX_EPSILON = 10  # above it a promise is so weak that a person must ask for it by word
 _log = logging.getLogger("understudy")
@@ -45,7 +59,7 @@ class Publication:
     release: Release
     seconds: dict[str, float]
     resumed: bool
-    charges: list[dict[str, Any]]
+    charges: list[ChargeEntry]
     notes: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()  # what was forecast before anything was spent
 
@@ -59,16 +73,102 @@ def plan(
     rows: int | None = None,
     **options: Any,
 ) -> Plan:
-    """What would be spent and what error to expect. Reads no row."""
+    """Say what a publication would spend and what error to expect. Reads no row and costs nothing.
+
+    Args:
+        schema: a `Schema` or the path of a schema.toml.
+        epsilon: the privacy loss of the whole run.
+        delta: the allowed failure probability; 0 is pure differential privacy.
+        method: "auto", or the name of a method.
+        rows: about how many rows there are, where that is private.
+        options: options of the method.
+
+    >>> understudy.plan(schema, epsilon=1)
+    <Plan: aim at epsilon 1 for 2,000 rows; print it>
+    """
     public, budget = as_schema(schema), Budget(epsilon, delta)
-    made = method_named(method, options, public).plan(public, budget, rows)
-    said = promise(public, budget, made.rows)
-    return replace(made, notes=(*made.notes, *forecast(public, made), *([said] if said else [])))
+    if public.undiscovered:
+        return discovery_plan(Discovery.of(public, budget), method, rows, options)
+    free = public.free
+    chosen = method_named(method, options, free, model_error=True)
+    check_rules(chosen, public)
+    made = chosen.plan(free, budget, rows)
+    expected = expected_error(free, made)
+    said = [line for line in (promise(free, budget, made.rows), _would_buy(chosen, free, budget, made)) if line]
+    if rows is not None and public.rows not in (None, rows):
+        said.append(f"the schema declares rows = {public.rows}, which is planned with: `rows` is for a private number")
+    return replace(
+        made,
+        phases=tuple(replace(p, error=_expected_of(p, expected)) for p in made.phases),
+        expected=expected,
+        notes=(*made.notes, *rule_notes(public), *forecast(free, made), *said),
+    )
+
+
+def _expected_of(phase: Phase, expected: ExpectedError) -> float | None:
+    """Return what a phase's tables are expected to be off by once all of them are fitted together."""
+    if phase.error is None:
+        return None
+    return {"one-way": expected.one_way, "tables": expected.two_way}.get(phase.name, phase.error)
+
+
+def _would_buy(chosen: Method, schema: Schema, budget: Budget, made: Plan) -> str | None:
+    """Return one line on what a delta, other neighbours or more rows would make of the expected two-way distance."""
+    expected = expected_error(schema, made)
+    if expected.two_way is None:
+        return None
+    private = replace(schema, neighbours="add-remove", rows=None, text=None)
+    twice = replace(schema, rows=None if schema.rows is None else 2 * schema.rows, text=None)
+    ways = [(twice, budget, 2 * made.rows, "twice the rows")]
+    if not budget.delta:
+        delta = recommended_delta(made.rows)
+        ways.append((schema, Budget(budget.epsilon, delta), made.rows, f"--delta {float(delta):.0e}"))
+    if schema.neighbours == "replace-one":
+        ways.append((private, budget, made.rows, 'neighbours = "add-remove"'))
+    found = []
+    for other, own, rows, words in ways:
+        with suppress(UsageError):  # a score or a size that the other way does not allow
+            if (distance := expected_error(other, chosen.plan(other, own, rows)).two_way) is not None:
+                found.append(f"{distance:.3f} with {words}")
+    return f"two-way tables are expected to be off by {expected.two_way:.3f}; {', '.join(found)}" if found else None
+
+
+def least_epsilon(
+    schema: Schema | str | Path,
+    *,
+    tvd: float | None = None,
+    accuracy: str | None = None,
+    delta: Amount = 0,
+    method: str = "auto",
+    rows: int | None = None,
+    **options: Any,
+) -> tuple[float | None, str]:
+    """Return the least epsilon that is expected to reach an accuracy, or None, and the accuracy in words.
+
+    Args:
+        schema: a `Schema` or the path of a schema.toml.
+        tvd: the wanted total variation distance of an average two-way table.
+        accuracy: or a table and its points, "share by sex and region ± 2 points".
+        delta: the allowed failure probability.
+        method: "auto", or the name of a method.
+        rows: about how many rows there are, where that is private.
+        options: options of the method.
+    """
+    public = as_schema(schema)
+    if (tvd is None) == (accuracy is None):
+        raise UsageError("say what is wanted: a distance (tvd), or an accuracy such as 'share by sex ± 2 points'")
+    wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), public)
+    chosen = method_named(method, options, public, model_error=True)
+
+    def planned(epsilon: float) -> ExpectedError:
+        return expected_error(public, chosen.plan(public, Budget(epsilon, delta), rows))
+
+    return wanted.least_epsilon(planned), wanted.words
 
 
 def publish(
     data: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | None = None,
     *,
     epsilon: Amount,
     delta: Amount = 0,
@@ -82,25 +182,54 @@ def publish(
     force: bool = False,
     resume: bool = False,
     accept_large_epsilon: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> Release:
-    """Publish a frame, file or database table under (epsilon, delta) and return the release.
+    """Publish a private table under one epsilon, and return the release. Every call spends, and draws fresh noise.
 
-    `types="declared"` says that the types of a frame's or a Parquet file's columns were chosen and not inferred from
-    the rows, so that texts are texts.
+    The whole budget is taken from the ledger before a row is counted; over the cap nothing is read.
 
-    With `save`, the release is in that file before the ledger closes the run, and a run that was killed goes on where
-    it was; a file that is there already is replaced only with `force`. Without it the ledger keeps the release
-    (`understudy ledger recover`), and every call draws fresh noise. `resume` goes on with an interrupted run of an
-    earlier version, which does not say what table it read. An epsilon above 10 must be accepted by word.
+    Args:
+        data: pandas, polars or pyarrow; the path of a CSV, Parquet, SPSS, Stata, SAS or Excel file; or an address,
+            postgresql://host/db?table=t.
+        schema: a `Schema` or the path of a schema.toml: all that is public about the table. Without one, the error
+            says what is missing and shows a draft to start from, `Schema.draft(frame)`.
+        epsilon: the privacy loss of everything that this run does. Above 10 it needs `accept_large_epsilon`.
+        delta: the allowed failure probability; 0 is pure differential privacy.
+        method: "auto", which looks at public facts only, or the name of a method.
+        ledger: a `Ledger` or its path. The default is $UNDERSTUDY_LEDGER, else understudy-ledger.db beside the schema.
+        cap: of a new account, in epsilon; the default is this epsilon. "none" is no cap.
+        engine: what counts: "memory", "mapped", "duckdb", "postgresql" or "spark"; chosen by the data where None.
+        master: Spark's.
+        types: "declared" says that the types of a frame's or a Parquet file's columns were chosen and not inferred from
+            the rows, so that texts are texts.
+        save: writes the release to this file before the ledger closes the run; the same call after a crash then goes on
+            without paying twice. Without it the ledger keeps the release (`understudy ledger recover`).
+        force: replaces a file that is there already.
+        resume: goes on with an interrupted run of version 0.1, which does not say what table it read.
+        accept_large_epsilon: an epsilon above 10 is meant.
+        progress: shows a bar; None means where somebody is looking.
+        options: options of the method.
+
+    >>> made = understudy.publish(frame, schema, epsilon=1, ledger="published.db")
+    >>> made.rows, made.card.epsilon
+    (2000, 1.0)
     """
+    if schema is None:
+        raise without_schema(data)
     budget = Budget(epsilon, delta)
     refuse_large_epsilon(budget, accept_large_epsilon, "accept_large_epsilon=True")
     target = None if save is None else Target(Path(save), lambda release: release.save(save), force)
-    return run(
-        data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
-        types=types, target=target, resume=resume,
-    ).release  # fmt: skip
+    with progress_bar(progress, budget) as bar:
+        return run(
+            data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
+            types=types, target=target, resume=resume, progress=bar,
+        ).release  # fmt: skip
+
+
+def progress_bar(wanted: bool | None, budget: Budget) -> ProgressBar:
+    """Return a bar for a run with this budget; `wanted` None means: if somebody is looking."""
+    return ProgressBar(wanted, Spend(total_cost(budget), str(budget), pure=not budget.delta))
 
 
 @dataclass(frozen=True)
@@ -158,10 +287,17 @@ def run(
     """
     source = source or SystemSource()
     clock = Clock(progress)
-    chosen = method_named(method, options, schema)
+    schema = with_sight(schema, _ledger_path(ledger, schema).parent)
     check_confirmed(schema)
-    planned = chosen.plan(schema, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
-    warned = forecast(schema, planned) if known_rows(schema) else ()
+    wanted = Discovery.of(schema, budget) if schema.undiscovered else None
+    free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
+    budget = budget if wanted is None else wanted.budget
+    chosen = method_named(method, options, free, model_error=True)
+    check_rules(chosen, schema)
+    planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
+    warned = forecast(free, planned) if known_rows(schema) else ()
+    if wanted is not None:
+        wanted.check(known_rows(schema))
     register = register and source.private
     notes = _other_ledgers(data, schema, ledger) if register else []
     with ledger_for(ledger, schema) as book:
@@ -174,19 +310,29 @@ def run(
             notes.append(said)
         clock("read", 0, 1, Fraction(0))
         key = book.source_key()
-        opened = open_engine(data, schema, engine, master, types, key)
+        rows = Data(data, engine, master, types)
+        opened = rows.open(free if wanted is None else wanted.probes(), key)
         try:
-            request = {"method": chosen.name, "options": {k: str(v) for k, v in sorted(options.items())}}
+            named = chosen.name if wanted is None else method  # which method it is may follow from what is bought
+            earlier = {"method": named, "options": {k: str(v) for k, v in sorted(options.items())}}
+            request = earlier | ({"model_error": True} if any(p.name == MODEL_ERROR for p in planned.phases) else {})
             reservation = book.reserve(
                 schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
                 private=source.private, fingerprint=opened.engine.fingerprint(key), resume=resume, only=only,
+                formerly=[] if request == earlier or wanted is not None else [earlier],
             )  # fmt: skip
+            if reservation.request == earlier and wanted is None:  # begun before model error was bought: without it
+                chosen = method_named(method, options, free)
             if register:
                 remember(schema.account, book.path, schema.hash, source_name(data))
             if reservation.resumed:
                 _log.warning("continuing the interrupted run on account %r: what it drew is used", schema.account)
-            made = _publish(opened, chosen, schema, budget, reservation, source, clock, target, data, tuple(notes))
-            after = _afterwards(chosen, schema, budget, made.release.rows)
+            found = Discovered(schema)
+            if wanted is not None:
+                found, opened = buy_and_reopen(rows, opened, wanted, reservation, source, clock)
+                chosen = method_named(method, options, found.schema, model_error=True)
+            made = _publish(opened, chosen, found, schema, reservation, source, clock, target, data, tuple(notes))
+            after = _afterwards(chosen, found.schema.free, budget, made.release.rows)
             return replace(made, notes=(*made.notes, *after), warned=warned)
         finally:
             opened.engine.close()
@@ -200,8 +346,8 @@ def _afterwards(chosen: Method, schema: Schema, budget: Budget, rows: int) -> tu
 def _publish(
     opened: Opened,
     chosen: Method,
-    schema: Schema,
-    budget: Budget,
+    found: Discovered,
+    declared: Schema,
     reservation: Reservation,
     source: RandomSource,
     clock: Clock,
@@ -210,8 +356,8 @@ def _publish(
     notes: tuple[str, ...],
 ) -> Publication:
     try:
-        table = LocalPrivateTable(schema, opened.engine, reservation, source, clock)
-        release = _fit(chosen, table, reservation, budget, opened.columns, data, source.private)
+        table = LocalPrivateTable(found.schema.free, opened.engine, reservation, source, clock)
+        release = _fit(chosen, table, found, declared, reservation, opened.columns, data, source.private)
         if target is not None:
             clock("write", 0, 1, reservation.total_cost)
             reservation.saving(release.hash)
@@ -237,9 +383,17 @@ def ledger_for(ledger: Ledger | str | Path | None, schema: Schema) -> Iterator[L
         yield book
 
 
+def _ledger_path(ledger: Ledger | str | Path | None, schema: Schema) -> Path:
+    if isinstance(ledger, Ledger):
+        return ledger.path
+    if ledger is not None:
+        check_path(ledger, "a ledger")
+    return Path(ledger or default_ledger(schema))
+
+
 def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None) -> list[str]:
     """Refuse a default ledger where the account is kept in another one; note it where the ledger was named."""
-    path = ledger.path if isinstance(ledger, Ledger) else Path(ledger or default_ledger(schema))
+    path = _ledger_path(ledger, schema)
     others = other_ledgers(schema.account, path, schema.hash, source_name(data))
     if not others:
         return []
@@ -256,17 +410,19 @@ def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None
 def _fit(
     method: Method,
     table: PrivateTable,
+    found: Discovered,
+    declared: Schema,
     reservation: Reservation,
-    budget: Budget,
     columns: tuple[str, ...],
     data: Any,
     private: bool,
 ) -> Release:
-    fit = method.fit(table)
-    schema = table.schema
+    fit = method.fit(table.knowing(found.known).with_total_cost(reservation.left))
+    if found.schema.rules:
+        fit = replace(fit, model=with_rules(fit.model, fit.model.schema.completed(found.schema)))
     card = Card.of(
-        schema, budget, method.name, fit.facts.get("options", {}), reservation.charges(),
-        reservation.account_state(), private, fit.notes,
+        found.schema, reservation.budget, method.name, fit.facts.get("options", {}), reservation.charges(),
+        reservation.account_state(), private, (*found.notes, *fit.notes), declared=declared,
     )  # fmt: skip
     # no row stays behind, and no type: one could tell of a cell
     return release_of(fit, card, columns, reservation.head(), library_of(data))
@@ -274,38 +430,25 @@ def _fit(
 
 def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:
     """What leaves the building, from a fit and its card."""
-    facts = {k: v for k, v in fit.facts.items() if k != "options"}
+    facts = ReleaseFacts.of({k: v for k, v in fit.facts.items() if k != "options"})
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
-        covered, fit.model, fit.measurements, fit.rows, columns, facts, card.as_json(), head, library, fit.details,
+        covered, fit.model, fit.measurements, fit.rows, columns, facts, card, head, library, fit.details,
         fit.trees,
     )  # fmt: skip
 
 
-def check_fit(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> list[dict[str, Any]]:
-    """Every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
-    from understudy.engines.misfit_sql import finding_sql
-
-    found = find_misfits(data, schema, engine, master, types)
-    table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
-    if scheme_of(data) in SCHEMES:
-        table = address_of(data).table  # an address may hold a password
-    return [
-        {
-            "kind": m.reason,
-            "attribute": m.attribute,
-            "message": m.message,
-            "sql": finding_sql(m.attribute, schema, table) if m.reason == "cells" and m.attribute else None,
-        }
-        for m in found
-    ]
-
-
 def as_schema(schema: Schema | str | Path) -> Schema:
-    return schema if isinstance(schema, Schema) else Schema.open(schema)
+    """Return the schema, or the one in the file of this name."""
+    if isinstance(schema, Schema):
+        return schema
+    if not isinstance(schema, str | os.PathLike):
+        raise UsageError(
+            f"a schema is a Schema or the path of a schema.toml, and this is {kind_of(schema)}: understudy init drafts "
+            "one from public documents"
+        )
+    return Schema.open(schema)
 
 
 def default_ledger(schema: Schema) -> Path:
@@ -314,29 +457,3 @@ def default_ledger(schema: Schema) -> Path:
     if named:
         return Path(named)
     return (schema.path.parent if schema.path else Path()) / "understudy-ledger.db"
-
-
-class Clock:
-    """Seconds by phase, passed on to a progress line."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
-        self._phase = ""
-        self._since = time.perf_counter()
-        self._seconds: dict[str, float] = {}
-
-    def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None:
-        if phase != self._phase:
-            self._close(phase)
-        if self._progress is not None:
-            self._progress(phase, done, of, spent)
-
-    def _close(self, phase: str) -> None:
-        now = time.perf_counter()
-        if self._phase:
-            self._seconds[self._phase] = self._seconds.get(self._phase, 0.0) + now - self._since
-        self._phase, self._since = phase, now
-
-    def stop(self) -> dict[str, float]:
-        self._close("")
-        return {phase: round(s, 4) for phase, s in self._seconds.items()}

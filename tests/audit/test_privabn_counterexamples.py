@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from conftest import schema_of
-from understudy.methods.privabn.joining import TableSize
 from understudy.methods.privabn.search import grow
+from understudy.methods.toolkit.model_room import TableSize
 from understudy.privacy.accounting import PURE
 from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair, Score
 from understudy.privacy.sensitivity import table_sensitivity

@@ -75,7 +75,9 @@ def test_init_from_files_that_are_not_there(tmp_path, flag):
 def test_check_fits(tmp_path):
     data, schema = write_people(tmp_path)
     assert run("check", data, "--schema", schema).out == "The data fits the schema.\n"
-    assert run("check", data, "--schema", schema, "--json").json == {"fits": True, "problems": [], "confirm": []}
+    document = run("check", data, "--schema", schema, "--json").json
+    assert {k: document[k] for k in ("fits", "problems", "confirm")} == {"fits": True, "problems": [], "confirm": []}
+    assert list(document["cells"]) == ["town"] and document["cells"]["town"]["missing"] == 4
     packed = tmp_path / "p.csv.gz"
     packed.write_bytes(gzip.compress(data.read_bytes()))
     assert run("check", packed, "--schema", schema).code == 0
@@ -115,3 +117,43 @@ def test_the_files_of_the_check_are_named(tmp_path: Path):
     assert run("check", tmp_path / "none.csv", "--schema", schema).code == 2
     assert run("check", tmp_path, "--schema", schema).code == 2
     assert run("check", schema, "--schema", schema, "--json").error["kind"] == "usage"
+
+
+def test_check_says_what_is_clamped_and_shows_cells_only_when_asked(tmp_path):
+    data, schema = write_people(tmp_path)
+    text = SCHEMA.format(rows=ROWS).replace("range = [0, 99]", "range = [0, 9]")
+    schema.write_text(text)
+    done = run("check", data, "--schema", schema)
+    assert done.code == 0 and "CUSTODIAN ONLY" in done.out and "% clamped (0 below the range" in done.out
+    assert not (tmp_path / "understudy-rows-seen.json").exists()
+    shown = run("check", data, "--schema", schema, "--show", "2")
+    assert "above the range: '" in shown.out and "above the range: '" not in done.out
+    document = run("check", data, "--schema", schema, "--show", "2", "--json").json
+    assert document["fits"] and "CUSTODIAN ONLY" in document["stamp"]
+    assert document["cells"]["age"]["above"] > 0 and len(document["cells"]["age"]["cells"]["above"]) == 2
+
+
+def test_a_schema_changed_after_the_show_is_recorded_on_the_card(tmp_path):
+    data, schema = write_people(tmp_path)
+    right = SCHEMA.format(rows=ROWS)
+    schema.write_text(right.replace("range = [0, 99]", "range = [0, 9]"))
+    assert run("check", data, "--schema", schema, "--show", "1").code == 0
+    schema.write_text(right)
+    arguments = ("publish", data, "--schema", schema, "--epsilon", "1", "--cap", "none", "-o", tmp_path / "out.csv")
+    done = run(*arguments, "--ledger", tmp_path / "l.db")
+    assert done.code == 0, done.err
+    assert "declared after rows were seen (`check --show`): age" in done.out
+    from understudy import Release
+
+    release = Release.open(tmp_path / "out.release.zip")
+    assert release.schema["age"].provenance == "after seeing rows" and release.schema["sex"].provenance == "declared"
+    (tmp_path / "understudy-rows-seen.json").unlink()
+    again = run(*arguments, "--ledger", tmp_path / "l.db", "--force")
+    assert again.code == 0 and "declared after rows" not in again.out
+
+
+def test_without_a_place_for_the_note_no_cell_is_shown(tmp_path):
+    data, schema = write_people(tmp_path)
+    (tmp_path / "understudy-rows-seen.json").mkdir()
+    done = run("check", data, "--schema", schema, "--show", "1")
+    assert done.code == 2 and "rows were shown" in done.err and done.out == ""

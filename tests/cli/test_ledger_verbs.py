@@ -29,7 +29,7 @@ def again(ledger: Path, epsilon: object = "0.5") -> int:
 def test_show(ledger):
     done = run("ledger", "show", ledger)
     assert done.code == 0 and "people: epsilon 0.5 spent, cap 2, replace-one" in done.out
-    for words in ("open", "reserve", "charge", "release", "tables epsilon", "basic composition"):
+    for words in ("open", "reserve", "charge", "release", "one-way epsilon", "basic composition"):
         assert words in done.out
 
 

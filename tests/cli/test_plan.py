@@ -21,8 +21,9 @@ def test_a_page_for_each_epsilon(schema):
     done = run("plan", "--schema", schema, "--epsilon", "0.5", "--epsilon", 2)
     assert (done.code, done.err) == (0, "")
     assert "aim at epsilon 0.5, 120 rows" in done.out and "aim at epsilon 2, 120 rows" in done.out
-    for words in ("phase", "tables", "structure", "MB", "a 10% share of a group of 500 will look like"):
+    for words in ("phase", "tables", "MB", "a 10% share of a group of 500 will look like"):
         assert done.out.count(words) >= 2
+    assert "structure" in done.out  # at 0.5 no pair is worth its price, whatever the rows are
     assert not (schema.parent / "understudy-ledger.db").exists()
 
 
@@ -41,8 +42,11 @@ def test_json_adds_up(tmp_path):
 
 def test_it_is_what_publish_spends(schema):
     data, _ = write_people(schema.parent)
-    planned = run("plan", "--schema", schema, "--epsilon", 4, "--json").json["plans"][0]
-    done = run("publish", data, "--schema", schema, "--epsilon", 4, "-o", schema.parent / "o.csv", "--json").json
+    rounds = ("--set", "rounds=2")  # else what AIM hears decides whether there are any
+    planned = run("plan", "--schema", schema, "--epsilon", 4, *rounds, "--json").json["plans"][0]
+    done = run(
+        "publish", data, "--schema", schema, "--epsilon", 4, *rounds, "-o", schema.parent / "o.csv", "--json"
+    ).json
     spent: dict[str, float] = {}
     for charge in done["charges"]:
         spent[charge["purpose"]] = spent.get(charge["purpose"], 0.0) + charge["cost"]

@@ -55,17 +55,19 @@ class Recording:
     schema: str = ""
     plan: Any = None
     sample: str = ""  # rows drawn from the model, as CSV
+    shares: list[float] = field(default_factory=list)  # the model's one-way tables, one after the other
     members: dict[str, bytes] = field(default_factory=dict)  # of the release
     more: Any = None
 
-    def digests(self) -> dict[str, str]:
-        """Return a short digest of each part that does not depend on the last digits of floating-point numbers."""
+    def digests(self) -> dict[str, Any]:
+        """Return a short digest of each part, and the shares themselves."""
         costs = [(purpose, rounded(Fraction(cost))) for purpose, cost, _ in self.charges]
         parts = {
             "questions": [self.asked, costs], "noisy": self.outcomes, "schema": self.schema, "plan": rounded(self.plan),
             "codes": self.sample, "more": rounded(self.more),
         }  # fmt: skip
-        return {name: short(value) for name, value in parts.items() if value}
+        found: dict[str, Any] = {name: short(value) for name, value in parts.items() if value}
+        return found | ({"shares": [round(share, 4) for share in self.shares]} if self.shares else {})
 
 
 def short(value: Any) -> str:
@@ -172,9 +174,17 @@ def published(
         done.release.write(folder / "sample.csv", 100, seed=7)
         found.sample = (folder / "sample.csv").read_text(encoding="utf-8")
         found.members = dict(done.release.members)
+        found.shares = shares(done.release.model)
     found.schema = schema.hash
     found.plan = plan(schema, epsilon=2, delta=delta, method=method, rows=ROWS, **options).as_json()
     return found
+
+
+def shares(model: Any) -> list[float]:
+    """Return the one-way tables of a model that has them."""
+    if not hasattr(model, "project"):
+        return []
+    return [float(share) for a in model.schema.modelled for share in np.ravel(model.project([a.name]).table)]
 
 
 def grid(method: str, accounting: str, neighbours: str, engine: str) -> Recording:

@@ -3,6 +3,10 @@
 A change that is meant to change behaviour writes the digests again, and its commit says why:
 
     .venv/bin/python tests/golden/test_golden.py
+
+Questions, prices and noise are compared everywhere. What follows from the last digits of an estimate (rows drawn from a
+model, and whatever a method asks after looking at one) is compared where the arithmetic is that of the machine that
+wrote it; elsewhere `shares`, the one-way tables of the model, to a thousandth.
 """
 
 from __future__ import annotations
@@ -11,17 +15,21 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import program
 import pytest
 from differences import differences
+from processor import arithmetic
 
 from understudy.methods import METHODS
 from understudy.privacy.ledger import Ledger
 
 DIGESTS = Path(__file__).parent / "digests.json"
-KNOWN: dict[str, dict[str, str]] = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+WRITTEN: dict[str, Any] = json.loads(DIGESTS.read_text(encoding="utf-8")) if DIGESTS.exists() else {}
+KNOWN: dict[str, dict[str, Any]] = WRITTEN.get("runs", {})
 RUNS = program.cases()
+ESTIMATING = {"aim", "dp-subn", "mwem"}  # methods that look at an estimate before they ask again
 
 
 def key(name: str) -> str:
@@ -37,19 +45,29 @@ def quick(name: str) -> bool:
 
 @pytest.mark.parametrize("name", [n if quick(n) else pytest.param(n, marks=pytest.mark.slow) for n in RUNS])
 def test_nothing_has_changed(name: str) -> None:
-    assert RUNS[name]().digests() == KNOWN[key(name)]
+    found, known = RUNS[name]().digests(), KNOWN[key(name)]
+    estimating = not ESTIMATING.isdisjoint(name.split())
+    if not estimating:
+        assert found.pop("shares", []) == pytest.approx(known.get("shares", []), abs=1e-3)
+    known = {part: digest for part, digest in known.items() if part != "shares"}
+    found.pop("shares", None)
+    if arithmetic() != WRITTEN["arithmetic"]:
+        last = ("questions", "noisy", "codes", "more") if estimating else ("codes",)
+        found, known = ({p: d for p, d in side.items() if p not in last} for side in (found, known))
+    assert found == known
 
 
 def test_every_run_is_known() -> None:
     assert {key(name) for name in RUNS} == set(KNOWN)
 
 
-@pytest.mark.parametrize("part", ["questions", "noisy", "codes"])
+@pytest.mark.parametrize("part", ["questions", "noisy", "codes", "shares"])
 def test_another_seed_is_seen(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: the comparison sees other noise, and what follows from it."""
     monkeypatch.setattr(program, "SEED", program.SEED + 1)
     name = "grid privbayes pure replace-one memory"
-    assert RUNS[name]().digests()[part] != KNOWN[key(name)][part]
+    found, known = RUNS[name]().digests()[part], KNOWN[key(name)][part]
+    assert found != (pytest.approx(known, abs=1e-3) if part == "shares" else known)
 
 
 def test_runs_that_an_earlier_program_began_are_finished(tmp_path: Path) -> None:
@@ -95,7 +113,8 @@ def test_differences_are_found_and_named(tmp_path: Path) -> None:
 def write(runs: dict[str, Callable[[], program.Recording]]) -> None:
     found = {key(name): run().digests() for name, run in runs.items()}
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(digests)}" for name, digests in found.items())
-    DIGESTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    text = f'{{"arithmetic": {json.dumps(arithmetic())}, "runs": {{\n{lines}\n}}}}\n'
+    DIGESTS.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

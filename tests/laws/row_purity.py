@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from datetime import time as clock
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ _WHOLE = Intervals("integer", (-0.5, 1.5, 4.5, 9.5), points=(3.0,))
 _REAL = Intervals("number", (-1.0, 0.5, 0.7, 1.5, 1000.0), points=(1.5,))
 _DAYS = Intervals("date", (0.0, 10_000.0, 19_753.0, 19_754.0, 30_000.0))
 _TIMES = Intervals("datetime", (0.0, 864_000_000.0, 1_706_659_200.0, 1_706_695_200.0, 2_592_000_000.0))
+_CLOCK = Intervals("time", (0.0, 29_700.0, 45_000.0, 45_060.0, 86_340.0), points=(49_500.0,))
 _TWO = (("Female", "Male"), ("Female", "", "Male"), ("", ""))
 _NUMBERED = (
     ("1", "2", "3"),
@@ -92,6 +94,11 @@ _MOMENTS = (
     ("2024-01-31T10:00:00", "2024-01-31T09:59:59"), ("2024-01-31 10:00:00", "", "1999-01-01 00:00:00"),
     ("2024-01-31", "2024-02-01"), ("2024-01-31T10:00:00Z", "2024-01-31T12:00:00+02:00"),
     ("2024-01-31T09:59:59.9", "2024-01-31T10:00:00.123456789"), ("", ""),
+)  # fmt: skip
+
+_CLOCKS = (
+    ("12:30", "13:45", "08:00"), ("12:30:00", "", "09:05:10"), ("9:30:00", "10:30:00"), ("12:30:00.5", "23:59:59.9"),
+    ("24:00:00", "12:75", "07:15:00"), ("2024-01-31 12:30:00", "2024-01-31 00:00:00"), ("", ""),
 )  # fmt: skip
 
 KINDS: dict[str, Kind] = {
@@ -142,6 +149,10 @@ KINDS: dict[str, Kind] = {
     "date, %d.%m.%Y": Kind(Attribute("a", replace(_DAYS, format="%d.%m.%Y"), other="missing"), (("01.02.2024", "03.04.2024"),)),
     "datetime": Kind(Attribute("a", _TIMES, missing=("",)), _MOMENTS),
     "datetime, other": Kind(Attribute("a", _TIMES, other="missing"), _MOMENTS),
+    "time": Kind(Attribute("a", _CLOCK, missing=("", "23:59:59")), _CLOCKS),
+    "time, other": Kind(Attribute("a", _CLOCK, other="missing"), _CLOCKS),
+    "time, %H:%M": Kind(Attribute("a", replace(_CLOCK, format="%H:%M"), missing=("99",)), _CLOCKS),
+    "time, %H.%M": Kind(Attribute("a", replace(_CLOCK, format="%H.%M"), other="missing"), (("12.30", "13.45"),)),
 }  # fmt: skip
 
 
@@ -470,11 +481,19 @@ def declared_column(kind: str, cells: Cells, text: bool) -> Any:
     if isinstance(domain, Categories):
         type = pa.float64() if any("." in value for value in domain.values) else pa.int64()
     else:
-        kinds = {"integer": pa.float64(), "number": pa.float64(), "date": pa.date32(), "datetime": pa.timestamp("us")}
+        kinds = {
+            "integer": pa.float64(),
+            "number": pa.float64(),
+            "date": pa.date32(),
+            "datetime": pa.timestamp("us"),
+            "time": pa.time64("us"),
+        }
         type = kinds.get(domain.kind, pa.bool_())
     try:
+        if pa.types.is_time(type):  # Arrow casts no text to a time of day
+            return pa.array([clock.fromisoformat(cell) if cell else None for cell in cells], type)
         return pa.array([cell or None for cell in cells], pa.string()).cast(type)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, ValueError):
         return None
 
 

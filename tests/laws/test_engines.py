@@ -130,6 +130,39 @@ def test_steps_decimals_and_prefixes(engine: str, tmp_path: Path, request: pytes
     assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
 
 
+CLOCKED = """
+[table]
+name = "clocked"
+rows = 600
+[attributes.arrival]
+kind = "time"
+range = ["06:00", "22:00"]
+missing = true
+[attributes.slot]
+kind = "time"
+range = ["08:00", "18:00"]
+step = 900
+format = "%H:%M"
+[attributes.ward]
+kind = "category"
+values = ["A", "B"]
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_times_of_day(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """One typed, found by a noisy tree; one as text."""
+    draw, schema = np.random.default_rng(6), Schema.from_toml(CLOCKED)
+    slots = [f"{8 + at // 4:02d}:{at % 4 * 15:02d}" for at in draw.integers(0, 41, 600)]
+    arrivals = pa.array(draw.normal(46_800, 9_000, 600).clip(0, 86_399).astype(np.int32), mask=draw.random(600) < 0.1)
+    table = pa.table({
+        "arrival": arrivals.cast(pa.time32("s")), "slot": slots, "ward": draw.choice(["A", "B"], 600),
+    })  # fmt: skip
+    data, options = ENGINES[engine](table, tmp_path, request)
+    expected = members(table, schema, "privbayes", tmp_path / "memory.db", engine="memory")
+    assert members(data, schema, "privbayes", tmp_path / "engine.db", **options) == expected
+
+
 UNBINNED = """
 [table]
 name = "unbinned"

@@ -61,7 +61,7 @@ DECLARED = {
 READERS: dict[str, Reader] = FILES | FRAMES | PARQUET | IN_PLACE | DECLARED
 REFUSED = {
     "category, leading zero", "category, padded fractions", "category, True and true", "category, NA", "category, dates",
-    "category, clock", "integer, missing 099", "date, %d.%m.%Y",
+    "category, clock", "integer, missing 099", "date, %d.%m.%Y", "time, %H.%M",
 }  # fmt: skip
 
 

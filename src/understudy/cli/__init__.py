@@ -8,6 +8,8 @@ import sys
 import typer
 
 from understudy.cli import (
+    audit,
+    card,
     check,
     curator,
     demo,
@@ -22,6 +24,8 @@ from understudy.cli import (
     query,
     report,
     sample,
+    sign,
+    verify,
 )
 from understudy.cli.output import fail, wants_json
 from understudy.errors import UnderstudyError, UsageError
@@ -49,6 +53,10 @@ app.add_typer(ledger.app, name="ledger")
 app.command("curator")(curator.curator)
 app.command("party")(party.party)
 app.add_typer(federation.app, name="federation")
+app.command("card")(card.card)
+app.command("sign")(sign.sign)
+app.command("verify")(verify.verify)
+app.command("audit")(audit.audit)
 app.command("doctor")(doctor.doctor)
 
 

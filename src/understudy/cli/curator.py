@@ -20,8 +20,9 @@ from understudy.cli.options import (
     Settings,
     settings,
 )
-from understudy.cli.output import ProgressLine, say, say_json
+from understudy.cli.output import say, say_json
 from understudy.errors import UsageError
+from understudy.progress import ProgressBar
 
 if TYPE_CHECKING:
     from understudy.federation.curator import Curation
@@ -63,7 +64,7 @@ def curator(
     check_output(output)
     target = release or release_beside(output)
     check_targets({"the roster": roster, "the schema": schema}, output, target, report)
-    line = ProgressLine(quiet or json)
+    line = ProgressBar(False if quiet or json else None)
     count = [0]
 
     def save(made: Release) -> None:
@@ -88,7 +89,7 @@ def curator(
 
     desk = Desk(host, port, Identity(cert, key, ca), target.with_name(target.name + ".session"), timeout, wait)
     try:
-        public = Schema.open(schema).for_owners()
+        public = agreed.agreed_schema(Schema.open(schema))
         made = curate(public, agreed, desk, save=save, progress=line, opened=opened, awaited=awaited)
     finally:
         line.clear()
@@ -109,15 +110,15 @@ def as_json(made: Curation, rows: int, output: Path, release: Path, report: Path
 
     card = made.release.card
     return {
-        "method": card["method"],
-        "epsilon": card["epsilon"],
-        "delta": card["delta"],
-        "neighbours": card["neighbours"],
+        "method": card.method,
+        "epsilon": card.epsilon,
+        "delta": card.delta,
+        "neighbours": card.neighbours,
         "rows": rows,
         "seconds": made.seconds,
         "charges": [{**c, "cost": float(Fraction(c["cost"]))} for c in made.charges],
-        "options": card["options"],
-        "warnings": card["warnings"],
+        "options": card.options,
+        "warnings": list(card.warnings),
         "resumed": made.resumed,
         "output": str(output),
         "release": str(release),

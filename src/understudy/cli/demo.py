@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.options import Json, Quiet
-from understudy.cli.output import ProgressLine, say, say_json
+from understudy.cli.output import say, say_json
 
 
 def demo(
@@ -29,7 +29,7 @@ def demo(
     result = publish_to_files(
         str(table), schema, epsilon, "0", "auto", {}, output / "synthetic.csv",
         ledger=output / "understudy-ledger.db", force=True, accept_large_epsilon=True, register=False, quiet=True,
-        progress=ProgressLine(quiet or json),
+        progress=False if quiet or json else None,
     )  # fmt: skip
     if json:
         say_json(result.as_json())

@@ -74,7 +74,13 @@ def evaluate(
             raise UsageError(f"{option} goes with --epsilon: exact figures are not charged")
     from understudy.evaluate.evaluation import evaluate as run
 
-    _give(run(original, synthetic, schema, **question), published, report, json, bought=False)
+    _give(
+        run(original, synthetic, schema, progress=False if json else None, **question),
+        published,
+        report,
+        json,
+        bought=False,
+    )
 
 
 def _give(figures: Any, published: Any, report: Path | None, json: bool, *, bought: bool) -> None:
@@ -109,6 +115,6 @@ def _opened(release: Path | None) -> Any:
 
 def _network(published: Any, measures: list[str]) -> Any:
     """The release's facts; a release without a network is refused only where its information is asked for by name."""
-    if published is None or ("network" not in published.facts and "information" not in measures):
+    if published is None or (published.facts.network is None and "information" not in measures):
         return None
     return published.facts

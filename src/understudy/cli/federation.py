@@ -93,7 +93,7 @@ def simulate(
 
     status = StatusLine(quiet or json)
     trial = Trial(
-        data, Schema.open(schema).for_owners(), epsilon, delta, output, parties, split, colluding, dropping, method,
+        data, Schema.open(schema), epsilon, delta, output, parties, split, colluding, dropping, method,
         settings(set), release, report, keep, timeout, status,
     )  # fmt: skip
     try:

@@ -29,13 +29,13 @@ Key = Annotated[Path, typer.Option("--key", help="Its private key (PEM).")]
 Authority = Annotated[Path, typer.Option("--ca", help="The certificate of the authority that all trust (PEM).")]
 
 
-def settings(pairs: list[str]) -> dict[str, str]:
-    """`key=value` pairs as a table."""
+def settings(pairs: list[str], option: str = "--set", form: str = "key=value") -> dict[str, str]:
+    """Return `key=value` pairs as a table; an error speaks of the option they were given to."""
     out = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign or not key:
-            raise UsageError(f"--set takes key=value, not {pair!r}")
+            raise UsageError(f"{option} takes {form}, not {pair!r}")
         out[key.strip()] = value.strip()
     return out
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from understudy.errors import UnderstudyError
@@ -42,33 +40,6 @@ def fail(error: UnderstudyError, as_json: bool) -> NoReturn:
         help_page = error.message.startswith("Usage:")  # a verb was asked for and none named
         sys.stderr.write(f"{'' if help_page else 'understudy: '}{shown(error.message)}\n")
     sys.exit(error.exit_code)
-
-
-class ProgressLine:
-    """One line on standard error with phase, time left and spend; silent when nobody is looking."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._on = not quiet and sys.stderr.isatty()
-        self._phase = ""
-        self._since = time.monotonic()
-        self._width = 0
-
-    def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None:
-        if not self._on:
-            return
-        if phase != self._phase:
-            self._phase, self._since = phase, time.monotonic()
-        elapsed = time.monotonic() - self._since
-        left = f", about {elapsed / done * (of - done):.0f} s left" if done and elapsed > 1 else ""
-        text = f"{phase} {done}/{of}{left}, spent {float(spent):.4g}"
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
-        self._width = max(self._width, len(text))
-
-    def clear(self) -> None:
-        if self._on:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
 
 
 class StatusLine:

@@ -66,7 +66,8 @@ def party(
 
     if not approve and not sys.stdin.isatty():
         raise UsageError("nobody is there to ask: with --approve, this owner agrees to the roster's terms beforehand")
-    agreed, public = Roster.open(roster), Schema.open(schema).for_owners()
+    agreed = Roster.open(roster)
+    public = agreed.agreed_schema(Schema.open(schema))
     status = StatusLine(quiet or json)
 
     def agree(terms: Terms) -> bool:
@@ -88,9 +89,7 @@ def party(
     finally:
         status.clear()
     if json:
-        from fractions import Fraction
-
-        charges = [{**c, "cost": float(Fraction(c["cost"]))} for c in done.charges]
+        charges = [charge.shown() for charge in done.charges]
         say_json(
             {
                 "owner": done.owner, "federation": agreed.name, "session": done.session,

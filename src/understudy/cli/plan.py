@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,22 +13,56 @@ from understudy.cli.output import say, say_json
 
 def plan(
     schema: SchemaFile,
-    epsilon: Annotated[list[str], typer.Option("--epsilon", help="May be repeated, to compare.")],
+    epsilon: Annotated[list[str], typer.Option("--epsilon", help="May be repeated, to compare.")] = [],  # noqa: B006
     delta: Delta = "0",
     method: MethodName = "auto",
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="A guess, where the row count is private.")] = None,
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
     engine: EngineName = None,
+    tvd: Annotated[
+        float | None, typer.Option("--tvd", help="The least epsilon for two-way tables this far off: 0.03.")
+    ] = None,
+    accuracy: Annotated[
+        str | None, typer.Option("--accuracy", help='The least epsilon for "share by sex and region ± 2 points".')
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what a publication would spend and how good it would be, from public facts alone."""
+    from understudy.errors import UsageError
     from understudy.publishing import plan as make_plan
 
+    if tvd is not None or accuracy is not None:
+        _least(schema, tvd, accuracy, delta, method, rows, settings(set), json)
+        return
+    if not epsilon:
+        raise UsageError("a plan needs --epsilon E, or a wish: --tvd 0.03, --accuracy 'share by sex ± 2 points'")
     plans = [make_plan(schema, epsilon=e, delta=delta, method=method, rows=rows, **settings(set)) for e in epsilon]
     if json:
         say_json({"plans": [p.as_json() for p in plans]})
         return
     say("\n\n".join(p.text() + (f"\n  {_passes(p.scans, engine)}" if engine else "") for p in plans))
+
+
+def _least(
+    schema: Path,
+    tvd: float | None,
+    accuracy: str | None,
+    delta: str,
+    method: str,
+    rows: int | None,
+    options: dict[str, str],
+    json: bool,
+) -> None:
+    from understudy.publishing import least_epsilon
+
+    found, wanted = least_epsilon(schema, tvd=tvd, accuracy=accuracy, delta=delta, method=method, rows=rows, **options)
+    if json:
+        say_json({"wanted": wanted, "epsilon": found})
+        return
+    if found is None:
+        say(f"For {wanted} no epsilon up to 10 is enough: more rows, fewer or coarser columns, or a delta would help.")
+        return
+    say(f"For {wanted}: epsilon {found:g} is expected to be enough (within a factor of 2 of the error).")
 
 
 def _passes(scans: int, engine: str) -> str:

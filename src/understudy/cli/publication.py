@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.cli.output import ProgressLine
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.publishing import Target, default_ledger, refuse_large_epsilon, run
+from understudy.privacy.entries import ChargeEntry
+from understudy.publishing import Target, default_ledger, progress_bar, refuse_large_epsilon, run
 from understudy.release import Release
 from understudy.release.writing import check_output
 from understudy.schema import Schema
@@ -23,7 +23,7 @@ class Published:
 
     release: Release
     seconds: dict[str, float]
-    charges: list[dict[str, Any]]
+    charges: list[ChargeEntry]
     resumed: bool
     rows: int
     output: Path
@@ -36,15 +36,15 @@ class Published:
     def as_json(self) -> dict[str, Any]:
         card = self.release.card
         return {
-            "method": card["method"],
-            "epsilon": card["epsilon"],
-            "delta": card["delta"],
-            "neighbours": card["neighbours"],
+            "method": card.method,
+            "epsilon": card.epsilon,
+            "delta": card.delta,
+            "neighbours": card.neighbours,
             "rows": self.rows,
             "seconds": self.seconds,
-            "charges": [{**c, "cost": _float(c["cost"])} for c in self.charges],
-            "options": card["options"],
-            "warnings": card["warnings"],
+            "charges": [charge.shown() for charge in self.charges],
+            "options": card.options,
+            "warnings": list(card.warnings),
             "resumed": self.resumed,
             "notes": [*self.warned, *self.notes],
             "output": str(self.output),
@@ -75,7 +75,7 @@ def publish_to_files(
     register: bool = True,
     types: str | None = None,
     quiet: bool = False,
-    progress: ProgressLine,
+    progress: bool | None,
 ) -> Published:
     """Publish to a release file, a table and, if asked for, a report; all are on disk before the run is closed."""
     schema = Schema.open(schema_path)
@@ -95,14 +95,12 @@ def publish_to_files(
         if report is not None:
             write_report_of(report, target)
 
-    try:
+    with progress_bar(progress, budget) as bar:
         publication = run(
-            data, schema, budget, method, options, ledger=ledger, cap=cap, progress=progress,
+            data, schema, budget, method, options, ledger=ledger, cap=cap, progress=bar,
             target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,
             types=types, quiet=quiet,
         )  # fmt: skip
-    finally:
-        progress.clear()
     return Published(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
         ledger or default_ledger(schema), report, publication.notes, publication.warned,
@@ -141,9 +139,3 @@ def release_beside(output: Path) -> Path:
     for suffix in (".gz", ".csv", ".tsv", ".parquet"):
         name = name.removesuffix(suffix)
     return output.with_name(f"{name}.release.zip")
-
-
-def _float(cost: str) -> float:
-    from fractions import Fraction
-
-    return float(Fraction(cost))

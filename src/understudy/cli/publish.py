@@ -19,7 +19,7 @@ from understudy.cli.options import (
     Settings,
     settings,
 )
-from understudy.cli.output import ProgressLine, say, say_json
+from understudy.cli.output import say, say_json
 
 
 def publish(
@@ -61,7 +61,7 @@ def publish(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
         force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types, quiet=quiet or json,
-        progress=ProgressLine(quiet or json),
+        progress=False if quiet or json else None,
     )  # fmt: skip
     if json:
         say_json(result.as_json())

@@ -14,12 +14,32 @@ from understudy.cli.output import say, say_json
 def query(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     text: Annotated[str, typer.Argument(metavar="QUERY", help='For example "count by sex where age >= 40".')],
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="Give every figure an interval: 0.95, for example.")
+    ] = None,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="All intervals of the answer hold together.")
+    ] = False,
+    population: Annotated[
+        str, typer.Option("--population", help="finite: the rows of the table; sample: what they were drawn from.")
+    ] = "finite",
     json: Json = False,
 ) -> None:
-    """Answer a question from RELEASE: count, share or mean(attribute), by up to three attributes, where conditions."""
+    """Answer a question from RELEASE: count, share, rate, mean(attribute), sum, median or quantile(attribute, 0.9), by
+    up to three attributes, where conditions.
+    """
+    from understudy.errors import UsageError
+    from understudy.inference.kept_refits import refits_beside
     from understudy.release import Release
 
-    answer = Release.open(release).query(text)
+    opened = Release.open(release)
+    if confidence is None:
+        if simultaneous or population != "finite":
+            raise UsageError("--simultaneous and --population speak of intervals: give --confidence 0.95 too")
+        answer = opened.query(text)
+    else:
+        inference = opened.inference(population, refits_beside(release, population))  # type: ignore[arg-type]
+        answer = opened.answer(text, inference, confidence, simultaneous)
     if json:
         say_json(answer.as_json())
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from understudy.cli.output import say, say_json
 def report(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the page goes: .html.")],
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The public key that must have signed RELEASE (RELEASE.sig).")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write RELEASE as one self-contained HTML page: promise, budget, network, tables, and the card, ready to sign."""
@@ -25,9 +28,24 @@ def report(
     check_public_file(output)
     if output.resolve() == release.resolve():
         raise UsageError("the report would take the place of the release: choose another name")
-    page = public_report(Release.open(release))
+    opened = Release.open(release)
+    page = public_report(opened, signature=_signature(opened, release, key))
     write_report(output, page)
     if json:
         say_json({"output": str(output), "bytes": len(page.encode())})
         return
     say(f"Wrote {output.name}. It was made from the release alone; no row was read.")
+
+
+def _signature(opened: Any, release: Path, key: Path | None) -> str | None:
+    """Return in words whether RELEASE.sig holds; one that does not, or that another key made, stops the report."""
+    from understudy.errors import ReleaseError
+    from understudy.release.signing import checked, signature_file
+
+    place = signature_file(release)
+    if not place.exists():
+        if key is not None:
+            raise ReleaseError(f"{release.name!r} is not signed: there is no {place.name!r}")
+        return None
+    made = checked(opened, place, key)
+    return f"holds, by {made.fingerprint}" + (", the key that was asked for" if key is not None else "")

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import Json, settings
+from understudy.cli.options import Json
 from understudy.cli.output import say, say_json
+
+if TYPE_CHECKING:
+    from understudy.release import Release
 
 
 def sample(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     output: Annotated[Path, typer.Option("-o", "--output", help=".csv or .parquet.")],
     rows: Annotated[int | None, typer.Option("--rows", min=0, help="Default: as many as the release has.")] = None,
-    given: Annotated[list[str], typer.Option("--given", help="attribute=value; may be repeated.")] = [],  # noqa: B006
+    given: Annotated[list[str], typer.Option("--given", help="What rows meet: sex=Female, 'age >= 60'.")] = [],  # noqa: B006
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
+    tables: Annotated[
+        int | None, typer.Option("--tables", min=2, help="So many tables for inference: OUT-01.csv and so on.")
+    ] = None,
+    about: Annotated[
+        list[str], typer.Option("--about", help="A column of the analysis; may be repeated. With --tables.")
+    ] = [],  # noqa: B006
+    population: Annotated[str, typer.Option("--population", help="finite or sample. With --tables.")] = "finite",
     json: Json = False,
 ) -> None:
-    """Draw synthetic rows from RELEASE."""
+    """Draw synthetic rows from RELEASE, or several tables for one analysis."""
     from understudy.release import Release
     from understudy.release.writing import check_output
 
     check_output(output)
     opened = Release.open(release)
+    if tables is not None:
+        _several(opened, release, output, tables, rows, about, population, seed, bool(given), json)
+        return
     count = opened.default_rows if rows is None else rows
-    opened.write(output, count, settings(given), seed)
+    opened.write(output, count, given, seed, progress=False if json else None)
     if json:
         say_json({"rows": count, "output": str(output)})
         return
     say(f"Wrote {count:,} rows to {output.name}.")
+
+
+def _several(
+    opened: Release,
+    file: Path,
+    output: Path,
+    tables: int,
+    rows: int | None,
+    about: list[str],
+    population: str,
+    seed: int | None,
+    conditioned: bool,
+    json: bool,
+) -> None:
+    from understudy.errors import UsageError
+    from understudy.inference.kept_refits import refits_beside
+
+    if conditioned:
+        raise UsageError("--tables draws whole tables: leave --given out and filter the tables")
+    opened.inference(population, refits_beside(file, population))  # type: ignore[arg-type]
+    draws = opened.draws(tables, about, rows=rows, population=population, seed=seed)  # type: ignore[arg-type]
+    files = draws.write(output)
+    if json:
+        say_json({"rows": draws.coded.rows, "outputs": [str(f) for f in files], "covers": draws.covers})
+        return
+    say(f"Wrote {len(files)} tables of {draws.coded.rows:,} rows, {files[0].name} to {files[-1].name}.")
+    say(f"Their spread covers {draws.covers}.")

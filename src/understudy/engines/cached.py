@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from understudy.engines.pairs import PairCounts
 from understudy.engines.store import Store, regrouped
 from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.row_major import coarse_index, summed
 
 CACHE_CELLS = 32_000_000  # 256 MB of counts
 MAX_CELLS = 100_000_000
@@ -138,15 +138,8 @@ class CachedEngine:
     def _generalise(self, base: Counts, key: Axes) -> Counts:
         names = sorted({axis.attribute for axis in key})
         shape = self._schema.sizes(key)
-        index = np.zeros(base.shape, dtype=np.int64)
-        stride = math.prod(shape)
-        for axis, size in zip(key, shape):
-            stride //= size
-            line = self._schema.view_map(axis).astype(np.int64) * stride
-            index += line.reshape([-1 if name == axis.attribute else 1 for name in names])
-        # bincount adds in doubles, exact below 2^53 rows
-        flat = np.bincount(index.ravel(), weights=base.ravel(), minlength=math.prod(shape))
-        return flat.astype(np.int64).reshape(shape)
+        codes = [self._schema.view_map(axis) for axis in key]
+        return summed(base, coarse_index(base.shape, [names.index(a.attribute) for a in key], codes, shape), shape)
 
     # -- the cache -------------------------------------------------------------------------------------------
 

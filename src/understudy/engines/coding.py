@@ -14,17 +14,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.arrow_parsing import as_numbers, as_texts, as_whole, is_numeric_type, parse_plain
+from understudy.engines.arrow_parsing import as_texts, is_numeric_type
 from understudy.engines.inferred import InferredCoder, codes_between, offsets, pick
 from understudy.engines.misfit_sql import finding_sql
 from understudy.engines.sources import Header, Source
 from understudy.engines.threads import stream
 from understudy.engines.trust import Trust, inferred_fault, numeric_fault
 from understudy.errors import DataError, did_you_mean
-from understudy.schema import MAX_ROWS, Attribute, Booleans, Categories, Intervals, Schema
+from understudy.schema import MAX_ROWS, Attribute, Schema
 from understudy.schema.domain import UNFIT, Codes
 from understudy.schema.readings import Readings
 from understudy.schema.spreadsheet import neutralised
+from understudy.schema.text_classes import TextClasses
+from understudy.schema.written_forms import written_forms
 
 __all__ = ["CodedTable", "Misfit", "encode_pieces", "encode_table", "failing_attributes", "finding_sql", "misfits"]
 
@@ -158,15 +160,11 @@ def cell_misfits(schema: Schema, unfit: set[str], trust: Trust = "text") -> list
 
 
 def _unfit(attribute: Attribute, trust: Trust) -> str:
-    domain, inferred = attribute.domain, trust == "inferred"
-    if isinstance(domain, Intervals):
-        wanted = "whole numbers" if domain.kind == "integer" else f"{domain.kind}s"
-        wanted += f" written {domain.format}" if domain.format else ""
-    else:
-        wanted = "the values the schema declares"
+    inferred = trust == "inferred"
     return (
-        f"attribute {attribute.name!r}: some cells are not {wanted}. Complete the declaration, or say where such cells "
-        "go: `missing` lists the texts that mean no value (true: empty cells), `other` takes everything else"
+        f"attribute {attribute.name!r}: some cells are not {attribute.domain.wanted}. Complete the declaration, or say "
+        "where such cells go: `missing` lists the texts that mean no value (true: empty cells), `other` takes "
+        "everything else"
         + (" but dates, booleans and numbers in other notations, which a frame's reader may have changed" * inferred)
         + ". `understudy check` prints the SQL that finds them"
     )
@@ -217,6 +215,11 @@ def _code(source: Source, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
     return rows, unfit
 
 
+def coder_of(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
+    """Return what codes the cells of one attribute in a source of this trust."""
+    return _coder(attribute, decimal, trust)
+
+
 def _coder(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
     coder = _Coder(attribute, decimal)
     return InferredCoder(attribute, decimal, coder._plain) if trust == "inferred" else coder
@@ -233,16 +236,14 @@ class _Coder:
     def code(self, piece: Any) -> Codes:
         import pyarrow as pa
 
-        domain = self.attribute.domain
+        domain = self.attribute.intervals
         if pa.types.is_dictionary(piece.type) and pa.types.is_boolean(piece.type.value_type):
             piece = piece.dictionary_decode()
-        if isinstance(domain, Booleans) and pa.types.is_boolean(piece.type):
-            return self._pick(np.asarray([0, 1], dtype=np.int32), piece.cast(pa.int8()))
-        if isinstance(domain, Categories) and pa.types.is_boolean(piece.type):
+        if domain is None and pa.types.is_boolean(piece.type):
             return self._pick(self.boolean_codes, piece.cast(pa.int8()))
-        if isinstance(domain, Intervals) and (whole := as_whole(piece, domain.kind)) is not None:
+        if domain is not None and (whole := domain.scale.whole(piece)) is not None:
             return self._code_whole(*whole)
-        if isinstance(domain, Intervals) and (numbers := as_numbers(piece, domain.kind)) is not None:
+        if domain is not None and (numbers := domain.scale.numbers(piece)) is not None:
             return self._code_numbers(*numbers)
         texts, indices = as_texts(piece, self.attribute.name)
         codes = self._code_texts(texts)
@@ -265,11 +266,10 @@ class _Coder:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        domain = self.attribute.domain
-        if not isinstance(domain, Intervals):
+        if (domain := self.attribute.intervals) is None:
             return self._code_slowly(texts.fill_null("").to_pylist())
         missing = pc.is_in(texts, pa.array(self.attribute.missing, texts.type))
-        values = parse_plain(pc.if_else(missing, None, texts), domain, self.decimal)
+        values = domain.scale.plain(pc.if_else(missing, None, texts), domain.format, self.decimal)
         slow = np.isnan(values)
         codes = domain.encode_numbers(values)
         if slow.any():
@@ -285,12 +285,13 @@ class _Coder:
         return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
 
     def _plain(self, text: str) -> str:
-        """A declared text that our own CSV output has neutralised is that text."""
+        """A declared text that our own CSV output has neutralised, or a program has written otherwise, is that text."""
         return self.neutralised.get(text, text)
 
     @cached_property
     def neutralised(self) -> dict[str, str]:
-        return neutralised(self.declared)
+        forms = written_forms(self.declared) if self.attribute.intervals is None else {}
+        return neutralised(self.declared) | forms
 
     @cached_property
     def readings(self) -> Readings:
@@ -306,5 +307,9 @@ class _Coder:
 
     @property
     def boolean_codes(self) -> Codes:
-        """Of false and of true: `True`, `true` and a boolean are one text."""
+        """Of false and of true: in a list, `True`, `true` and a boolean are one text."""
+        if self.attribute.domain.flags:
+            return np.asarray([0, 1], dtype=np.int32)
+        if isinstance(self.attribute.domain, TextClasses):
+            return self.attribute.domain.encode(["false", "true"])
         return np.asarray([self.readings.code(word) for word in ("false", "true")], dtype=np.int32)

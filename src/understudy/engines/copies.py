@@ -20,7 +20,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, cast
 
-from understudy.errors import UsageError
+from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
+from understudy.engines.other_programs import open_other
+from understudy.errors import DataError, UsageError
 from understudy.schema.facts import number_of
 from understudy.schema.header import Header
 
@@ -110,6 +112,9 @@ def _readings(data: Path, header: Header, names: Sequence[str]) -> Iterator[Iter
     if data.name.lower().endswith((".parquet", ".pq")):
         yield _parquet_rows(data, names)
         return
+    if data.suffix.lower() in OTHER_SUFFIXES:
+        yield _other_rows(data, names)
+        return
     declared = header.settings.get("encoding")
     for encoding in ("utf-8-sig", "cp1252") if declared is None else (declared,):
         yield _text_rows(data, header, names, encoding)
@@ -124,6 +129,15 @@ def _text_rows(path: Path, header: Header, names: Sequence[str], encoding: str) 
             next(rows, None)
         for row in rows:
             yield [row[at] if at < len(row) else "" for at in places]
+
+
+def _other_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The rows of a file of another program."""
+    try:
+        columns = dict(open_other(path, "inferred").pieces(names))
+    except DataError:
+        raise ValueError from None
+    yield from zip(*(["" if cell is None else cell for cell in columns[name].to_pylist()] for name in names))
 
 
 def _parquet_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]:

@@ -30,16 +30,21 @@ LONGEST_RECORD = 1 << 26
 _BOM = codecs.BOM_UTF8
 _LF, _CR, _QUOTE = 10, 13, 34
 _LOOSE_ROWS = 50_000
+BLANKS = " \t"
 
 
 @dataclass(frozen=True)
 class Delimited:
-    """A CSV or TSV file, plain or gzip; `declared` are the columns of one without a header."""
+    """A CSV or TSV file, plain or gzip; `declared` are the columns of one without a header.
+
+    With `trim`, blanks at the ends of names and cells are left out: a rule for each cell, whatever the others are.
+    """
 
     path: Path
     delimiter: str
     encoding: str
     declared: tuple[str, ...] | None = None
+    trim: bool = False
     trust: ClassVar[Literal["text"]] = "text"
 
     def __post_init__(self) -> None:
@@ -60,7 +65,8 @@ class Delimited:
             return self.declared
         with self._told():
             record = self._first_record()
-            names = next(csv.reader([record], delimiter=self.delimiter, strict=True), [])
+            names = next(csv.reader([record], delimiter=self.delimiter, strict=True, skipinitialspace=self.trim), [])
+            names = [name.strip(BLANKS) for name in names] if self.trim else names
         if not names:
             raise DataError(
                 f"the first line of {self.path.name!r} is blank: it must name the columns; add the header, "
@@ -79,10 +85,22 @@ class Delimited:
         with unchanged(self.path), self._told():
             for block in _blocks(self._utf8(BLOCK), self.delimiter):
                 if isinstance(block, _Loose):
-                    yield from self._parse_loosely(block, names, header)
+                    yield from map(self._trimmed, self._parse_loosely(block, names, header))
                     return
-                yield from self._parse(block, names, header)
+                yield from map(self._trimmed, self._parse(block, names, header))
                 header = False
+
+    def _trimmed(self, piece: Piece) -> Piece:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        name, cells = piece
+        if not self.trim:
+            return piece
+        if pa.types.is_dictionary(cells.type):
+            distinct = pc.utf8_trim(cells.dictionary, characters=BLANKS)
+            return name, pa.DictionaryArray.from_arrays(cells.indices, distinct)
+        return name, pc.utf8_trim(cells, characters=BLANKS)
 
     # -- bytes -----------------------------------------------------------------------------------------------
 
@@ -151,7 +169,7 @@ class Delimited:
         """Python's own reader, for files with a bare quote inside a cell: slower, and strict about the rest."""
         import pyarrow as pa
 
-        rows = csv.reader(_lines(loose.texts), delimiter=self.delimiter, strict=True)
+        rows = csv.reader(_lines(loose.texts), delimiter=self.delimiter, strict=True, skipinitialspace=self.trim)
         if header:
             next(rows)
         width = len(self.columns)

@@ -13,10 +13,11 @@ import numpy as np
 from understudy.engines.addresses import Address, duckdb_pattern
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
-from understudy.engines.sql_coding import Column, Type
+from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.schema.scales.sql_cell import Type
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _TYPES: dict[str, Type] = {
@@ -95,6 +96,10 @@ class DuckDBRows:
         with self._told("counted"):
             found = self._connection.execute(sql).fetchnumpy()
         return np.asarray(found["k"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+
+    def texts(self, sql: str) -> list[tuple[str, int]]:
+        with self._told("counted"):
+            return [(text, int(count)) for text, count in self._connection.execute(sql).fetchall()]
 
     def close(self) -> None:
         if self._connection is not None:

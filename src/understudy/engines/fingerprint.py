@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
-    from understudy.engines.sql_dialects import Syntax
     from understudy.engines.store import Store
+    from understudy.schema.scales.sql_syntax import Syntax
 
 PRIME = 2**31 - 1
 _PASS = 1 << 16  # rows at a time

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from understudy.engines.arrow_parsing import as_numbers, as_texts, as_whole, is_moment_type, parse_plain
+from understudy.engines.arrow_parsing import as_texts, is_moment_type
 from understudy.errors import DataError
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Attribute
+from understudy.schema.canonical import canonical_number
 from understudy.schema.domain import UNFIT, Codes
-from understudy.schema.readings import Readings, canonical_number
+from understudy.schema.readings import Readings
 
 _REMEMBERED = 100_000
 
@@ -34,12 +35,11 @@ class InferredCoder:
         return Readings(self.attribute, self.decimal)
 
     def code(self, piece: Any) -> Codes:
-        domain = self.attribute.domain
-        if isinstance(domain, Intervals):
-            if (whole := as_whole(piece, domain.kind)) is not None:
-                return self._code_whole(*whole)
-            if (numbers := as_numbers(piece, domain.kind)) is not None:
-                return self._code_numbers(*numbers)
+        domain = self.attribute.intervals
+        if domain is not None and (whole := domain.scale.whole(piece)) is not None:
+            return self._code_whole(*whole)
+        if domain is not None and (numbers := domain.scale.numbers(piece)) is not None:
+            return self._code_numbers(*numbers)
         if is_moment_type(piece.type):  # no list has dates or times: `fault` sees to that
             return self._pick(np.full(1, UNFIT, dtype=np.int32), _zeros(piece))
         texts, indices = as_texts(piece, self.attribute.name, widened=True)
@@ -61,10 +61,9 @@ class InferredCoder:
     def _code_texts(self, texts: Any) -> Codes:
         import pyarrow as pa
 
-        domain = self.attribute.domain
-        if not isinstance(domain, Intervals):
+        if (domain := self.attribute.intervals) is None:
             return self._code_slowly(texts.fill_null("").to_pylist())
-        values = parse_plain(texts, domain, ".", loose=True)
+        values = domain.scale.plain(texts, domain.format, ".", loose=True)
         slow = np.isnan(values)
         codes = self.readings.number_codes(values, slow)
         if slow.any():

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.engines.addresses import address_of, scheme_of
 from understudy.engines.coding import Misfit
-from understudy.engines.engine import OpenEngine
+from understudy.engines.engine import GroupingEngine, OpenEngine
 from understudy.engines.trust import Types, types_of
-from understudy.errors import UsageError, did_you_mean
+from understudy.errors import DataError, UsageError, did_you_mean
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
+    from understudy.engines.cell_fit import CellFit
     from understudy.engines.sql import Warehouse
 
 ENGINES = ("memory", "mapped", "duckdb", "postgresql", "spark")
@@ -55,6 +56,19 @@ def open_engine(
     return Opened(*open_embedded(data, schema.counted, engine, trust))
 
 
+def open_groups(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> GroupingEngine:
+    """The engine that counts texts for value lists. Nothing is opened until it is asked."""
+    from understudy.engines.grouping import SourceGroups, WarehouseGroups
+    from understudy.engines.sources import open_source
+
+    trust, named = types_of(types), engine_for(data, engine, master)
+    if named in ("postgresql", "duckdb", "spark"):
+        return WarehouseGroups(lambda: _warehouse(data, named, master, trust))  # type: ignore[arg-type,return-value]
+    return SourceGroups(lambda: open_source(data, schema.csv, trust, names=schema.columns))
+
+
 def find_misfits(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> list[Misfit]:
@@ -68,6 +82,47 @@ def find_misfits(
     if warehouse is not None:
         return sql_misfits(warehouse, schema)
     return misfits(open_source(data, schema.csv, trust, names=schema.columns), schema)
+
+
+def fit_of_cells(
+    data: Any,
+    schema: Schema,
+    engine: str | None = None,
+    master: str | None = None,
+    types: str | None = None,
+    show: int = 0,
+) -> list[CellFit]:
+    """Count how the cells of each attribute are read; exact, for the custodian alone.
+
+    Of a file or a frame, up to `show` distinct offending cells of each sort are kept. Data that cannot be read at all
+    has no fit: `find_misfits` says why.
+    """
+    from understudy.engines.cell_fit import source_fit, warehouse_fit
+    from understudy.engines.sources import open_source
+
+    trust = types_of(types)
+    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
+    try:
+        if warehouse is not None:
+            return warehouse_fit(warehouse, schema)
+        return source_fit(open_source(data, schema.csv, trust, names=schema.columns), schema, show)
+    except DataError:
+        return []
+    finally:
+        if warehouse is not None:
+            warehouse.close()
+
+
+def find_rule_breaks(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[int] | None:
+    """How many rows break each rule; None for data that an engine counts by SQL."""
+    from understudy.engines.rule_breaks import rule_breaks
+    from understudy.engines.sources import open_source
+
+    if engine_for(data, engine, master) not in (None, "memory", "mapped"):
+        return None
+    return rule_breaks(open_source(data, schema.csv, types_of(types), names=schema.columns), schema)
 
 
 def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:

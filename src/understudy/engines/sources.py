@@ -14,6 +14,8 @@ from understudy.engines.addresses import scheme_of
 from understudy.engines.delimited import Delimited, Piece
 from understudy.engines.file_guard import unchanged
 from understudy.engines.inferred import cell_texts, of_one_type
+from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
+from understudy.engines.other_programs import open_other
 from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
 from understudy.schema import Dialect
@@ -108,8 +110,13 @@ def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str])
         return ParquetFile(path, trust)
     if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         declared = None if dialect.header else tuple(names)
-        return Delimited(path, delimiter_of(path, dialect), dialect.encoding, declared)
-    raise UsageError(f"{path.name!r}: data is read from .csv, .tsv (or these with .gz) and .parquet files, or frames")
+        return Delimited(path, delimiter_of(path, dialect), dialect.encoding, declared, dialect.trim)
+    if path.suffix.lower() in OTHER_SUFFIXES:
+        return open_other(path, trust)
+    raise UsageError(
+        f"{path.name!r}: data is read from .csv, .tsv (or these with .gz), .parquet, SPSS, Stata, SAS and .xlsx files, "
+        "or frames"
+    )
 
 
 def delimiter_of(path: Path, dialect: Dialect) -> str:

@@ -22,10 +22,11 @@ import numpy as np
 from understudy.engines.addresses import names_of
 from understudy.engines.scratch import Scratch
 from understudy.engines.sql import Integers
-from understudy.engines.sql_coding import Column, Type
+from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.schema.scales.sql_cell import Type
 
 FOLDER = "spark.understudy.folder"
 _TYPES: dict[str, Type] = {
@@ -132,6 +133,10 @@ class SparkRows:
             found = self._session.sql(sql).toArrow()
         keys, counts = (found.column(name).to_numpy().astype(np.int64) for name in ("k", "n"))
         return keys, counts
+
+    def texts(self, sql: str) -> list[tuple[str, int]]:
+        with self._told("counted"):
+            return [(str(row["k"]), int(row["n"])) for row in self._session.sql(sql).collect()]
 
     def close(self) -> None:
         if self._copy is not None:

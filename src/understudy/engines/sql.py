@@ -5,7 +5,6 @@ A warehouse is a connection with one consistent snapshot; this file writes what 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
@@ -20,11 +19,13 @@ from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import inferred_expression
 from understudy.engines.sources import Header
 from understudy.engines.sql_coding import UNREADABLE, Column, Expression, expression
-from understudy.engines.sql_dialects import Syntax, tree
+from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
+from understudy.schema.row_major import coarse_index, strides, summed
+from understudy.schema.scales.sql_syntax import Syntax
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
@@ -67,6 +68,10 @@ class Warehouse(Protocol):
 
     def counts(self, sql: str) -> tuple[Integers, Integers]:
         """Keys and counts."""
+        ...
+
+    def texts(self, sql: str) -> list[tuple[str, int]]:
+        """Texts k and counts n: for the question of value lists."""
         ...
 
     def close(self) -> None: ...
@@ -184,10 +189,8 @@ class SqlEngine:
 
     def _key(self, block: Axes, start: int, cells: int) -> str:
         """The number of a row's cell; tables follow one another."""
-        syntax, stride = self._warehouse.syntax, self._schema.cells(block)
-        terms = [str(start)]
-        for axis, size in zip(block, self._schema.sizes(block)):
-            stride //= size
+        syntax, terms = self._warehouse.syntax, [str(start)]
+        for axis, stride in zip(block, strides(self._schema.sizes(block))):
             view = self._view(axis)
             view = syntax.as_integer(view) if cells >= 2**31 else view
             terms.append(f"{view} * {stride}" if stride > 1 else view)
@@ -240,15 +243,8 @@ def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
     if source == list(axes):
         return np.transpose(reduced, [kept.index(axis) for axis in axes])
     shape = schema.sizes(axes)
-    index = np.zeros(reduced.shape, dtype=np.int64)
-    stride = math.prod(shape)
-    for axis, held, size in zip(axes, source, shape):
-        stride //= size
-        codes = np.arange(schema.size(axis)) if axis == held else schema.view_map(axis).astype(np.int64)
-        index += (codes * stride).reshape([-1 if other == held else 1 for other in kept])
-    # bincount adds in doubles, exact below 2^53 rows
-    flat = np.bincount(index.ravel(), weights=reduced.ravel(), minlength=math.prod(shape))
-    return flat.astype(np.int64).reshape(shape)
+    codes = [np.arange(size) if axis in block else schema.view_map(axis) for axis, size in zip(axes, shape)]
+    return summed(reduced, coarse_index(reduced.shape, [kept.index(held) for held in source], codes, shape), shape)
 
 
 # -- opening -----------------------------------------------------------------------------------------------------
@@ -282,14 +278,25 @@ def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
         present = [a.name for a in schema.attributes if a.column in names]
         if not any(schema[name].modelled for name in present):
             return found
-        part = schema.project(present)
-        wrong = _wrong_types(warehouse, part)
-        part = part.project([a.name for a in part.attributes if a.name not in {m.attribute for m in wrong}])
-        if not any(a.modelled for a in part.attributes):
+        wrong = _wrong_types(warehouse, schema.project(present))
+        part = readable(warehouse, schema)
+        if part is None:
             return found + wrong
         return found + wrong + _fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
     finally:
         warehouse.close()
+
+
+def readable(warehouse: Warehouse, schema: Schema) -> Schema | None:
+    """Return the attributes whose columns are there and of types that can be read; None where none is to publish."""
+    names = {column.name for column in warehouse.columns}
+    present = [a.name for a in schema.attributes if a.column in names]
+    if not any(schema[name].modelled for name in present):
+        return None
+    part = schema.project(present)
+    wrong = {misfit.attribute for misfit in _wrong_types(warehouse, part)}
+    left = [a.name for a in part.attributes if a.name not in wrong]
+    return part.project(left) if any(schema[name].modelled for name in left) else None
 
 
 def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:

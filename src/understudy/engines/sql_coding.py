@@ -6,33 +6,28 @@ script, a week date) is UNREADABLE: it is refused before any charge, never guess
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import text_codes
-from understudy.engines.moment_sql import FAR, SPACE, civil, moment_rule
-from understudy.engines.sql_dialects import Syntax, tree
+from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
-from understudy.schema import Attribute, Booleans, Intervals
+from understudy.schema import Attribute, Intervals
+from understudy.schema.canonical import BOOLEANS
 from understudy.schema.narrow import Narrow
-from understudy.schema.readings import BOOLEANS
+from understudy.schema.scales.sql_cell import NUMBERS, SqlCell, SqlNumber, Type
+from understudy.schema.scales.sql_syntax import Syntax
+from understudy.schema.text_classes import TextClasses
 
 UNREADABLE = -2
-Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant", "time"]
-NUMBERS = ("integer", "real", "double", "decimal")
-MOMENTS = ("date", "timestamp", "instant")
 _LISTED = 24  # texts that are compared one after the other; more are joined
-LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
-_DAY = 86_400
 
 
 @dataclass(frozen=True)
@@ -75,23 +70,49 @@ class Writer:
     decimal: str
 
     def expression(self) -> Expression:
-        domain, type = self.attribute.domain, self.column.type
-        if type is None or type == "time":
+        domain, type = self.attribute.intervals, self.column.type
+        if type is None or (type == "time" and domain is None):
             raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
-        if isinstance(domain, Booleans) and type == "boolean":
-            name = self._name("x")
-            code = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 ELSE {self._null} END"
-            return Expression(code, {name: self._source})
-        if not isinstance(domain, Intervals):
-            return self._texts() if type == "text" else self._typed_texts()
-        if domain.kind in ("integer", "number"):
-            return self._typed_numbers() if type in NUMBERS else self._text_numbers(domain)
-        return self._typed_moments(domain) if type in MOMENTS else self._text_moments(domain)
+        if isinstance(self.attribute.domain, TextClasses):
+            return self._classes(self.attribute.domain)
+        if domain is None:
+            return self._flags() if self.attribute.domain.flags and type == "boolean" else self._list()
+        scale = domain.scale
+        if type in scale.sql_types:
+            return self._typed(domain)
+        if type not in scale.text_types:
+            raise self._refusal(f'kind = "{domain.kind}" reads {scale.sql_reads}, so correct one of them')
+        number = scale.text_sql(self.cell, domain.format)
+        if number is None:
+            raise self._refusal(
+                f"a database cannot read {scale.writings} written {domain.format!r}; make it a "
+                f"{scale.writings[:-1]} in a view, or publish an exported file"
+            )
+        return self._expression(number, self._parsed_code(number.unreadable))
+
+    def _classes(self, domain: TextClasses) -> Expression:
+        """The first pattern that matches. Databases write numbers with a fraction, dates and times differently."""
+        if self.column.type not in ("text", "integer", "boolean"):
+            raise self._refusal("its type says what kind it is: declare the kind, and discover the range")
+        if len(domain.classes) > self.syntax.patterns:
+            raise self._refusal(f"{self.syntax.name} takes too long to try all formats: declare the kind")
+        name = self._name("x")
+        cases = " ".join(
+            f"WHEN {self.syntax.matches(name, c.pattern)} THEN {code}" for code, c in enumerate(domain.classes)
+        )
+        empty = domain.class_of("")
+        code = f"CASE WHEN {name} IS NULL THEN {empty} {cases} ELSE {len(domain.classes)} END"
+        return Expression(code, {name: self.syntax.as_text(self._source)})
 
     # -- names and codes -------------------------------------------------------------------------------------
 
     def _name(self, letter: str) -> str:
         return f"{letter}{self.at}"
+
+    @property
+    def cell(self) -> SqlCell:
+        """What a scale is told about the column."""
+        return SqlCell(self._source, self.column.type, self.at, self.syntax, self.decimal)
 
     @property
     def _source(self) -> str:
@@ -107,11 +128,7 @@ class Writer:
 
     @property
     def _unfit(self) -> int:
-        """The code of a cell that nothing declares."""
-        domain = self.attribute.domain
-        if isinstance(domain, Intervals):
-            return int(self.attribute.encode_numbers(np.asarray([np.inf]), np.asarray([False]))[0])
-        return int(self.attribute.encode(["\0"])[0])
+        return self.attribute.unlisted_code
 
     def _refusal(self, reason: str) -> DataError:
         return DataError(
@@ -119,6 +136,14 @@ class Writer:
         )
 
     # -- closed lists of texts -------------------------------------------------------------------------------
+
+    def _flags(self) -> Expression:
+        name = self._name("x")
+        code = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 ELSE {self._null} END"
+        return Expression(code, {name: self._source})
+
+    def _list(self) -> Expression:
+        return self._texts() if self.column.type == "text" else self._typed_texts()
 
     def _texts(self) -> Expression:
         known, null = self._codes
@@ -148,12 +173,9 @@ class Writer:
             for text, code in known.items()
             if (literal := self._literal(text)) is not None
         ]
-        absent = f"{cell} IS NULL" + (f" OR {self._is_nan(cell)}" if self.column.type in ("real", "double") else "")
+        absent = f"{cell} IS NULL" + (f" OR {self.cell.is_nan(cell)}" if self.column.type in ("real", "double") else "")
         code = f"CASE WHEN {absent} THEN {null} {' '.join(cases)} ELSE {self._unfit} END"
         return Expression(code, {cell: self._source})
-
-    def _is_nan(self, cell: str) -> str:
-        return f"{cell} = {self.syntax.double(np.nan)}"
 
     def _literal(self, text: str) -> str | None:
         """The value whose text this is, as SQL; None where no value of the column's type has it."""
@@ -182,25 +204,18 @@ class Writer:
             return f"{self.syntax.timestamp} '{moment.isoformat(' ')}'"
         return f"{self.syntax.instant} '{moment.isoformat(' ')}'"
 
-    # -- numbers ---------------------------------------------------------------------------------------------
+    # -- places on a scale -----------------------------------------------------------------------------------
 
-    def _typed_numbers(self) -> Expression:
-        cell, value = self._name("x"), self._name("v")
-        number = self.syntax.as_double(cell)
-        if self.column.type in ("real", "double"):
-            number = f"CASE WHEN NOT {self._is_nan(cell)} THEN {number} END"
-        elif self.column.type == "decimal" and self.syntax.name == "postgresql":
-            number = (
-                f"CASE WHEN abs({cell}) <= 1e300 THEN {number} WHEN {cell} IS NULL OR {cell} = 'NaN' THEN NULL "
-                f"WHEN {cell} = 'Infinity' OR {cell} = '-Infinity' THEN {self.syntax.double(np.inf)} "
-                f"WHEN {cell} > 0 THEN {self.syntax.double(1e300)} ELSE {self.syntax.double(-1e300)} END"
-            )
-        return Expression(self._number_code(value), {cell: self._source}, {}, {value: number}, self._step(value)[1])
+    def _typed(self, domain: Intervals) -> Expression:
+        return self._expression(domain.scale.typed_sql(self.cell), self._number_code(self._name("v")))
+
+    def _expression(self, number: SqlNumber, code: str) -> Expression:
+        value = self._name("v")
+        return Expression(code, number.read, number.parts, {value: number.number}, self._step(value)[1])
 
     def _number_code(self, value: str) -> str:
         """Of a number on the domain's scale; null is an empty cell, infinity a cell that does not fit."""
-        attribute, domain = self.attribute, self.attribute.domain
-        assert isinstance(domain, Intervals)
+        attribute, domain = self.attribute, self.attribute.ordered
         cases = [f"WHEN {value} IS NULL THEN {self._null}"]
         missing = [self.syntax.double(number) for number in self._missing_numbers(domain)]
         if missing:
@@ -219,8 +234,7 @@ class Writer:
 
     def _step(self, value: str) -> tuple[str, str]:
         """The code of a number inside the domain's scale, and a table to join with for it."""
-        domain = self.attribute.domain
-        assert isinstance(domain, Intervals)
+        domain = self.attribute.ordered
         bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
@@ -232,29 +246,6 @@ class Writer:
             return tree(value, bounds, codes, self.syntax), ""
         return self.syntax.step(value, bounds, codes, self._name("m"))
 
-    def _text_numbers(self, domain: Intervals) -> Expression:
-        if self.column.type != "text":
-            raise self._refusal(f'kind = "{domain.kind}" reads numbers or text, so correct one of them')
-        point = re.escape(self.decimal)
-
-        def numeral(digit: str, space: str, exponent: str) -> str:
-            if domain.kind == "integer":
-                return f"{space}*([+-]?{digit}+(?:{point}0*)?){space}*"
-            body = f"(?:{digit}+(?:{point}{digit}*)?|{point}{digit}+)"
-            return f"{space}*([+-]?{body}(?:[eE][+-]?{digit}{exponent})?){space}*"
-
-        plain = numeral("[0-9]", SPACE, "{1,2}")
-        loose = numeral(f"(?:[0-9]|{FAR})", f"(?:{SPACE}|{FAR})", "+")
-        cell, value = self._name("x"), self._name("v")
-        text = self.syntax.group(cell, plain, 1)
-        if self.decimal != ".":
-            text = f"replace({text}, {self.syntax.text(self.decimal)}, '.')"
-        fits = f"length({cell}) <= {LONGEST} AND {self.syntax.matches(cell, plain)}"
-        number = f"CASE WHEN {fits} THEN {self.syntax.parsed_double(text)} END"
-        read = {cell: self.syntax.as_text(self._source)}
-        code = self._parsed_code(self.syntax.matches(cell, loose))
-        return Expression(code, read, {}, {value: number}, self._step(value)[1])
-
     def _parsed_code(self, unreadable: str) -> str:
         """Of a cell of text whose number is null where it is not plainly written."""
         cell, number = self._name("x"), self._name("v")
@@ -264,55 +255,6 @@ class Writer:
         cases += [f"WHEN {number} IS NOT NULL THEN {self._step(number)[0]}"]
         cases += [f"WHEN {unreadable} THEN {UNREADABLE}"]
         return f"CASE {' '.join(cases)} ELSE {self._unfit} END"
-
-    # -- dates and times -------------------------------------------------------------------------------------
-
-    def _typed_moments(self, domain: Intervals) -> Expression:
-        cell, value = self._name("x"), self._name("v")
-        read, finite = {cell: self._source}, self.syntax.finite(cell)
-        if self.column.type == "date":
-            days = self.syntax.as_integer(self.syntax.days(cell))
-            number = days if domain.kind == "date" else f"{days} * {_DAY}"
-        else:
-            unit = 1_000_000 * (_DAY if domain.kind == "date" else 1)
-            ticks = self._name("u")
-            inside = self.syntax.finite(self._source)
-            micros = self.syntax.microseconds(self._source)
-            read[ticks] = micros if inside is None else f"CASE WHEN {inside} THEN {micros} END"
-            rest = f"((({ticks} % {unit}) + {unit}) % {unit})"
-            number = self.syntax.divide(f"{ticks} - {rest}", unit)
-            if domain.kind == "date":
-                number = (
-                    f"CASE WHEN {rest} = 0 THEN {self.syntax.as_double(number)} ELSE {self.syntax.double(np.inf)} END"
-                )
-        number = self.syntax.as_double(number)
-        if finite is not None:
-            infinite = self.syntax.double(np.inf)
-            number = f"CASE WHEN {cell} IS NULL THEN NULL WHEN {finite} THEN {number} ELSE {infinite} END"
-        return Expression(self._number_code(value), read, {}, {value: number}, self._step(value)[1])
-
-    def _text_moments(self, domain: Intervals) -> Expression:
-        if self.column.type not in ("text", "integer"):
-            raise self._refusal(f'kind = "{domain.kind}" reads dates, timestamps or text, so correct one of them')
-        rule = moment_rule(domain)
-        if rule is None:
-            raise self._refusal(
-                f"a database cannot read dates written {domain.format!r}; make it a date in a view, or publish an "
-                "exported file"
-            )
-        pattern, loose, letters = rule
-        cell, plain = self._name("x"), self.syntax.matches(self._name("x"), rule[0])
-        names = {
-            letter: f"{letter.lower() if letter in 'Ymd' else 'c' + letter.lower()}_{self.at}" for letter in letters
-        }
-        parts = {}
-        for at, letter in enumerate(letters, 1):
-            found = self.syntax.parsed_integer(f"nullif({self.syntax.group(cell, pattern, at)}, '')")
-            parts[names[letter]] = f"CASE WHEN {plain} THEN {found} END"
-        unreadable = f"NOT {plain} AND {self.syntax.matches(cell, loose)}"
-        read = {cell: self.syntax.as_text(self._source)}
-        value = {self._name("v"): civil(names, domain.kind, self.syntax)}
-        return Expression(self._parsed_code(unreadable), read, parts, value, self._step(self._name("v"))[1])
 
 
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------

@@ -1,102 +1,11 @@
-"""Syntax: the few things that DuckDB, PostgreSQL and Spark write differently. Texts in, SQL out, nothing is run.
-
-A regular expression is given without anchors and always has to match the whole cell.
-"""
+"""Dialects: what DuckDB, PostgreSQL and Spark write in their own way."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from understudy.errors import UsageError
-
-
-@dataclass(frozen=True)
-class Syntax(ABC):
-    """What the three have in common; a subclass for each has the rest."""
-
-    name = "sql"
-    fence = ""  # keeps a subquery from being merged into the query around it, where that would repeat its work
-    small = 64  # pieces of a step function that are worth a tree of CASEs
-    timestamp = "TIMESTAMP"
-    instant = "TIMESTAMPTZ"
-
-    def quoted(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
-
-    def text(self, text: str) -> str:
-        if "\0" in text:
-            raise UsageError("a declared value holds a NUL character, which no database compares: take it out")
-        return "'" + text.replace("'", "''") + "'"
-
-    def double(self, value: float) -> str:
-        return f"CAST('{value!r}' AS DOUBLE PRECISION)"
-
-    def as_double(self, sql: str) -> str:
-        return f"CAST({sql} AS DOUBLE PRECISION)"
-
-    def as_integer(self, sql: str) -> str:
-        return f"CAST({sql} AS BIGINT)"
-
-    def parsed_double(self, text: str) -> str:
-        """Of a text that was found to be a numeral."""
-        return self.as_double(text)
-
-    def parsed_integer(self, text: str) -> str:
-        return self.as_integer(text)
-
-    def broken(self, value: str) -> str:
-        """Whether a double is no whole number."""
-        return f"{value} <> floor({value})"
-
-    def wide_sum(self, sql: str) -> str:
-        """Return a sum of BIGINTs that cannot overflow."""
-        return f"sum({sql})"
-
-    @abstractmethod
-    def as_text(self, sql: str) -> str:
-        """Text that is compared byte by byte, whatever the column's collation says."""
-
-    @abstractmethod
-    def divide(self, sql: str, by: int) -> str:
-        """Of an integer that is not negative, by a positive one, without rest."""
-
-    @abstractmethod
-    def matches(self, cell: str, pattern: str) -> str: ...
-
-    @abstractmethod
-    def group(self, cell: str, pattern: str, at: int) -> str: ...
-
-    @abstractmethod
-    def days(self, column: str) -> str:
-        """A finite date as days since 1970."""
-
-    @abstractmethod
-    def microseconds(self, column: str) -> str:
-        """A timestamp as microseconds since 1970."""
-
-    def finite(self, column: str) -> str | None:
-        """Whether a date or timestamp is a day at all; None where it always is."""
-        return f"isfinite({column})"
-
-    @abstractmethod
-    def pick(self, values: Sequence[int], at: str) -> str:
-        """The value at this place, counted from 0."""
-
-    @abstractmethod
-    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
-        """codes[k] for the number k of bounds that are at most the value, for long lists; and a table to join."""
-
-    def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
-        """A table of texts and codes to join with."""
-        rows = ", ".join(f"({self.text(key)}, {code})" for key, code in pairs)
-        return f"(VALUES {rows}) AS {alias}(k, c)"
-
-    @abstractmethod
-    def keys(self, keys: Sequence[str], relation: str) -> str:
-        """How often each key occurs in one pass over the relation; every row has every key."""
+from understudy.schema.scales.sql_syntax import Syntax
 
 
 class DuckDBSyntax(Syntax):
@@ -147,7 +56,16 @@ class DuckDBSyntax(Syntax):
 
 class PostgreSQLSyntax(Syntax):
     name = "postgresql"
+    patterns = 16  # it remembers 32
     fence = " OFFSET 0"
+
+    def decimal_as_double(self, cell: str) -> str:
+        return (
+            f"CASE WHEN abs({cell}) <= 1e300 THEN {self.as_double(cell)} "
+            f"WHEN {cell} IS NULL OR {cell} = 'NaN' THEN NULL "
+            f"WHEN {cell} = 'Infinity' OR {cell} = '-Infinity' THEN {self.double(math.inf)} "
+            f"WHEN {cell} > 0 THEN {self.double(1e300)} ELSE {self.double(-1e300)} END"
+        )
 
     def as_text(self, sql: str) -> str:
         return f'(CAST({sql} AS text) COLLATE "C")'

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.kernels import Integers
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.row_major import strides
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,25 +33,23 @@ class KernelLayout:
         narrow = tuple(name for name in names if schema[name].size <= 256)
         wide = tuple(name for name in names if schema[name].size > 256)
         place = {name: i for i, name in enumerate(narrow)} | {name: -1 - i for i, name in enumerate(wide)}
-        columns, strides, maps, luts, starts, first = [], [], [], [np.zeros(0, dtype=np.int32)], [0], [0]
+        columns, steps, maps, luts, starts, first = [], [], [], [np.zeros(0, dtype=np.int32)], [0], [0]
         ready: dict[tuple[Axis, int], int] = {}
         length = 0
         for key in keys:
             shape = schema.sizes(key)
-            stride = math.prod(shape)
-            starts.append(starts[-1] + stride)
+            starts.append(starts[-1] + math.prod(shape))
             first.append(first[-1] + len(key))
-            for axis, size in zip(key, shape):
-                stride //= size
+            for axis, stride in zip(key, strides(shape)):
                 columns.append(place[axis.attribute])
-                strides.append(stride)
+                steps.append(stride)
                 if not axis.base and (axis, stride) not in ready:
                     ready[axis, stride] = length
                     luts.append((schema.view_map(axis).astype(np.int64) * stride).astype(np.int32))
                     length += len(luts[-1])
                 maps.append(-1 if axis.base else ready[axis, stride])
         return KernelLayout(
-            narrow, wide, np.asarray(columns, dtype=np.int64), np.asarray(strides, dtype=np.int32),
+            narrow, wide, np.asarray(columns, dtype=np.int64), np.asarray(steps, dtype=np.int32),
             np.asarray(maps, dtype=np.int64), np.concatenate(luts), np.asarray(first, dtype=np.int64),
             np.asarray(starts, dtype=np.int64),
         )  # fmt: skip

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 from understudy.errors import UsageError
-from understudy.schema import Attribute, Intervals
-from understudy.schema.readings import Readings, canonical_number, numeral
+from understudy.schema import Attribute
+from understudy.schema.canonical import canonical_number, numeral
+from understudy.schema.readings import Readings
 
 Trust = Literal["text", "inferred", "declared"]
 Types = Literal["inferred", "declared"]  # what a caller may say
@@ -43,7 +44,7 @@ def inferred_fault(attribute: Attribute, decimal: str) -> str | None:
 
 def numeric_fault(attribute: Attribute) -> str | None:
     """Why a declared column of numbers cannot be compared with the attribute's texts; None where it can."""
-    if isinstance(attribute.domain, Intervals):
+    if attribute.intervals is not None:
         return None
     for text in Readings(attribute).declared:
         number = numeral(text)

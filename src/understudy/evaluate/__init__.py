@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class _Verb(ModuleType):
     def __call__(self, original: Any, synthetic: Any, schema: Any, **options: Any) -> Evaluation:
-        """See `understudy.evaluate.evaluation.evaluate`."""
+        """Compare a synthetic table with its original; see `understudy.evaluate.evaluation.evaluate`."""
         from understudy.evaluate.evaluation import evaluate
 
         return evaluate(original, synthetic, schema, **options)

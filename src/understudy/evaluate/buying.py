@@ -39,6 +39,7 @@ from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import PrivateTable
 from understudy.publishing import as_schema, check_confirmed, ledger_for
 from understudy.schema import Axes, Schema
+from understudy.showing import html_of
 
 FOR_SALE = ("tvd", "k-marginal", "classify")
 CONFIDENCE = 0.95
@@ -140,6 +141,9 @@ class BoughtFigures:
         if self.row_count is not None:
             lines.append(f"  {self.row_count}")
         return "\n".join([self.stamp, *lines])
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __repr__(self) -> str:
         return self.text()

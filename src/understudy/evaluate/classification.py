@@ -135,7 +135,7 @@ class Examples:
     @property
     def categories(self) -> list[int]:
         small = [n for n in self.names if self.schema[n].size <= 255]
-        return [j for j, n in enumerate(self.names) if n in small and not getattr(self.schema[n].domain, "ordered", 0)]
+        return [j for j, n in enumerate(self.names) if n in small and self.schema[n].intervals is None]
 
 
 # -- models ------------------------------------------------------------------------------------------------------

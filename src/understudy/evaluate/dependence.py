@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from understudy.errors import UsageError
 from understudy.evaluate.tables import BATCH_CELLS, counted, table_set
 from understudy.privacy.custodian import CustodianFigures, ExactTable
 from understudy.privacy.scores import Pair
+from understudy.release.facts import ReleaseFacts
 from understudy.schema import Axis, Schema
 
 MAX_PAIRS = 20_000
@@ -112,14 +113,17 @@ def mutual_information(counts: NDArray[np.int64]) -> float:
     return max(0.0, float((joint * np.log2(joint / outside[counts > 0])).sum()))
 
 
-def network_of(facts: dict[str, Any], schema: Schema) -> tuple[Pair, ...]:
-    """The network a release tells of: `{"network": [{"attribute": …, "parents": […]}, …]}`."""
-    if not (listed := facts.get("network")):
+def network_of(facts: ReleaseFacts | Mapping[str, Any], schema: Schema) -> tuple[Pair, ...]:
+    """Return the network of a release's facts, or of `{"network": [{"attribute": …, "parents": […]}, …]}`."""
+    told = facts if isinstance(facts, ReleaseFacts) else ReleaseFacts.of(facts)
+    if not told.network:
         raise UsageError(
             "this release tells of no network, so there is no information of one to measure: its method models sets of "
             "attributes instead (privbayes and privabn make networks)"
         )
-    return tuple(Pair(_axis(p["attribute"], schema), tuple(_axis(q, schema) for q in p["parents"])) for p in listed)
+    return tuple(
+        Pair(_axis(line.attribute, schema), tuple(_axis(p, schema) for p in line.parents)) for line in told.network
+    )
 
 
 def _axis(text: str, schema: Schema) -> Axis:

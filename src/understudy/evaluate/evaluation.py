@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +29,13 @@ from understudy.evaluate.raw import (
 from understudy.evaluate.tables import counted
 from understudy.evaluate.text import evaluation_text
 from understudy.privacy.custodian import STAMP, CustodianFigures, ExactTable, stays_in_place
+from understudy.progress import Progress, ProgressBar
 from understudy.publishing import as_schema
 from understudy.schema import Axis, Schema
+from understudy.showing import figure_of, html_of
+
+if TYPE_CHECKING:
+    from understudy.report.views import View
 
 Numbers = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -44,7 +51,17 @@ class Shares(CustodianFigures):
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(CustodianFigures):
-    """All exact figures of one comparison. CUSTODIAN ONLY — NOT FOR RELEASE."""
+    """All exact figures of one comparison. CUSTODIAN ONLY — NOT FOR RELEASE.
+
+    `tables` has the errors by the number of attributes: total variation distances, the share of rows that would have to
+    move. `print` it, `plot()` it, or write its `report("FILE.custodian.html")`.
+
+    >>> found = understudy.evaluate(frame, release.sample(2000), schema, measures=["tvd"])
+    >>> 0 <= found.tables[2].mean <= 1
+    True
+    >>> found.plot()
+    <every pair: shown in a notebook, or .save("FILE.custodian.html")>
+    """
 
     schema: Schema
     question: Question
@@ -91,29 +108,60 @@ class Evaluation(CustodianFigures):
         """The same on a terminal page."""
         return evaluation_text(self)
 
+    def report(self, path: str | Path | None = None) -> View:
+        """Return the custodian's report; with a `path` (it must end .custodian.html) it is written there too."""
+        made = figure_of(self, "report")
+        if path is not None:
+            made.save(path)
+        return made
+
+    def plot(self, attribute: str | None = None) -> View:
+        """Return the error of every pair as a map of shades, or one attribute in both tables, under the stamp."""
+        return figure_of(self, "plot", *(() if attribute is None else (attribute,)))
+
     def __repr__(self) -> str:
         """The page: whoever prints it sees the stamp."""
         return self.text()
 
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
 
 def evaluate(
-    original: Any, synthetic: Any, schema: Schema | str | Path, *, types: str | None = None, **question: Any
+    original: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    *,
+    types: str | None = None,
+    progress: bool | None = None,
+    **question: Any,
 ) -> Evaluation:
-    """How good `synthetic` is, measured on `original`: paths or frames that fit the schema.
+    """Compare a synthetic table with its original. The figures are exact: for the custodian only, not for release.
 
-    The original may be the address of a table in PostgreSQL or DuckDB; it is counted there, and measures that are
-    computed row by row are left out. `types` is said of its columns, as for `publish`.
-    Options (see `Question.of`): alpha, classify, ignore, measures, models, network, tables, queries, seed.
-    The figures are exact, so they are for the custodian only; `understudy.evaluate.buying.buy` makes public ones.
+    `understudy.evaluate.buying.buy` buys figures that may be published.
+
+    Args:
+        original: the private table, a path or a frame; or the address of a table in PostgreSQL or DuckDB, which is
+            counted there, without the measures that are computed row by row.
+        synthetic: its stand-in, ours or anyone's, with any number of rows.
+        schema: a `Schema` or the path of a schema.toml that both fit.
+        types: "declared" or "inferred", said of the original's columns, as for `publish`.
+        progress: shows a bar; None means where somebody is looking.
+        question: alpha, classify, ignore, measures, models, network, tables, queries, seed (docs/guide/evaluation.md).
+
+    >>> understudy.evaluate(frame, frame, schema, measures=["tvd"]).tables[2].mean == 0
+    True
     """
     public = as_schema(schema).with_public_bins()
     asked = Question.of(public, counted=stays_in_place(original), **question)
-    real, stand_in = open_both(original, synthetic, public, types)
-    try:
-        return answer(real, stand_in, asked)
-    finally:
-        if real is not original:
-            real.close()
+    with ProgressBar(progress) as bar:
+        bar("reading", 0, 1, Fraction(0))
+        real, stand_in = open_both(original, synthetic, public, types)
+        try:
+            return answer(real, stand_in, asked, bar)
+        finally:
+            if real is not original:
+                real.close()
 
 
 def open_both(original: Any, synthetic: Any, schema: Schema, types: str | None = None) -> tuple[ExactTable, ExactTable]:
@@ -140,12 +188,22 @@ def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
         raise
 
 
-def answer(original: ExactTable, synthetic: ExactTable, question: Question) -> Evaluation:
+def answer(
+    original: ExactTable, synthetic: ExactTable, question: Question, progress: Progress | None = None
+) -> Evaluation:
     """Every measure that was asked for; tables first, since later measures find them counted."""
     asked = question.measures
+    targets = question.targets if "classify" in asked else ()
+
+    def doing(what: str, done: int = 0, of: int = 1) -> None:
+        if progress is not None:
+            progress(what, done, of, Fraction(0))
+
+    doing("comparing tables")
     tables = compare_sets(original, synthetic, question.sets) if question.compares_tables else {}
     numbers = _numbers(original, synthetic) if {"numeric", "correlation", "matches"} & set(asked) else {}
     correlation = "correlation" in asked
+    doing("comparing columns")
     plain = _plain_numbers(original.schema, numbers)
     return Evaluation(
         schema=original.schema,
@@ -160,11 +218,18 @@ def answer(original: ExactTable, synthetic: ExactTable, question: Question) -> E
         matches_raw=_raw_matches(original, synthetic, numbers, question) if "matches" in asked else None,
         information=information(original, synthetic, question.network) if "information" in asked else None,
         classification=tuple(
-            classify(original, synthetic, target, question.models, question.seed)
-            for target in (question.targets if "classify" in asked else ())
+            _classified(original, synthetic, question, i, lambda done: doing("classifying", done, len(targets)))
+            for i in range(len(targets))
         ),
         one_way=one_way(original, synthetic),
     )
+
+
+def _classified(
+    original: ExactTable, synthetic: ExactTable, question: Question, target: int, doing: Callable[[int], None]
+) -> ClassifierErrors:
+    doing(target)
+    return classify(original, synthetic, question.targets[target], question.models, question.seed)
 
 
 def one_way(original: ExactTable, synthetic: ExactTable) -> dict[str, Shares]:
@@ -193,11 +258,13 @@ def _numbers(original: ExactTable, synthetic: ExactTable) -> Numbers:
 
 
 def _plain_numbers(schema: Schema, numbers: Numbers) -> Numbers:
-    return {n: pair for n, pair in numbers.items() if schema[n].kind in ("integer", "number")}
+    return {n: pair for n, pair in numbers.items() if schema[n].ordered.scale.arithmetic}
 
 
 def _numeric(schema: Schema, numbers: Numbers) -> dict[str, NumericColumn]:
-    return {name: numeric_column(real, other, schema[name].kind) for name, (real, other) in numbers.items()}
+    return {
+        name: numeric_column(real, other, schema[name].ordered.scale.unit) for name, (real, other) in numbers.items()
+    }
 
 
 def _raw_matches(original: ExactTable, synthetic: ExactTable, numbers: Numbers, question: Question) -> Matches | None:

@@ -90,7 +90,7 @@ def _query(schema: Schema, generator: np.random.Generator) -> RangeQuery:
 
 
 def _condition(attribute: Attribute, generator: np.random.Generator) -> NDArray[np.bool_]:
-    if getattr(attribute.domain, "ordered", False):
+    if attribute.intervals is not None:
         values = attribute.size - attribute.has_missing
         low, high = sorted(generator.integers(0, values, 2).tolist())
         codes = np.arange(attribute.size)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from understudy.evaluate.tables import SEED
 from understudy.privacy.custodian import CustodianFigures, ExactTable
 from understudy.privacy.random_source import seeded_generator
-from understudy.schema import Attribute, Intervals, Schema
+from understudy.schema import Attribute, Schema
 
 Floats = NDArray[np.float64]
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-UNITS = {"date": "days since 1970-01-01", "datetime": "seconds since 1970-01-01"}
 
 
 @dataclass(frozen=True)
@@ -48,19 +47,18 @@ class NumericColumn(CustodianFigures):
 
 
 def numeric_names(schema: Schema) -> list[str]:
-    return [a.name for a in schema.modelled if isinstance(a.domain, Intervals)]
+    return [a.name for a in schema.modelled if a.intervals is not None]
 
 
-def numeric_column(original: Floats, synthetic: Floats, kind: str) -> NumericColumn:
+def numeric_column(original: Floats, synthetic: Floats, unit: str | None) -> NumericColumn:
     distance = wasserstein(original[np.isfinite(original)], synthetic[np.isfinite(synthetic)])
-    return NumericColumn(spread(original), spread(synthetic), distance, UNITS.get(kind))
+    return NumericColumn(spread(original), spread(synthetic), distance, unit)
 
 
 def moment(attribute: Attribute, value: float) -> str | None:
     """A date or a time as such, a mean on its nearest; None for plain numbers."""
-    if attribute.kind not in ("date", "datetime") or not isinstance(attribute.domain, Intervals):
-        return None
-    return attribute.domain.show(round(value))
+    domain = attribute.ordered
+    return None if domain.scale.arithmetic else domain.show(round(value))
 
 
 def spread(values: Floats) -> Spread:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from understudy.errors import FederationError, UnderstudyError, UsageError
 from understudy.federation.certificates import Identity
@@ -17,7 +16,7 @@ from understudy.federation.journal import CuratorJournal
 from understudy.federation.roster import Roster
 from understudy.federation.server import MailServer
 from understudy.methods import Method, method_named
-from understudy.privacy.entries import GENESIS, Head
+from understudy.privacy.entries import GENESIS, ChargeEntry, Head
 from understudy.privacy.table import Progress
 from understudy.publishing import Clock, check_confirmed, release_of
 from understudy.release.card import Card, Together
@@ -137,13 +136,11 @@ def _session(
     )  # fmt: skip
 
 
-def largest_charges(table: FederatedTable, roster: Roster) -> list[dict[str, Any]]:
+def largest_charges(table: FederatedTable, roster: Roster) -> list[ChargeEntry]:
     """What the owner that was charged most paid, line by line: no owner paid more."""
     most = max(roster.names, key=lambda name: table.paid[name])
     unit = table.accounting.unit
-    return [
-        {"purpose": c["purpose"], "cost": c["cost"], "unit": unit} for c in table.charges if c["owner"] in (most, "all")
-    ]
+    return [ChargeEntry(c["purpose"], Fraction(c["cost"]), unit) for c in table.charges if c["owner"] in (most, "all")]
 
 
 def _together(roster: Roster) -> Together:

@@ -8,23 +8,26 @@ good as one on all rows would be at `cost` (PROOF.md).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha512
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.messages import Place
 from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
 from understudy.federation.secure_sum import CuratorRound, centred
-from understudy.federation.statements import Statements, terms_of
+from understudy.federation.statements import Bins, Statements, terms_of
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
 from understudy.privacy.questions.question import split
-from understudy.privacy.table import PrivateTable, Progress
+from understudy.privacy.table import PrivateTable, Progress, check_regrouping
 from understudy.schema import Schema
 
 _INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer
@@ -72,6 +75,20 @@ class FederatedTable(PrivateTable):
         self._whole = self.total_cost
         self._session = _Session(Place(session, roster.hash, 0), dict.fromkeys(roster.names, Fraction(0)))
         self._progress = progress
+        self._bins: Bins = {}  # that were found; owners are told with every question
+
+    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+        check_regrouping(self.schema, schema, homes)
+        units = {name: home[: len(home) - self.schema[name].has_missing] for name, home in homes.items()}
+        coarser = copy(self)
+        coarser.schema = schema
+        coarser._bins = {name: np.flatnonzero(np.diff(home, prepend=-1)).tolist() for name, home in units.items()}
+        return coarser
+
+    def asked(self, question: Selection[Any] | NoisyQuery[Any], cost: Fraction, purpose: str) -> dict[str, Any]:
+        """Return what a question's first message says."""
+        said = {"question": question.as_json(), "cost": str(cost), "purpose": purpose}
+        return said | ({"bins": self._bins} if self._bins else {})
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self._progress is not None:
@@ -161,7 +178,7 @@ class FederatedTable(PrivateTable):
         limit: int,
     ) -> tuple[Place, dict[str, bytes]]:
         place = self._session.next_place()
-        body = place.pack(stage, question=question.as_json(), cost=str(cost), purpose=purpose)
+        body = place.pack(stage, **self.asked(question, cost, purpose))
         return place, self._owners.ask(place.round, stage, {name: body}, limit)
 
     # -- a measurement -------------------------------------------------------------------------------------------
@@ -178,11 +195,10 @@ class FederatedTable(PrivateTable):
         for name in state.paid:
             state.paid[name] += cost
         state.charges.append((purpose, cost, "all"))
-        statements = Statements(
-            self._roster, state.next_place(), terms_of(question, cost, purpose, self.schema, self.accounting)
-        )
+        terms = terms_of(question, cost, purpose, self.schema, self.accounting, self._bins)
+        statements = Statements(self._roster, state.next_place(), terms)
         total = CuratorRound(self._owners, statements, sum(block.cells for block in blocks)).run(
-            question.as_json(), cost, purpose
+            self.asked(question, cost, purpose)
         )
         state.missing = set(self._roster.names) - set(total.survivors)
         shares, honest = len(total.survivors), self._roster.honest
@@ -197,7 +213,7 @@ class Alone(PrivateTable):
     """
 
     def __init__(self, all_owners: FederatedTable, name: str) -> None:
-        self.schema = all_owners._roster.own_schema(all_owners.schema, name)
+        self.schema = replace(all_owners.schema, rows=all_owners._roster[name].rows, text=None)
         self.accounting = all_owners.accounting
         self.total_cost = all_owners.total_cost
         self._all = all_owners

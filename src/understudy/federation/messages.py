@@ -45,8 +45,10 @@ class Place:
         text = json.dumps(head, separators=(",", ":")).encode()
         return len(text).to_bytes(4, "big") + text + payload
 
-    def unpack(self, stage: str, body: bytes, payload: int = 0, **fields: type) -> tuple[dict[str, Any], bytes]:
-        """The fields, each of its type and no others, and a payload of exactly so many bytes."""
+    def unpack(
+        self, stage: str, body: bytes, payload: int = 0, optional: Mapping[str, type] | None = None, **fields: type
+    ) -> tuple[dict[str, Any], bytes]:
+        """The fields, each of its type and no others but `optional` ones, and a payload of exactly so many bytes."""
         length = int.from_bytes(body[:4], "big")
         if len(body) != 4 + length + payload:
             raise _unreadable(f"a message of stage {stage!r} has the wrong length")
@@ -55,6 +57,8 @@ class Place:
         except ValueError:
             raise _unreadable(f"a message of stage {stage!r} cannot be read") from None
         expected = {"session": str, "roster": str, "round": int, "stage": str, **fields}
+        if type(head) is dict and optional:
+            expected |= {key: kind for key, kind in optional.items() if key in head}
         if type(head) is not dict or {key: type(value) for key, value in head.items()} != expected:
             raise _unreadable(f"a message of stage {stage!r} does not have the fields it should")
         if (head["session"], head["roster"], head["round"], head["stage"]) != (

@@ -16,14 +16,16 @@ from fractions import Fraction
 from threading import Lock
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from understudy.errors import FederationError, MessageRefused, UnderstudyError
 from understudy.federation.messages import LARGEST_QUESTION, SUM_STAGES, Place, size_limit
 from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
-from understudy.federation.statements import Statements, terms_of
+from understudy.federation.statements import Bins, Statements, terms_of
 from understudy.privacy.local_table import LocalPrivateTable
-from understudy.privacy.question_json import fraction_from_json, query_from_json, selection_from_json
+from understudy.privacy.question_json import bins_from_json, fraction_from_json, query_from_json, selection_from_json
 from understudy.privacy.random_source import RandomSource, Words
 
 FIRST_STAGES: Final = ("decide", "alone", "keys")
@@ -90,6 +92,8 @@ class _Question:
     asked: Any  # the Selection of a decision, else a NoisyQuery
     cost: Fraction
     purpose: str
+    table: LocalPrivateTable  # this owner's, in the bins that the question names
+    bins: Bins
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ class OwnerAnswers:
         self._lock = Lock()
         self._round = 0
         self._sum: _Sum | None = None
+        self._last: tuple[Bins, LocalPrivateTable] | None = None
         for request in list(self._store.requests()):
             self._again(request)
 
@@ -197,15 +202,27 @@ class OwnerAnswers:
             return _Step(place, stage, self._sum.stages.read(stage, body))
 
     def _question(self, place: Place, stage: str, body: bytes) -> _Question:
-        head, _ = place.unpack(stage, body, question=list, cost=str, purpose=str)
-        table, cost, purpose = self._table, fraction_from_json(head["cost"]), _purpose(head["purpose"])
+        head, _ = place.unpack(stage, body, optional={"bins": dict}, question=list, cost=str, purpose=str)
+        bins = bins_from_json(head.get("bins", {}), self._table.schema)
+        table, cost, purpose = self._grouped(bins), fraction_from_json(head["cost"]), _purpose(head["purpose"])
         if stage == "decide":
             choice = selection_from_json(head["question"], table.schema)
             table.check_selection(choice, cost)
-            return _Question(choice, cost, purpose)
+            return _Question(choice, cost, purpose, table, bins)
         query = query_from_json(head["question"], table.schema)
         table.check_query(query, cost, self._roster.honest if stage == "keys" else None)
-        return _Question(query, cost, purpose)
+        return _Question(query, cost, purpose, table, bins)
+
+    def _grouped(self, bins: Bins) -> LocalPrivateTable:
+        """Return this owner's table in these bins; the last one is kept, since a method asks about one at a time."""
+        if not bins:
+            return self._table
+        if self._last is None or self._last[0] != bins:
+            schema = self._table.schema
+            found = {name: np.asarray(first, dtype=np.int64) for name, first in bins.items()}
+            homes = {name: schema[name].homes(first) for name, first in found.items()}
+            self._last = bins, self._table.regrouped(schema.binned(found), homes)
+        return self._last[1]
 
     # -- what is done ----------------------------------------------------------------------------------------------
 
@@ -232,20 +249,21 @@ class OwnerAnswers:
     def _begin(self, place: Place, stage: str, question: _Question) -> bytes:
         """A round, which ends the one before."""
         self._round, self._sum = place.round, None
-        table, asked, cost, purpose = self._table, question.asked, question.cost, question.purpose
+        table, asked, cost, purpose = question.table, question.asked, question.cost, question.purpose
         if stage == "decide":
             return place.pack("decide", index=table.select(asked, cost, purpose))
         if stage == "alone":  # this owner's rows only, with the whole noise on them
             noisy = table.answer(asked, cost, purpose)
             return place.pack("alone", b"".join(block.values.astype("<i8").tobytes() for block in noisy))
-        statements = Statements(self._roster, place, terms_of(asked, cost, purpose, table.schema, table.accounting))
+        terms = terms_of(asked, cost, purpose, table.schema, table.accounting, question.bins)
+        statements = Statements(self._roster, place, terms)
         seed = self._store.seed(place.round, self._source.words(4).tobytes())
         self._sum = _Sum(question, OwnerRound(self._name, statements, seed, self._signer))
         return self._sum.stages.keys()
 
     def _contribute(self, question: _Question, place: Place, mask: Callable[[int], Words]) -> Words:
         round_key = place.statement("masked").hex()
-        return self._table.contribute(
+        return question.table.contribute(
             question.asked, question.cost, question.purpose, round_key, self._roster.honest, mask
         )
 

@@ -21,6 +21,7 @@ from understudy.federation.signatures import KeySigner
 from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
 from understudy.privacy.budget import Amount, show
+from understudy.privacy.entries import ChargeEntry
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.random_source import RandomSource, SystemSource
@@ -77,7 +78,7 @@ class Participation:
     session: str
     release: str  # its hash
     account: str
-    charges: list[dict[str, Any]]
+    charges: list[ChargeEntry]
     resumed: bool
     rounds: int
     bytes: dict[str, int]
@@ -263,7 +264,7 @@ class _Sitting:
             self._reservation = self._reserve()  # this process came back only to hear the end
         if facts.get("outcome") != "done":
             raise self._aborted(shown(facts.get("reason", "no reason given")))
-        charges: list[dict[str, Any]] = []
+        charges: list[ChargeEntry] = []
         release = shown(facts.get("release", ""), 64)
         if self._reservation is not None:
             charges = self._reservation.charges()

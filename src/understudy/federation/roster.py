@@ -132,6 +132,11 @@ class Roster:
                 return owner
         raise UsageError(f"the roster has no owner {name!r}. {did_you_mean(name, list(self.names))}")
 
+    def agreed_schema(self, schema: Schema) -> Schema:
+        """Return the schema as this roster means it: one of an earlier version has public bins instead of a tree."""
+        public = schema.for_owners()
+        return public if schema_hash(public) == self.schema_hash else schema
+
     def common_schema(self, schema: Schema) -> Schema:
         """The schema of all rows together; refused where it is not the one the owners agreed on."""
         self._check(schema)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations, islice
 from typing import Any, TypeVar
@@ -48,9 +47,10 @@ class CuratorRound:
         self._cells = cells
         self._point = {name: number for number, name in enumerate(self._roster.names, start=1)}
 
-    def run(self, question: list[Any], cost: Fraction, purpose: str) -> Sum:
-        asked = self._place.pack("keys", question=question, cost=str(cost), purpose=purpose)
-        keys = self._ask("keys", dict.fromkeys(self._roster.names, asked), self._read_keys)
+    def run(self, asked: Mapping[str, Any]) -> Sum:
+        """Return the sum of all owners' answers to what is asked: its question, cost, purpose and bins."""
+        first = self._place.pack("keys", **asked)
+        keys = self._ask("keys", dict.fromkeys(self._roster.names, first), self._read_keys)
         listed = self._place.pack("shares", keys={name: theirs.as_json() for name, theirs in keys.items()})
         sealed = self._ask("shares", dict.fromkeys(keys, listed), self._read_sealed(keys))
         members = {name: keys[name] for name in sealed}

@@ -21,6 +21,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.questions import NoisyQuery
 from understudy.schema import Schema
 
+Bins = dict[str, list[int]]  # attribute -> the first unit of each of its bins
 SIGNATURE: Final = 160  # bytes at most: ECDSA on P-521, in DER, has 139
 
 
@@ -75,10 +76,20 @@ class Statements:
         return verify(self.roster[name].public_key, statement, signature)
 
 
-def terms_of(question: NoisyQuery[Any], cost: Fraction, purpose: str, schema: Schema, accounting: Accounting) -> bytes:
-    """What a round is about. Scales are part of it: shares of different scales would not add up to enough noise."""
+def terms_of(
+    question: NoisyQuery[Any],
+    cost: Fraction,
+    purpose: str,
+    schema: Schema,
+    accounting: Accounting,
+    bins: Bins | None = None,
+) -> bytes:
+    """What a round is about. Scales are part of it: shares of different scales would not add up to enough noise.
+
+    So are the bins that rows are counted in, where a noisy tree found them.
+    """
     parts = [(b.cells, b.noise.scale.hex()) for b in question.noise_blocks(schema, accounting, cost)]
-    return digest(question.as_json(), str(cost), purpose, parts)
+    return digest(question.as_json(), str(cost), purpose, parts, *([bins] if bins else []))
 
 
 def _members(members: Mapping[str, PublicKeys]) -> bytes:

@@ -31,7 +31,6 @@ def write_roster(
 ) -> Roster:
     """The roster, checked against the schema and the method before anyone is asked to agree to it."""
     check_confirmed(schema)
-    schema = schema.for_owners()
     counted = all(count is not None for count in rows.values())
     if counted != (schema.neighbours == "replace-one"):
         raise UsageError(

@@ -13,6 +13,7 @@ from understudy.methods.detailed import Detailed
 from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
 from understudy.methods.jtree import JTree
 from understudy.methods.method import Fit, Method, configured
+from understudy.methods.model_error import ModelChecked
 from understudy.methods.plan import Plan
 from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
@@ -33,8 +34,23 @@ METHODS: dict[str, type[Any]] = {
 }
 
 
-def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = None, owners: int = 1) -> Method:
-    """The configured method; `auto` is the best one for this schema and so many owners, from public facts alone."""
+def method_named(
+    name: str,
+    options: Mapping[str, Any],
+    schema: Schema | None = None,
+    owners: int = 1,
+    *,
+    model_error: bool = False,
+) -> Method:
+    """The configured method; `auto` is the best one for this schema and so many owners, from public facts alone.
+
+    With `model_error`, it buys the size of what its model leaves out too, for one owner.
+    """
+    name = name.casefold() if isinstance(name, str) else name
+    if schema is not None and schema.rules:
+        raise UsageError(
+            "[[rules]] are for a table of one owner: take them out of the schema that several owners share"
+        )
     if name == "auto":
         name = best_for(schema, options, owners)
     if name not in METHODS:
@@ -42,6 +58,8 @@ def method_named(name: str, options: Mapping[str, Any], schema: Schema | None = 
     method: Method = configured(METHODS[name], options)
     if schema is not None and any(a.fine for a in schema.modelled):
         method = Detailed(method)
+    if model_error and owners == 1 and name != "privelet":  # which measures one table of all it has
+        method = ModelChecked(method)
     if schema is not None and schema.unbinned and name != "privelet":  # which measures ranges value by value
         method = Binned(method)
     return method

@@ -8,17 +8,18 @@ Which levels a tree has, what they cost and how many bins there are is a public 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from understudy.errors import TooLarge
 from understudy.methods.detailed import Covering
 from understudy.methods.method import Fit, Method
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.row_count import planned_rows
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.noisy_tree import NoisyTree, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
@@ -26,6 +27,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
 
 TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
@@ -38,6 +40,8 @@ MIN_NODES = 16  # of the last level
 FEWER_NODES = 4  # times fewer where the noise of a level grows with their number and not with its root: pure epsilon
 MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
+MIN_BINS = 4
+MAX_RULE_CELLS = 50_000  # of the tables of all rules: fewer bins before more
 PURPOSE = "bins"
 HEAPS = "heaps"
 
@@ -51,6 +55,7 @@ class Trees:
     whole: Fraction  # the budget of the run
     attributes: tuple[Attribute, ...]
     rows: float  # declared, bought, or said by whoever plans
+    coarser: int = 1  # times fewer bins than wanted, so that the tables of rules stay small
 
     @property
     def cost(self) -> Fraction:
@@ -114,20 +119,43 @@ class Trees:
         share = min(HEAPS_SHARE * len(self.heaps), MAX_HEAPS_SHARE)
         return self.whole * share if self.enough else Fraction(0)
 
+    def wanted(self, attribute: Attribute) -> int:
+        """Return how many bins an attribute should have: fewer where rules over it would have too large tables."""
+        wanted = wanted_bins(self.rows, self.deviation)
+        return max(min(MIN_BINS, wanted), wanted // self.coarser) if attribute.name in self._ruled else wanted
+
+    @cached_property
+    def _ruled(self) -> frozenset[str]:
+        return frozenset(name for constraint in self.schema.constraints for name in constraint.names)
+
     @property
-    def wanted(self) -> int:
-        return wanted_bins(self.rows, self.deviation)
+    def coarsest(self) -> bool:
+        """Whether rules can have no fewer bins."""
+        return wanted_bins(self.rows, self.deviation) // self.coarser <= MIN_BINS
 
     def public_bins(self, attribute: Attribute) -> Index:
         """Return bins of equal prior mass: what is taken without a tree, and what a plan reckons with."""
         assert attribute.grid is not None
-        return attribute.grid.public_bins(self.wanted)
+        return self._cut(attribute, attribute.grid.public_bins(self.wanted(attribute)))
 
     def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
         """Return bins of equal mass by the tree's counts."""
         assert attribute.grid is not None
         mass = tree.counts.unit_masses(tree.total)
-        return attribute.grid.equal_bins(mass, self.wanted, self.deviation)
+        return self._cut(attribute, attribute.grid.equal_bins(mass, self.wanted(attribute), self.deviation))
+
+    def _cut(self, attribute: Attribute, first: Index) -> Index:
+        """Return the bins cut where a rule compares the attribute with a number, so that they can decide it."""
+        numbers = [
+            n for c in self.schema.constraints for name, n in constants_in(c.predicate) if name == attribute.name
+        ]
+        if not numbers or attribute.grid is None:
+            return first
+        starts, single = attribute.grid.starts, attribute.grid.single
+        at = np.searchsorted(starts, numbers)
+        at = at[(at < len(starts)) & np.isin(numbers, starts)]
+        after = at[single[at]] + 1
+        return np.unique(np.concatenate([first, at, after[after < len(single)]])).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -147,7 +175,9 @@ class Binned:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         whole = total_cost(budget)
         trees = Trees(schema, accounting_of(budget), whole, self._unbinned(schema), planned_rows(schema, rows))
-        coarse = schema.binned({a.name: trees.public_bins(a) for a in schema.unbinned})
+        trees, coarse = _small_enough(
+            trees, lambda t: schema.binned({a.name: t.public_bins(a) for a in schema.unbinned})
+        )
         spent = trees.cost + _count_cost(schema, trees)
         plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.heaps_cost) / whole), rows)
         phases = [_phase(trees, spent)] if spent else []
@@ -160,11 +190,35 @@ class Binned:
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
         cost += trees.cost + trees.heaps_cost
-        bins = {a.name: bought[a.name].first if a.name in bought else trees.public_bins(a) for a in schema.unbinned}
+        trees, coarse_schema = _small_enough(trees, lambda t: schema.binned(_bins(schema, t, bought)))
+        bins = _bins(schema, trees, bought)
+        bought = {name: replace(tree, first=bins[name]) for name, tree in bought.items()}
         homes = {name: schema[name].homes(first) for name, first in bins.items()}
-        coarse = table.regrouped(schema.binned(bins), homes)
+        coarse = table.regrouped(coarse_schema, homes)
         fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
         return replace(fit, trees=(*bought.values(),), notes=(*fit.notes, *_notes(trees)))
+
+
+def _bins(schema: Schema, trees: Trees, bought: Mapping[str, NoisyTree]) -> dict[str, Index]:
+    """Return the first unit of each bin: by the tree of an attribute that has one, else of equal prior mass."""
+    return {
+        a.name: trees.bins(a, bought[a.name]) if a.name in bought else trees.public_bins(a) for a in schema.unbinned
+    }
+
+
+def _small_enough(trees: Trees, binned: Callable[[Trees], Schema]) -> tuple[Trees, Schema]:
+    """Return the bins with which the tables of rules are not too large: the wanted ones, or times fewer."""
+    while True:
+        found = binned(trees)
+        try:
+            if not found.constraints or sum(b.possible.size for b in found.blocks) <= MAX_RULE_CELLS:
+                return trees, found
+        except TooLarge:
+            if trees.coarsest:
+                raise
+        if trees.coarsest:
+            return trees, found
+        trees = replace(trees, coarser=2 * trees.coarser)
 
 
 def _count_cost(schema: Schema, trees: Trees) -> Fraction:

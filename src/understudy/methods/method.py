@@ -32,17 +32,25 @@ class Fit:
 
 
 class Method(Protocol):
-    """Its fields are its options; `--set key=value` fills them."""
+    """A way to make a release: it plans from public facts and fits a private table, paying for all it asks.
+
+    A frozen dataclass; its fields are its options, which `--set key=value` fills.
+
+    >>> from understudy.methods import method_named
+    >>> method = method_named("privbayes", {"degree": 2})
+    >>> method.plan(schema, understudy.Budget(1)).phases[-1].name
+    'tables'
+    """
 
     @property
     def name(self) -> str: ...
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        """From public facts alone. `rows` stands in for a row count that is private."""
+        """Return what would be spent, from public facts alone. `rows` stands in for a row count that is private."""
         ...
 
     def fit(self, table: PrivateTable) -> Fit:
-        """Spend the table's budget."""
+        """Spend the table's total cost; return the model and the noisy tables that it came from."""
         ...
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
+from understudy.showing import html_of
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,27 @@ def tables_phase(
     return Phase(name, cost, tables, cells, noise.scale, error, detail)
 
 
-@dataclass(frozen=True)
+class Expected(Protocol):
+    """Expected errors of what a plan would publish (`methods.expected_error`)."""
+
+    def share(self, group: int, share: float) -> float: ...
+    def as_json(self) -> dict[str, Any]: ...
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """Everything that is decided before a row is read."""
+    """What a method would spend, on what, and what error to expect: everything that is decided before a row is read.
+
+    Made by `understudy.plan`. `phases` have costs in epsilon, or in rho where there is a delta; `scale` is the noise
+    in one cell, in rows; `error` is a total variation distance, from 0 to 1. `print(plan)` shows it as a page.
+
+    >>> plan = understudy.plan(schema, epsilon=1)
+    >>> plan.method, plan.rows
+    ('aim', 2000)
+    >>> print(plan.words(group=500, share=0.1))
+    a 10% share of a group of 500 will look like ...
+    """
 
     method: str
     budget: Budget
@@ -48,6 +67,7 @@ class Plan:
     memory_mb: float
     seconds: float
     notes: tuple[str, ...] = field(default=())
+    expected: Expected | None = None  # errors of tables and shares, where they were worked out
 
     @property
     def cell_scale(self) -> float:
@@ -61,9 +81,9 @@ class Plan:
         return 2 + sum(p.tables for p in self.phases if not p.scale)
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
-        """What a share of a small group will look like: half-width of the middle 95 % of the noise in its cell."""
-        half = self.cell_scale * self.accounting.noise.middle_95
-        points = 100 * half / group
+        """Return in words what a share of a group of so many people will look like, 19 times in 20."""
+        half = self.cell_scale * self.accounting.noise.middle_95 / group
+        points = 100 * (half if self.expected is None else self.expected.share(group, share))
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
@@ -95,10 +115,11 @@ class Plan:
             "seconds": round(self.seconds, 1),
             "words": self.words(),
             "notes": list(self.notes),
+            **({} if self.expected is None else {"expected": self.expected.as_json()}),
         }
 
     def text(self) -> str:
-        """A page for a terminal."""
+        """Return the plan as a page for a terminal."""
         unit = self.accounting.unit
         lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
         lines.append(f"  {'phase':<12}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
@@ -113,10 +134,15 @@ class Plan:
             degree = "as many parents as stay useful" if self.degree is None else str(self.degree)
             lines.append(f"  degree: {degree}")
         lines += [f"  about {self.memory_mb:,.0f} MB and {self.seconds:,.1f} s"]
+        lines += [] if self.expected is None else [f"  {self.expected.text()}"]
         lines += [f"  In words: {self.words()}."]
         return "\n".join(lines + [f"  Note: {note}" for note in self.notes])
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def __str__(self) -> str:
+        return self.text()
 
-        return f"<pre>{escape(self.text())}</pre>"
+    def __repr__(self) -> str:
+        return f"<Plan: {self.method} at {self.budget} for {self.rows:,} rows; print it>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)

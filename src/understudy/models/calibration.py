@@ -23,6 +23,7 @@ from understudy.compiled import compiled, compiled_with
 from understudy.models.factor import check_cells
 from understudy.models.graph import CliqueTree, clique_tree
 from understudy.schema import Axes, Axis
+from understudy.schema.row_major import coarse_index
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int32]
@@ -133,13 +134,9 @@ def lay_out(cliques: Sequence[Axes], sizes: Mapping[Axis, int], limit: int) -> L
 
 def cell_index(axes: Axes, shape: Sequence[int], kept: Sequence[Axis], sizes: Mapping[Axis, int]) -> Index:
     """For each cell of a table over `axes`, the cell of its projection on `kept`."""
-    index = np.zeros(shape, dtype=np.int32)
-    step = 1
-    for axis in reversed(kept):
-        codes = np.arange(sizes[axis], dtype=np.int32) * np.int32(step)
-        index += codes.reshape([-1 if a == axis else 1 for a in axes])
-        step *= sizes[axis]
-    return index.ravel()
+    sides = [sizes[axis] for axis in kept]
+    index = coarse_index(shape, [axes.index(axis) for axis in kept], [np.arange(side) for side in sides], sides)
+    return index.astype(np.int32)
 
 
 def _separators_first(tree: CliqueTree[Axis], sizes: Mapping[Axis, int]) -> tuple[Axes, ...]:

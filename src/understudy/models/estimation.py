@@ -32,10 +32,13 @@ from numpy.typing import NDArray
 from understudy.compiled import compiled, compiled_with
 from understudy.models.calibration import Floats, Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
-from understudy.models.junction_tree import JunctionTree, valid_codes, variables
+from understudy.models.factor import Factor
+from understudy.models.junction_tree import JunctionTree, variables
+from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.row_major import coarse_index
 
 Progress = Callable[[float, int], None]
 Memory = deque[tuple[Floats, Floats, float]]  # step, change of gradient, their product
@@ -85,21 +88,28 @@ def fitted(
     """`estimate`, started from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
     duality gap at which it stops, as a share of the objective."""
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
-    empty = (zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes)
-    zeros = [*valid_codes(schema, sizes), *empty]
+    empty = [zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes]
+    zeros = structural_zeros(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)
-    base = np.zeros(layout.cells)
-    for zero in zeros:
-        home = layout.holding(zero.axes)
-        assert home is not None
-        layout.table(base, home)[...] += zero.expand(layout.axes[home])
+    base = _log_zeros(layout, [*zeros, *empty])
+    if empty and schema.constraints and layout.calibrate(base.copy()) == -np.inf:  # rules go before empty tails
+        base = _log_zeros(layout, zeros)
     problem = _problem(measurements, scopes, schema, sizes, layout, base, max(1.0, float(total)))
     theta = _closed_form(measurements, schema)
     if start is not None:
         theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
     best = _solve(problem, theta, tolerance, progress)
     return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
+
+
+def _log_zeros(layout: Layout, zeros: Sequence[Factor]) -> Floats:
+    base = np.zeros(layout.cells)
+    for zero in zeros:
+        home = layout.holding(zero.axes)
+        assert home is not None
+        layout.table(base, home)[...] += zero.expand(layout.axes[home])
+    return base
 
 
 def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
@@ -191,14 +201,9 @@ def _join(parts: list[Floats]) -> Floats:
 
 def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
     """Return, for each cell of a table over `variables`, the flat index of its cell in a measured table over `axes`."""
-    index = np.zeros(schema.sizes(variables), dtype=np.int64)
-    step = 1
-    for axis in reversed(axes):
-        source = axis if axis in variables else Axis(axis.attribute)
-        codes = np.arange(schema.size(axis)) if source == axis else schema.view_map(axis)
-        index += (codes * step).reshape([-1 if a == source else 1 for a in variables])
-        step *= schema.size(axis)
-    return index.ravel()
+    follows = [variables.index(axis if axis in variables else Axis(axis.attribute)) for axis in axes]
+    codes = [np.arange(schema.size(axis)) if axis in variables else schema.view_map(axis) for axis in axes]
+    return coarse_index(schema.sizes(variables), follows, codes, schema.sizes(axes))
 
 
 def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:

@@ -7,7 +7,7 @@ attributes; digits are put together on the way out, and a code that no value has
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from understudy.models.elimination import Part, eliminate, marginal
 from understudy.models.factor import MAX_CELLS, Factor, check_cells, sum_groups
 from understudy.models.model import Evidence, Rows
 from understudy.models.rounding import Columns, Rounding, draw
+from understudy.models.structural_zeros import logarithm, spelled, structural_zeros, written_codes
 from understudy.schema import Attribute, Axes, Axis, Schema
 
 
@@ -34,13 +35,13 @@ class JunctionTree:
 
     @staticmethod
     def of(schema: Schema, potentials: Iterable[Factor], limit: int = MAX_CELLS) -> JunctionTree:
-        """The distribution proportional to the exponential of the sum of these log tables.
+        """The distribution proportional to the exponential of the sum of these log tables, with the schema's rules.
 
         A potential of -inf is a structural zero: it stays one. An attribute in no potential is uniform.
         """
         logs = list(potentials)
         sizes = variables(schema, (axis for log in logs for axis in log.axes))
-        logs += valid_codes(schema, sizes)
+        logs += structural_zeros(schema, sizes)
         layout = lay_out([log.axes for log in logs], sizes, limit)
         flat = np.zeros(layout.cells)
         for log in logs:
@@ -120,7 +121,7 @@ class JunctionTree:
         if part[0].bit >= 0:
             before, after = table.shape[:dimension], table.shape[dimension + len(part) :]
             whole = table.reshape(*before, 1 << len(part), *after)
-            table = np.take(whole, _written(self.schema[axis.attribute], part), axis=dimension)
+            table = np.take(whole, written_codes(self.schema[axis.attribute], part), axis=dimension)
         return table if axis.base else sum_groups(table, dimension, self.schema.view_map(axis), self.schema.size(axis))
 
     def _marginal(self, wanted: Axes, limit: int) -> Factor:
@@ -199,7 +200,7 @@ class JunctionTree:
         logs = []
         for i, axes in enumerate(self.layout.axes):
             share = _given(self.layout.table(self.beliefs, i), len(self.layout.separators[i]))
-            logs.append(Factor(axes, _logarithm(share)))
+            logs.append(Factor(axes, logarithm(share)))
         return logs
 
     def _indicator(self, name: str, codes: Sequence[int]) -> Factor:
@@ -208,7 +209,7 @@ class JunctionTree:
             raise UsageError(f"{name!r} has the codes 0 to {size - 1}", attribute=name)
         allowed = np.zeros(size)
         allowed[list(codes)] = 1
-        return _spelled(self.schema[name], self._variables_of(Axis(name)), allowed)
+        return spelled(self.schema, [self._variables_of(Axis(name))], allowed)
 
     # -- sample ----------------------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class JunctionTree:
         for axis in part:
             written = written * 2 + columns[axis]
         code = np.zeros(1 << len(part), dtype=np.uint8 if attribute.size <= 256 else np.uint16)
-        code[_written(attribute, part)] = np.arange(attribute.size)
+        code[written_codes(attribute, part)] = np.arange(attribute.size)
         return code[written]
 
 
@@ -244,40 +245,8 @@ def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
     return {axis: schema.size(axis) for axis in found}
 
 
-def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
-    """The structural zeros of digits: a log table for each attribute with fewer values than its digits could write."""
-    parts: dict[str, list[Axis]] = {}
-    for axis in sizes:
-        if axis.bit >= 0:
-            parts.setdefault(axis.attribute, []).append(axis)
-    return [
-        _spelled(schema[name], tuple(part), np.ones(schema[name].size))
-        for name, part in parts.items()
-        if schema[name].size < 1 << len(part)
-    ]
-
-
 def _given(table: Floats, separator: int) -> Floats:
     """A probability table given its first few dimensions; what cannot happen stays zero."""
     total = table.sum(axis=tuple(range(separator, table.ndim)), keepdims=True)
     share: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     return share
-
-
-def _written(attribute: Attribute, part: Axes) -> NDArray[np.int64]:
-    """For each code, the number that its digits write."""
-    codes = np.arange(attribute.size, dtype=np.int64)
-    return codes ^ (codes >> 1) if part[0].gray else codes
-
-
-def _spelled(attribute: Attribute, part: Axes, weights: Floats) -> Factor:
-    """Weights of an attribute's codes as a log table over its variables."""
-    if part[0].bit < 0:
-        return Factor(part, _logarithm(weights))
-    table = np.zeros(1 << len(part))
-    table[_written(attribute, part)] = weights
-    return Factor(part, _logarithm(table.reshape([2] * len(part))))
-
-
-def _logarithm(table: Floats) -> Floats:
-    return np.log(table, out=np.full(table.shape, -np.inf), where=table > 0)

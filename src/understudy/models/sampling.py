@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.model import Rows
+from understudy.schema.row_major import strides
 
 if TYPE_CHECKING:
     from understudy.models.bayesian_network import BayesianNetwork
@@ -39,10 +40,8 @@ def _steps(network: BayesianNetwork) -> list[tuple[Any, ...]]:
     place = {v: i for i, v in enumerate(network.variables)}
     steps = []
     for c in network.conditionals:
-        stride = c.table.size // max(1, c.table.shape[-1])
         columns, offsets, parts = [], [0], []
-        for parent, size in zip(c.parents, c.table.shape[:-1]):
-            stride //= size
+        for parent, size, stride in zip(c.parents, c.table.shape, strides(c.table.shape[:-1])):
             from understudy.models.bayesian_network import base_of
 
             columns.append(place[base_of(parent)])

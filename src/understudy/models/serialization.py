@@ -130,7 +130,21 @@ def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
     tables = [Factor(clique, _table(f"clique-{i}", clique, arrays, schema)) for i, clique in enumerate(axes)]
     tree = JunctionTree.of_beliefs(schema, tables, MAX_CELLS)
     _check_calibrated(tree)
-    return tree
+    return tree if _keeps_rules(tree) else JunctionTree.of(schema, tree.potentials())
+
+
+def _keeps_rules(tree: JunctionTree) -> bool:
+    """Whether a tree has nothing in cells that the schema's rules strike out: a crafted file may."""
+    from understudy.models.structural_zeros import rule_zeros
+
+    for zero in rule_zeros(tree.schema, tree.variables):
+        home = tree.layout.holding(zero.axes)
+        if home is None:
+            return False
+        struck = np.broadcast_to(zero.expand(tree.layout.axes[home]) == -np.inf, tree.layout.shapes[home])
+        if tree.belief(home).table[struck].any():
+            return False
+    return True
 
 
 def _check_calibrated(tree: JunctionTree) -> None:

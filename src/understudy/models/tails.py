@@ -29,7 +29,7 @@ def empty_tails(measurements: Sequence[Measurement], schema: Schema, total: floa
     """Yield a log table for each ordered attribute with an empty tail: minus infinity in its cells."""
     for axis, (values, variance) in _one_way(measurements).items():
         attribute = schema[axis.attribute]
-        if not getattr(attribute.domain, "ordered", False):
+        if attribute.intervals is None:
             continue
         cells = values[: len(values) - attribute.has_missing]
         empty = np.zeros(len(values), dtype=bool)

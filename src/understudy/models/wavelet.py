@@ -25,7 +25,8 @@ from understudy.schema import Axis, Schema
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
-    from understudy.query.queries import Answer, Query
+    from understudy.query.answers import Answer
+    from understudy.query.queries import Query
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.models.model import Rows
 from understudy.privacy.questions.details import Details
-from understudy.schema import Attribute, Intervals, Schema
+from understudy.schema import Attribute, Schema
 from understudy.schema.fine import Grid
 
 Floats = NDArray[np.float64]
@@ -88,8 +88,7 @@ class HalvedShape(Shape):
         return homes(self.attribute, self.fine, self.grid)
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
-        domain, bins = self.fine.domain, self._coarse.bin_codes
-        assert isinstance(domain, Intervals)
+        domain, bins = self.fine.ordered, self.attribute.ordered.bin_codes
         coarse = np.zeros(self.attribute.size)
         coarse[self.home] = weights  # points and "missing"; bins follow
         squares = np.zeros(self.attribute.size)
@@ -101,11 +100,6 @@ class HalvedShape(Shape):
         starts = np.searchsorted(self.grid.bin, np.arange(len(bins)))
         coarse[bins] = node[starts]
         return coarse, squares
-
-    @property
-    def _coarse(self) -> Intervals:
-        assert isinstance(self.attribute.domain, Intervals)
-        return self.attribute.domain
 
 
 Shapes = Mapping[str, Shape]  # by attribute; one that is not there is flat
@@ -127,8 +121,7 @@ def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> R
 
 def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64]:
     """The coarse code that each code of the attribute on its grid lies in."""
-    coarse, domain = attribute.domain, fine.domain
-    assert isinstance(coarse, Intervals) and isinstance(domain, Intervals)
+    coarse, domain = attribute.ordered, fine.ordered
     home = np.full(fine.size, fine.missing_code, dtype=np.int64)
     points = np.asarray(domain.points, dtype=np.float64)
     home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
@@ -140,13 +133,11 @@ def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64
 
 def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:
     """`counts` are the model's own for each code of the attribute: public, non-negative."""
-    domain = attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = attribute.ordered
     grid = Grid(domain, details.depth)
     fine = attribute.refined(grid)
     shares = np.ones(fine.size)
-    assert isinstance(fine.domain, Intervals)
-    shares[fine.domain.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
+    shares[fine.ordered.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
     return HalvedShape(attribute, shares, details.noise.variance, grid)
 
 

@@ -94,7 +94,7 @@ class ZeroConcentrated(Accounting):
     power = 2
 
     def whole(self, budget: Budget) -> Fraction:
-        return zcdp_rho(budget.epsilon, budget.delta)
+        return zcdp_rho(budget.epsilon, budget.delta - budget.aside)
 
     def selection_epsilon(self, cost: float) -> float:
         return math.sqrt(8 * cost)

@@ -17,11 +17,24 @@ _LARGEST = Fraction(10) ** 300  # a floating-point number holds what is between 
 
 @dataclass(frozen=True)
 class Budget:
-    """`Budget(0.1)` is exactly 1/10: a float means its shortest decimal."""
+    """What a run may spend: an epsilon and a delta, as exact fractions.
+
+    Args:
+        epsilon: the privacy loss, greater than 0. Small is private: at 1 a 50 % suspicion can become at most 73 %.
+        delta: the probability with which the promise of epsilon may fail; 0 is the pure promise.
+
+    A float means its shortest decimal, so `Budget(0.1)` is exactly one tenth.
+
+    >>> understudy.Budget(0.1).epsilon
+    Fraction(1, 10)
+    >>> print(understudy.Budget("1", "1e-9"))
+    epsilon 1, delta 1e-09
+    """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     part: Fraction = Fraction(1)  # of all it holds, for plans of a method that does not get all of it
+    aside: Fraction = Fraction(0)  # of delta, for value lists; the rest is for the conversion from rho
 
     def __init__(self, epsilon: Amount, delta: Amount = 0) -> None:
         object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
@@ -38,9 +51,18 @@ class Budget:
             raise UsageError("delta below 1e-15 is not supported: use 0 for the pure promise")
 
     def shared(self, part: Fraction) -> Budget:
-        """Return the same promise with this part of all that it holds."""
+        """Return the same promise with this part of what it holds."""
         twin = Budget(self.epsilon, self.delta)
-        object.__setattr__(twin, "part", part)
+        object.__setattr__(twin, "part", self.part * part)
+        object.__setattr__(twin, "aside", self.aside)
+        return twin
+
+    def setting_aside(self, delta: Fraction) -> Budget:
+        """Return the same promise with this much of its delta kept for value lists; the sum of both is `delta`."""
+        if not 0 <= delta <= self.delta or (delta and delta == self.delta):
+            raise UsageError("what is set aside for value lists must leave a part of delta for the conversion")
+        twin = self.shared(Fraction(1))
+        object.__setattr__(twin, "aside", delta)
         return twin
 
     def __str__(self) -> str:

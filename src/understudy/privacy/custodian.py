@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Axes, Intervals, Schema
+from understudy.schema.row_major import strides
 from understudy.schema.spreadsheet import neutral
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ class ExactTable:
         if (cells := self.schema.cells(axes)) >= 2**63:
             raise TooLarge(f"a table of {cells:,} cells cannot be numbered: take fewer attributes or coarser bins")
         index = np.zeros(self._rows, dtype=np.int64)
-        for axis in axes:
-            index = index * self.schema.size(axis) + self.schema.view_map(axis)[self._columns[axis.attribute]]
+        for axis, stride in zip(axes, strides(self.schema.sizes(axes))):
+            index += self.schema.view_map(axis)[self._columns[axis.attribute]].astype(np.int64) * stride
         return index
 
     def errors(self, classifier: LinearClassifier) -> int:
@@ -159,9 +160,7 @@ class ExactTable:
         """Numeric columns as they were written, before binning and clamping; NaN where there is no number."""
         pieces: dict[str, list[Floats]] = {name: [] for name in names}
         for name, piece in self._source.pieces(names) if self._source is not None and names else ():
-            domain = self.schema[name].domain
-            assert isinstance(domain, Intervals)
-            pieces[name].append(_numbers(piece, domain, self.schema.csv.decimal, name))
+            pieces[name].append(_numbers(piece, self.schema[name].ordered, self.schema.csv.decimal, name))
         return {name: self._present(name, np.concatenate(parts)) for name, parts in pieces.items() if parts}
 
     def _present(self, name: str, values: Floats) -> Floats:
@@ -245,13 +244,13 @@ def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
 
 
 def _numbers(piece: Any, domain: Intervals, decimal: str, name: str) -> Floats:
-    from understudy.engines.arrow_parsing import as_numbers, as_texts, parse_plain
+    from understudy.engines.arrow_parsing import as_texts
 
-    typed = as_numbers(piece, domain.kind)
+    typed = domain.scale.numbers(piece)
     if typed is not None:
         return np.where(typed[1], np.nan, typed[0])
     texts, indices = as_texts(piece, name)
-    values = parse_plain(texts, domain, decimal)
+    values = domain.scale.plain(texts, domain.format, decimal)
     for at in np.flatnonzero(np.isnan(values)):
         values[at] = domain.parse(texts[int(at)].as_py() or "", decimal)
     found: Floats = np.append(values, np.nan)[

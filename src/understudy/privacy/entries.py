@@ -37,6 +37,34 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class ChargeEntry:
+    """One charge as the ledger has it: what it was for, and what it cost in `unit` ("epsilon" or "rho").
+
+    `charge["cost"]` and `.as_json()` give the words of the ledger, for one version.
+    """
+
+    purpose: str
+    cost: Fraction
+    unit: str
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> ChargeEntry:
+        """Return the charge that an entry's body tells of."""
+        return cls(body["purpose"], Fraction(body["cost"]), body["unit"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the ledger writes it: the cost is an exact fraction, as text."""
+        return {"purpose": self.purpose, "cost": str(self.cost), "unit": self.unit}
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as `--json` shows it: the cost is a number."""
+        return self.as_json() | {"cost": float(self.cost)}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.as_json()[name]
+
+
+@dataclass(frozen=True)
 class Head:
     """The ledger's last line: what a release carries so that a rolled-back ledger is noticed."""
 

@@ -22,12 +22,12 @@ import re
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from understudy.errors import BudgetError, LedgerError, UsageError
+from understudy.errors import BudgetError, LedgerError, UsageError, check_path
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import ProcessLock, remove_stale
 from understudy.privacy.accounting import COMPOSITION_RULE
@@ -38,16 +38,21 @@ from understudy.privacy.ledger_file import connect, upgrade
 from understudy.privacy.refusals import refuse_other_unit, refuse_over_cap
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.schema import Schema
+from understudy.showing import html_of
 
 
 class Ledger:
-    """`Ledger(path)` opens the file, or makes it (readable by its owner only) unless `create` is False.
+    """What was spent on whom: an append-only file that refuses what goes over an account's cap.
 
-    Use it as a context manager, or `close` it.
+    Use it as a context manager, or `close` it. Unless `create` is False, a file that is not there is made.
+
+    >>> with understudy.Ledger("people.db") as ledger:
+    ...     float(ledger.account("clinic").spent_epsilon)
+    1.0
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        self.path = Path(os.path.realpath(path))  # locks lie beside the file itself, whatever name it was opened by
+        self.path = Path(os.path.realpath(check_path(path, "a ledger")))  # locks lie beside the file itself
         self.connection = connect(self.path, create=create)
         self.kept = KeptReleases(self)
 
@@ -116,15 +121,10 @@ class Ledger:
             ],
         }
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def __repr__(self) -> str:
+        return f"<Ledger {self.path.name!r}: {len(self.accounts())} accounts, {self.head().seq} entries>"
 
-        rows = "".join(
-            f"<tr><td>{escape(a['account'])}</td><td>{a['epsilon']:.6g}</td><td>{a['delta']:.3g}</td>"
-            f"<td>{'none' if a['cap_epsilon'] is None else format(a['cap_epsilon'], '.6g')}</td></tr>"
-            for a in self.show()["accounts"]
-        )
-        return f"<table><tr><th>account</th><th>epsilon spent</th><th>delta spent</th><th>cap</th></tr>{rows}</table>"
+    _repr_html_ = html_of
 
     def source_key(self) -> bytes:
         """Return the key of this ledger's fingerprints: random, and in no other file."""
@@ -159,12 +159,13 @@ class Ledger:
         fingerprint: str | None = None,
         resume: bool = False,
         only: str | None = None,
+        formerly: Sequence[dict[str, Any]] = (),
     ) -> Reservation:
         """Take the whole budget in one transaction, or refuse before anything is read.
 
-        A run with the same request that was killed is taken up again instead of paid for again, on the table whose
-        `fingerprint` it was begun with and on no other; one without a fingerprint, of an earlier version, only if
-        `resume`. With `only`, nothing but that reservation is taken up, and no new one is made.
+        A killed run of the same request, or of one of `formerly` (what earlier versions wrote for it), is taken up
+        again instead of paid for again, on the table whose `fingerprint` it was begun with and on no other; one
+        without a fingerprint only if `resume`. With `only`, that reservation is taken up or nothing.
         """
         account = schema.account
         body = {
@@ -189,8 +190,9 @@ class Ledger:
                     f"understudy ledger cap {self.path.name} {account} {show(exact(cap))} --reason TEXT"
                 )
             refuse_other_unit(state, schema)
-            if (resumed := self._interrupted(account, body, budget, fingerprint, resume, only)) is not None:
-                return resumed
+            for asked in (request, *formerly):
+                if found := self._interrupted(account, body | {"request": asked}, budget, fingerprint, resume, only):
+                    return found
             if only is not None:
                 raise UsageError(
                     "the release file belongs to an interrupted run of another request: run that command again to "
@@ -210,7 +212,7 @@ class Ledger:
         except BaseException:
             lock.release()
             raise
-        return Reservation(self, account, reservation, budget, lock)
+        return Reservation(self, account, reservation, budget, lock, request=body["request"])
 
     def _open(self, schema: Schema, budget: Budget, cap: Amount | None, unlimited: bool) -> Account:
         """Open an account; without a cap of its own its cap is this first run's budget."""
@@ -255,7 +257,7 @@ class Ledger:
             except BaseException:
                 lock.release()
                 raise
-            return Reservation(self, account, reservation, budget, lock, resumed=True)
+            return Reservation(self, account, reservation, budget, lock, True, body["request"])
         return None
 
     def refuse_other_source(

@@ -17,10 +17,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.engine import CountingEngine
+from understudy.engines.engine import CountingEngine, GroupingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise
-from understudy.privacy.questions import NoiseBlock, NoisyBlock, NoisyQuery, Selection
+from understudy.privacy.questions import NoiseBlock, NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.questions.question import split
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
@@ -39,6 +39,7 @@ class LocalPrivateTable(PrivateTable):
         reservation: Reservation,
         source: RandomSource,
         progress: Progress | None = None,
+        groups: GroupingEngine | None = None,
     ) -> None:
         self.schema = schema
         self.accounting = reservation.accounting
@@ -48,6 +49,7 @@ class LocalPrivateTable(PrivateTable):
         self.__reservation = reservation
         self.__source = source
         self.__progress = progress
+        self.__groups = groups
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
@@ -92,6 +94,21 @@ class LocalPrivateTable(PrivateTable):
         else:
             noisy = split(np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64), blocks)
         return [NoisyBlock(values, block.noise) for values, block in zip(noisy, blocks)]
+
+    def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+        if self.__groups is None:
+            raise UsageError("value lists cannot be bought of rows that are already coded")
+        noise = question.noise(self.schema, self.accounting, cost)
+        threshold = question.threshold(self.schema, noise)
+        asked = digest(question.as_json(), str(cost), threshold)
+        charge = self.__reservation.charge(purpose, cost, asked, delta=question.delta)
+        outcome = charge.outcome
+        if outcome is None:
+            found = question.exact(self.__groups, noise)
+            charge.drawing()
+            outcome = question.draw(found, noise, threshold, self.__source)
+            charge.journal(outcome)
+        return question.result(outcome, noise)
 
     # -- a federation's owner ---------------------------------------------------------------------------------
 

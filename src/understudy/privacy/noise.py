@@ -28,7 +28,12 @@ _FLAT = 1 - 1e-6  # a discrete Laplace that decays no faster than this is contin
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """Noise of one scale: Laplace's b or the Gaussian's σ, in the unit of what it is added to."""
+    """Integer noise of one scale: the b of a discrete Laplace, or the σ of a discrete Gaussian, in rows for counts.
+
+    >>> from understudy.privacy.noise import Gaussian, Laplace
+    >>> round(Laplace(2.0).variance, 2), round(Gaussian(2.0).variance, 2)
+    (7.84, 4.0)
+    """
 
     name: ClassVar[str]  # in release files, in JSON and on the wire
     deviation_per_scale: ClassVar[float]  # standard deviation of the continuous noise of scale 1

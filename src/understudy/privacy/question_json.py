@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -65,6 +66,22 @@ def fraction_from_json(text: Any) -> Fraction:
     except (ValueError, ZeroDivisionError):
         pass
     raise _refused("a fraction")
+
+
+def bins_from_json(data: Any, schema: Schema) -> dict[str, list[int]]:
+    """Return the bins that a question counts in: none, or the first unit of each bin of every range without bins."""
+    if not data:
+        return {}
+    grids = {a.name: a.grid for a in schema.unbinned if a.grid is not None}
+    if type(data) is not dict or data.keys() != grids.keys():
+        raise _refused("bins of the ranges that have none")
+    for name, first in data.items():
+        units = len(grids[name].prior)
+        if not _list(first, "bins") or any(type(unit) is not int for unit in first):
+            raise _refused("bins")
+        if first[0] != 0 or first[-1] >= units or any(b <= a for a, b in pairwise(first)):
+            raise _refused("bins in order")
+    return data
 
 
 def _question(data: Any, schema: Schema, kinds: Readers) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +12,7 @@ from understudy.errors import BudgetError, LedgerError
 from understudy.lock import ProcessLock
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.entries import ENDINGS, Account, Entry, Head
+from understudy.privacy.entries import ENDINGS, Account, ChargeEntry, Entry, Head
 from understudy.privacy.kept_releases import KeptReleases
 
 LOST_DRAW = "it stopped between drawing noise and writing it down: that outcome is lost"
@@ -41,12 +41,20 @@ class Reservation:
     """A run's budget, already taken from the account; charges draw on it, outcomes are journalled."""
 
     def __init__(
-        self, ledger: Book, account: str, id: str, budget: Budget, lock: ProcessLock, resumed: bool = False
+        self,
+        ledger: Book,
+        account: str,
+        id: str,
+        budget: Budget,
+        lock: ProcessLock,
+        resumed: bool = False,
+        request: Mapping[str, Any] | None = None,
     ) -> None:
         self.budget = budget
         self.accounting: Accounting = accounting_of(budget)
         self.total_cost: Fraction = total_cost(budget)
         self.resumed = resumed
+        self.request = request or {}  # as the ledger has it: of an interrupted run, maybe an earlier version's
         self.replayed = 0
         self.account = account
         self._ledger = ledger
@@ -54,6 +62,7 @@ class Reservation:
         self._lock = lock
         self._step = 0
         self._left = self.total_cost
+        self._delta_left = budget.aside
 
     @property
     def id(self) -> str:
@@ -69,22 +78,32 @@ class Reservation:
         """Whether any noise was drawn on this reservation."""
         return self._ledger.drawn(self._id)
 
-    def charges(self) -> list[dict[str, Any]]:
+    def charges(self) -> list[ChargeEntry]:
         """Return this reservation's charges, in order."""
         return [
-            {k: e.body[k] for k in ("purpose", "cost", "unit")}
+            ChargeEntry.of(e.body)
             for e in self._ledger.entries(self.account)
             if e.kind == "charge" and e.body["reservation"] == self._id
         ]
 
-    def charge(self, purpose: str, cost: Fraction, ask: str, formerly: Callable[[], str] | None = None) -> Charge:
+    def charge(
+        self,
+        purpose: str,
+        cost: Fraction,
+        ask: str,
+        formerly: Callable[[], str] | None = None,
+        delta: Fraction = Fraction(0),
+    ) -> Charge:
         """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay, and
-        `formerly` is how earlier versions identified it."""
+        `formerly` is how earlier versions identified it. `delta` is paid from what the budget set aside."""
+        if not 0 <= delta <= self._delta_left:
+            raise BudgetError(f"{purpose} asks for delta {show(delta)}; {show(self._delta_left)} is set aside for it")
         step, self._step = self._step, self._step + 1
         if cost < 0 or cost > self._left:
             left = f"only {show(self._left)} of {show(self.total_cost)} is left in the reservation"
             raise BudgetError(f"{purpose} asks for {show(cost)}; {left}")
         self._left -= cost
+        self._delta_left -= delta
         unit = self.accounting.unit
         with self._ledger.transaction():
             self._check_open()
@@ -94,6 +113,7 @@ class Reservation:
             if row is None:
                 if cost:
                     body = {"reservation": self._id, "purpose": purpose, "cost": str(cost), "unit": unit}
+                    body |= {"delta": str(delta)} if delta else {}
                     self._ledger.append("charge", self.account, body)
                 self._ledger.connection.execute(
                     "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self._id, step, ask)

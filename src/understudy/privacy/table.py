@@ -7,11 +7,12 @@ given the same questions, so that a method is written once.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from fractions import Fraction
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,39 +35,53 @@ from understudy.privacy.questions import (
     PairScores,
     Selection,
     StatisticQuery,
+    TotalDependence,
+    ValueList,
+    ValueLists,
     WaveletTable,
 )
 from understudy.privacy.questions.details import Details
 from understudy.privacy.questions.question import Answer, Question
 from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
+from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
-from understudy.privacy.scores import Pair, Score
+from understudy.privacy.scores import INDEPENDENCE, Pair, Score
+from understudy.progress import Progress as Progress
 from understudy.schema import Axes, Axis, Schema
 
 _TABLE_FACTS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person")
 
 
-class Progress(Protocol):
-    """Told what is going on, for a progress line; never told anything private."""
-
-    def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None: ...
-
-
 class PrivateTable(ABC):
-    """A table of people behind one ledger, or several.
+    """A table of people behind a ledger: all that a method ever holds. It pays first, and answers with noise.
 
-    A choice that is one of `of` choices at the same cost says so: several owners then take turns, and each of them
-    pays for its own turns only.
+    Costs are exact fractions, in epsilon or rho (`accounting.unit`); `purpose` is the word for the ledger. `choose`
+    picks one of several options, `measure` returns noisy counts, and there is no verb that returns an exact one. A
+    choice that is one of `of` choices at the same cost says so: several owners then take turns, and each of them pays
+    for its own turns only.
+
+    >>> from fractions import Fraction
+    >>> from understudy.schema import Axis
+    >>> def share_of_smokers(table):  # what a method's `fit` is given
+    ...     counts = table.measure([(Axis("smoker"),)], table.total_cost, "tables")[0].values
+    ...     return counts[1] / counts.sum()
     """
 
     schema: Schema
     accounting: Accounting
     total_cost: Fraction  # all that this run may spend, in epsilon or rho
+    known: tuple[Measurement, ...] = ()  # one-way tables that were bought before, which a method need not buy again
 
     def with_total_cost(self, total_cost: Fraction) -> Self:
         """Return the same table for a method that may spend only this; the ledger holds the run to its budget."""
         twin = copy(self)
         twin.total_cost = total_cost
+        return twin
+
+    def knowing(self, known: Sequence[Measurement]) -> Self:
+        """Return the same table for a method that is told of tables bought before it."""
+        twin = copy(self)
+        twin.known = tuple(known)
         return twin
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
@@ -75,9 +90,7 @@ class PrivateTable(ABC):
         `homes` has for each such attribute the new code of every old one, in order. Costs nothing: the codes of a row
         are still a public function of that row.
         """
-        raise UsageError(
-            "several owners cannot look for bins together yet: give `bins` or `edges` in the schema of the federation"
-        )
+        raise UsageError("this table cannot be regrouped: give `bins` or `edges` in the schema")
 
     def owners(self) -> Sequence[PrivateTable]:
         """Return the rows of each owner as a private table of its own: this one, unless there are several."""
@@ -98,6 +111,10 @@ class PrivateTable(ABC):
     def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
         """Pay, answer from exact counts, add noise, journal; return the noisy answer, stretch by stretch."""
 
+    def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+        """Pay in cost and in delta, count the texts, add noise, journal what passes the threshold; return it."""
+        raise UsageError("value lists cannot be bought here: declare `values`")
+
     def ask(self, question: Question[Answer], cost: Fraction, purpose: str, of: int = 1) -> Answer:
         """Return the private answer to a question of the closed list, at this cost in epsilon or rho."""
         if type(question) not in QUESTIONS:  # a subclass may compute anything
@@ -106,6 +123,9 @@ class PrivateTable(ABC):
         if isinstance(question, Selection):
             selection: Selection[Answer] = question
             return selection.result(self._select(selection, cost, purpose, of))
+        if isinstance(question, ValueLists):
+            lists: Any = self._list(question, cost, purpose)
+            return lists  # type: ignore[no-any-return]
         assert isinstance(question, NoisyQuery)
         query: NoisyQuery[Answer] = question
         return query.result(self._measure(query, cost, purpose), self.schema)
@@ -171,6 +191,12 @@ class PrivateTable(ABC):
         """Measure score R of every pair of these axes, all with the same noise."""
         return self.ask(AllPairScores(axes), cost, purpose)
 
+    def measure_dependence(self, axes: Axes, cost: Fraction, purpose: str) -> float:
+        """Measure how far the pairs of these axes are from independence, in rows: the mean total variation distance
+        times the number of rows."""
+        found = self.ask(TotalDependence(axes), cost, purpose)
+        return found.value / (INDEPENDENCE.unit(self.schema) * math.comb(len(axes), 2))
+
     def measure_wavelet(
         self, axes: Axes, kinds: Sequence[Kind], cost: Fraction, purpose: str, form: Form = "tight"
     ) -> Wavelets:
@@ -180,6 +206,12 @@ class PrivateTable(ABC):
     def measure_details(self, attribute: str, depth: int, cost: Fraction, purpose: str) -> Details:
         """Measure the shape of an attribute inside its bins, each halved `depth` times."""
         return self.ask(FineDetails(attribute, depth), cost, purpose)
+
+    def list_values(
+        self, groupings: Sequence[Grouping], delta: Fraction, cost: Fraction, purpose: str
+    ) -> list[ValueList]:
+        """Buy the texts that many rows of each column share, with noisy counts, at this cost and this delta in all."""
+        return self.ask(ValueLists(tuple(groupings), delta), cost, purpose)
 
     def measure_statistic(self, statistic: Statistic, cost: Fraction, purpose: str) -> NoisyStatistic:
         """Measure one evaluation statistic of the kernel's closed list."""

@@ -5,26 +5,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from understudy.query.queries import Answer
+    from understudy.query.answers import Answer, Comparison
 
-_FORMATS = {"count": ",.1f", "share": ".5f", "mean": ",.6g"}
+_FORMATS = {
+    "count": ",.1f", "share": ".5f", "rate": ".5f", "mean": ",.6g", "sum": ",.6g", "median": ",.6g", "quantile": ",.6g",
+}  # fmt: skip
 
 
 def answer_text(answer: Answer) -> str:
-    """The numbers in columns, then what the standard error covers, then the notes."""
+    """The numbers in columns, then what the standard error and the interval cover, then the notes."""
     known = any(figure.stderr is not None for figure in answer.figures)
-    head = [*answer.by, answer.measure, *(["stderr"] if known else [])]
+    ends = answer.confidence is not None
+    head = [*answer.by, answer.measure, *(["stderr"] if known else []), *(["from", "to"] if ends else [])]
     lines = [head]
     for figure in answer.figures:
-        numbers = [_shown(figure.value, answer.measure), *([_shown(figure.stderr, answer.measure)] if known else [])]
-        lines.append([*(figure.by[name] for name in answer.by), *numbers])
+        numbers = [figure.value, *([figure.stderr] if known else [])]
+        if ends:
+            numbers += list(figure.interval) if figure.interval is not None else [None, None]
+        lines.append([*(figure.by[name] for name in answer.by), *(shown_number(n, answer.measure) for n in numbers)])
     text = _columns(lines, len(answer.by))
     text.append("")
-    text.append(f"stderr: {answer.stderr_covers or 'not known; no measured table shows this sum'}")
+    if answer.confidence is not None:
+        text.append(f"{100 * answer.confidence:.4g} % interval: {answer.interval_covers}")
+        text += _compared(answer)
+    if known or not ends:
+        text.append(f"stderr: {answer.stderr_covers or 'not known; no measured table shows this sum'}")
     return "\n".join(text + [f"note: {note}" for note in answer.notes])
 
 
-def _shown(number: float | None, measure: str) -> str:
+def _compared(answer: Answer) -> list[str]:
+    """A line for each group against the first one."""
+    return [_comparison(c, answer.measure) for c in answer.comparisons]
+
+
+def _comparison(c: Comparison, measure: str) -> str:
+    group, first = (", ".join(labels.values()) for labels in (c.by, c.first))
+    low, high = shown_number(c.low, measure), shown_number(c.high, measure)
+    words = f"{group} minus {first}: {shown_number(c.difference, measure)} ({low} to {high})"
+    return words if c.shown else f"{words}: no difference can be shown"
+
+
+def shown_number(number: float | None, measure: str) -> str:
+    """Return a number of an answer as its measure is written; a dash where there is none."""
     return "-" if number is None else format(number, _FORMATS[measure])
 
 

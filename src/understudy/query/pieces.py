@@ -46,8 +46,8 @@ def pieces_of(attribute: Attribute, cuts: Sequence[float]) -> Pieces:
     mass, moment = np.zeros((2, attribute.size, segments))
     mass[:, 0] = 1
     values = np.ones(attribute.size)
-    if isinstance(attribute.domain, Intervals):
-        _lay_out(attribute.domain, np.asarray(places, dtype=np.float64), mass, moment, values)
+    if attribute.intervals is not None:
+        _lay_out(attribute.intervals, np.asarray(places, dtype=np.float64), mass, moment, values)
     return Pieces(places, mass, moment, values)
 
 

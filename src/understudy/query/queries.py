@@ -16,14 +16,23 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from understudy.errors import TooLarge
+from understudy.models.factor import Factor
 from understudy.models.model import Model
 from understudy.models.within_bins import FLAT, Shapes
 from understudy.privacy.measurement import Measurement
-from understudy.query.grammar import Condition, Measure, Question, Word, complain, hint, parse
+from understudy.query.answers import Answer as Answer
+from understudy.query.answers import Figure as Figure
+from understudy.query.evaluation import evaluate_somehow
+from understudy.query.evaluation import values as _values
+from understudy.query.grammar import Condition, Measure, Question, Word, complain, hint, parse, simple_condition
+from understudy.query.joint_shares import joint_shares
 from understudy.query.pieces import Floats
 from understudy.query.selection import Selection, select
 from understudy.query.standard_errors import alone, mean_noise, quietest
 from understudy.schema import Schema
+from understudy.schema.expressions import Expression
+from understudy.schema.resolution import Resolver
+from understudy.schema.rules import Constraint
 
 MAX_GROUPS = 100_000  # lines of one answer
 
@@ -41,6 +50,8 @@ class Query:
     where: tuple[Condition, ...]
     selections: Mapping[str, Selection]  # each attribute once; one that nothing asks or restricts is left out
     notes: tuple[str, ...] = ()
+    at: float = 0.5  # of a quantile
+    joint: tuple[Factor, ...] = ()  # the shares of what other conditions let through, over the codes of attributes
 
     @staticmethod
     def of_text(text: str, schema: Schema, rows: int, shapes: Shapes = FLAT) -> Query:
@@ -52,11 +63,20 @@ class Query:
                 complain(text, word, f"{by[i]} stands in `by` twice")
         of = _numeric(question.of, question, schema) if question.of else None
         conditions: dict[str, list[Condition]] = {name: [] for name in (*by, *((of,) if of else ()))}
-        for condition in question.where:
+        simple = [(_simple(part, schema), part) for part in question.where]
+        for condition in (found for found, _ in simple if found is not None):
             conditions.setdefault(_name(condition.name, question, schema), []).append(condition)
+        joint = tuple(_shares(part, text, schema, shapes) for found, part in simple if found is None)
+        for name in (axis.attribute for factor in joint for axis in factor.axes):
+            conditions.setdefault(name, [])
         selections = {name: select(schema[name], listed, text, shapes.get(name)) for name, listed in conditions.items()}
-        needed = {n: s for n, s in selections.items() if n in by or n == of or not s.everything}
-        return Query(text, schema, rows, question.measure, of, by, question.where, needed, _notes(selections, of))
+        kept = {*by, of, *(axis.attribute for factor in joint for axis in factor.axes)}
+        needed = {n: s for n, s in selections.items() if n in kept or not s.everything}
+        if question.measure in ("median", "quantile") and of in by:
+            complain(text, question.by[by.index(str(of))], f"{of} cannot be the group of its own {question.measure}")
+        where = tuple(found for found, _ in simple if found is not None)
+        notes = _notes(selections, of, question.measure) + _joint_notes(joint)
+        return Query(text, schema, rows, question.measure, of, by, where, needed, notes, question.at, joint)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,59 +91,6 @@ class Query:
         return tuple(product(*codes))
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One number of an answer; `by` is empty for a question without groups. None: not known."""
-
-    by: Mapping[str, str]
-    value: float | None
-    stderr: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {"value": self.value, "stderr": self.stderr}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The numbers, which error `stderr` speaks of (None where there is none), and what a reader should know."""
-
-    measure: Measure
-    by: tuple[str, ...]
-    figures: tuple[Figure, ...]
-    stderr_covers: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def value(self) -> float | None:
-        """The number of a question without groups."""
-        if self.by:
-            raise AttributeError("this answer has groups: look at `figures`")
-        return self.figures[0].value
-
-    @property
-    def stderr(self) -> float | None:
-        if self.by:
-            raise AttributeError("this answer has groups: look at `figures`")
-        return self.figures[0].stderr
-
-    def as_json(self) -> dict[str, Any]:
-        """What `query --json` prints."""
-        tail = {"stderr_covers": self.stderr_covers, "notes": list(self.notes)}
-        if not self.by:
-            return self.figures[0].as_json() | tail
-        return {"groups": [{"by": dict(figure.by)} | figure.as_json() for figure in self.figures]} | tail
-
-    def __str__(self) -> str:
-        from understudy.query.answer_text import answer_text
-
-        return answer_text(self)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
-
-
 @runtime_checkable
 class Answering(Protocol):
     """A model that can answer some queries better than through `project`; None sends a query the usual way."""
@@ -133,12 +100,13 @@ class Answering(Protocol):
 
 def answer(model: Model, query: Query, measurements: Sequence[Measurement] = ()) -> Answer:
     """The model's own answer where it has one, else the sum over its probability table."""
-    if isinstance(model, Answering) and (own := model.answer(query)) is not None:
+    if isinstance(model, Answering) and not query.joint and (own := model.answer(query)) is not None:
         return own
     groups = query.groups  # refused here when they are too many, before any table is made
-    values, counts = _values(model, query)
+    values, counts = _values(query, evaluate_somehow(model, query), query.rows)
     stderr, covers = _noise(query, measurements, values, counts)
-    empty = () if all(np.isfinite(values[codes]) for codes in groups) else ("a mean over no rows is left empty",)
+    whole = all(np.isfinite(values[codes]) for codes in groups)
+    empty = () if whole else (f"a {query.measure} over no rows is left empty",)
     labels = [query.schema[name].labels for name in query.by]
     figures = tuple(
         Figure(
@@ -151,59 +119,31 @@ def answer(model: Model, query: Query, measurements: Sequence[Measurement] = ())
     return Answer(query.measure, query.by, figures, covers, query.notes + empty)
 
 
-# -- values --------------------------------------------------------------------------------------------------
+# -- conditions on several attributes ---------------------------------------------------------------------------
 
 
-def _values(model: Model, query: Query) -> tuple[Floats, Floats]:
-    """The answer for each code of `by`, and the number of rows behind it."""
-    table, names, scale = _table(model, query)
-    weights = {name: query.selections[name].weights for name in names}
-    if query.of is None:
-        shares = scale * _weigh(table, names, weights, query.by)
-        return (shares if query.measure == "share" else shares * query.rows), shares * query.rows
-    selection = query.selections[query.of]
-    mass = _weigh(table, names, weights | {query.of: selection.present}, query.by)
-    total = _weigh(table, names, weights | {query.of: selection.moments}, query.by)
-    means = np.divide(total, mass, out=np.full_like(total, np.nan), where=scale * mass > 0)
-    return means, scale * mass * query.rows
+def _simple(part: Expression, schema: Schema) -> Condition | None:
+    """The condition on one attribute alone; None for one inside whose bins a rule ties values to other attributes."""
+    found = simple_condition(part, schema)
+    if found is None or not schema.rules or (attribute := schema.find(found.name.text)) is None:
+        return found
+    known = schema.rule_book.determined.get(attribute.name)
+    names = (attribute.name,) if known is None else known.sources
+    tied = {name for block in schema.free.blocks if block.open.any() for name in block.wide}
+    return None if tied.intersection(names) else found
 
 
-def _weigh(table: Floats, names: Sequence[str], weights: Mapping[str, Floats], by: Sequence[str]) -> Floats:
-    """Sum out all but `by` with these weights; what is left has the order of `by`."""
-    left = list(names)
-    for name in [n for n in names if n not in by]:
-        table = np.tensordot(table, weights[name], axes=(left.index(name), 0))
-        left.remove(name)
-    table = np.transpose(table, [left.index(name) for name in by])
-    for i, name in enumerate(by):
-        table = table * weights[name].reshape([-1 if j == i else 1 for j in range(len(by))])
-    return np.asarray(table, dtype=np.float64)
+def _shares(part: Expression, text: str, schema: Schema, shapes: Shapes) -> Factor:
+    """What a condition on several attributes lets through of their cells."""
+    known = {a.name: a for a in schema.attributes}
+    resolver = Resolver(known, schema.rule_book.determined, text)
+    return joint_shares(schema.free, Constraint(resolver.predicate(part), text, strict=True), shapes)
 
 
-def _table(model: Model, query: Query) -> tuple[Floats, tuple[str, ...], float]:
-    """The probability table over the query's attributes, their order, and a factor for what was conditioned on."""
-    if not query.names:
-        return np.ones(()), (), 1.0
-    try:
-        return model.project(query.names).table, query.names, 1.0
-    except TooLarge as refusal:
-        try:
-            return _given_evidence(model, query)
-        except TooLarge:
-            raise refusal from None
-
-
-def _given_evidence(model: Model, query: Query) -> tuple[Floats, tuple[str, ...], float]:
-    """Conditions that let whole cells through are evidence: Pr[by, evidence] = Pr[by | evidence] · Pr[evidence]."""
-    free = {n: s for n, s in query.selections.items() if s.whole and n not in query.by and n != query.of}
-    kept = tuple(name for name in query.names if name not in free)
-    chance = 1.0
-    for name, selection in free.items():
-        chance *= float(model.project([name]).table @ selection.weights)
-        if chance <= 0:
-            break
-        model = model.condition({name: np.flatnonzero(selection.weights).tolist()})
-    return model.project(kept).table, kept, chance
+def _joint_notes(joint: Sequence[Factor]) -> tuple[str, ...]:
+    cut = [factor for factor in joint if ((factor.table > 0) & (factor.table < 1)).any()]
+    names = dict.fromkeys(axis.attribute for factor in cut for axis in factor.axes)
+    return (f"cells of {', '.join(names)} meet the conditions in part; values are spread inside them",) if cut else ()
 
 
 # -- noise ---------------------------------------------------------------------------------------------------
@@ -214,8 +154,10 @@ def _noise(
 ) -> tuple[Floats | None, str | None]:
     if query.of is None and not query.selections and query.schema.rows is not None:
         return np.zeros(()), "everything: the number of rows is public"
-    if not all(selection.weights.any() for selection in query.selections.values()):
+    if query.joint or not all(selection.weights.any() for selection in query.selections.values()):
         return None, None  # nothing was added up
+    if query.measure in ("rate", "sum", "median", "quantile"):
+        return None, None
     if query.of is None:
         found = quietest(measurements, query.schema, query.selections, query.by)
     else:
@@ -258,18 +200,18 @@ def _name(word: Word, question: Question, schema: Schema) -> str:
 
 def _numeric(word: Word, question: Question, schema: Schema) -> str:
     name = _name(word, question, schema)
-    if schema[name].kind not in ("integer", "number"):
-        kind = schema[name].kind
-        advice = f"a mean needs numbers, and {name} is of kind {kind}; ask for `share where {name} = …`, or count by it"
+    if (domain := schema[name].intervals) is None or not domain.scale.arithmetic:
+        kind, measure = schema[name].kind, question.measure
+        advice = f"a {measure} needs numbers, and {name} is of kind {kind}; ask for `share where {name} = …`"
         complain(question.text, word, advice, name)
     return name
 
 
-def _notes(selections: Mapping[str, Selection], of: str | None) -> tuple[str, ...]:
+def _notes(selections: Mapping[str, Selection], of: str | None, measure: Measure) -> tuple[str, ...]:
     notes = [note for selection in selections.values() for note in selection.notes]
     if of and (selections[of].values[selections[of].present > 0] > 1).any():
         how = "as uniform inside each bin" if selections[of].inside is None else "by the measured details of each bin"
-        notes.append(f"the mean takes values of {of} {how}, as synthetic rows have them")
+        notes.append(f"the {measure} takes values of {of} {how}, as synthetic rows have them")
     return tuple(notes)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,10 @@ from numpy.typing import NDArray
 from understudy.models.within_bins import Shape
 from understudy.query.grammar import Condition, Test, Word, complain, hint
 from understudy.query.pieces import Floats, Pieces, pieces_of
-from understudy.schema import Attribute, Axis, Booleans, Intervals
-from understudy.schema.attribute import MISSING
-from understudy.schema.moment import parse_moment
+from understudy.schema import Attribute, Intervals
+from understudy.schema.value_names import codes_meant, means_missing, names_of, place_of
 
 Mask = NDArray[np.bool_]  # [code, segment]; either side may be 1 long
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _TINY = 1e-12
 _MAX_NAMED = 4  # cut bins in one note
 
@@ -113,42 +110,6 @@ def _rounded(weights: Floats) -> Floats:
     return np.where(weights > 1 - _TINY, 1.0, np.where(weights < _TINY, 0.0, weights))
 
 
-def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
-    """The codes that go by this name: a value's label, else the finest taxonomy group that is called so."""
-    for level in range(attribute.levels):
-        axis = Axis(attribute.name, level)
-        named = np.asarray([label == name for label in attribute.view_labels(axis)])
-        if named.any():
-            return np.asarray(named[attribute.view_map(axis)])
-    for group, members in _declared_groups(attribute):  # a group that makes no level of its own still has a name
-        if group == name:
-            return np.asarray([label in members for label in attribute.labels])
-    return None
-
-
-def _names(attribute: Attribute) -> list[str]:
-    """Every name of a value or group, for a hint."""
-    levels = [attribute.view_labels(Axis(attribute.name, level)) for level in range(attribute.levels)]
-    return list(dict.fromkeys(label for labels in levels for label in labels))
-
-
-def _declared_groups(attribute: Attribute) -> Iterator[tuple[str, list[str]]]:
-    return _groups((attribute.taxonomy.tree if attribute.taxonomy else None) or {})
-
-
-def _groups(tree: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    for name, below in tree.items():
-        yield str(name), _leaves(below)
-        if isinstance(below, Mapping):
-            yield from _groups(below)
-
-
-def _leaves(tree: Any) -> list[str]:
-    if isinstance(tree, Mapping):
-        return [leaf for below in tree.values() for leaf in _leaves(below)]
-    return [tree] if isinstance(tree, str) else list(tree)
-
-
 class _Resolver:
     """Values of one attribute, from words to places on the line or to codes."""
 
@@ -194,8 +155,8 @@ class _Resolver:
         name, value = self._attribute.name, test.value
         if test.operator in ("is missing", "is not missing"):
             return [] if self._attribute.has_missing else [f"{name} has no missing values in the schema"]
-        place, domain = self.meaning(test), self._attribute.domain
-        if not isinstance(place, float) or not isinstance(domain, Intervals):
+        place, domain = self.meaning(test), self._attribute.intervals
+        if not isinstance(place, float) or domain is None:
             return []
         inside = domain.edges[0] <= place <= domain.edges[-1]
         if not (pieces.mass * self.mask(test, pieces)).any():
@@ -217,43 +178,27 @@ class _Resolver:
 
     def _place(self, word: Word) -> float:
         attribute = self._attribute
-        if not isinstance(attribute.domain, Intervals):
+        if (domain := attribute.intervals) is None:
             self.fail(word, f"{attribute.name} has no order (kind {attribute.kind}): compare with =, != or in")
         place = self._position(word.text)
         if place is None:
-            self.fail(word, _not_a_value(attribute, attribute.domain, word.text))
+            self.fail(word, _not_a_value(attribute, domain, word.text))
         return place
 
     def _position(self, text: str) -> float | None:
-        domain = self._attribute.domain
-        if not isinstance(domain, Intervals):
-            return None
-        if domain.kind in ("date", "datetime"):
-            place = parse_moment(text, domain.kind, None)  # ISO 8601 always; the schema's own format too
-            place = domain.parse(text) if math.isnan(place) else place
-        else:
-            place = float(text) if _NUMBER.fullmatch(text) else math.nan
-        return float(place) if math.isfinite(place) else None
+        return place_of(self._attribute, text)
 
     def _missing_code(self, text: str) -> NDArray[np.bool_] | None:
-        attribute = self._attribute
-        if not attribute.has_missing or text not in (*attribute.missing, MISSING):
-            return None
-        return ~self._known
+        return ~self._known if means_missing(self._attribute, text) else None
 
     def _codes(self, word: Word) -> NDArray[np.bool_]:
-        attribute, domain = self._attribute, self._attribute.domain
-        named = codes_named(attribute, word.text)
+        attribute, domain = self._attribute, self._attribute.intervals
+        named = codes_meant(attribute, word.text)
         if named is not None:
             return named
-        if isinstance(domain, Intervals):
+        if domain is not None:
             self.fail(word, _not_a_value(attribute, domain, word.text))
-        if isinstance(domain, Booleans):
-            code = int(domain.encode([word.text])[0])
-            code = {"false": 0, "true": 1}.get(word.text.casefold(), code) if code < 0 else code
-            if code >= 0:
-                return np.equal(np.arange(attribute.size), code)
-        self.fail(word, f"{attribute.name} has no value {word.text!r}. {hint(word.text, _names(attribute))}".rstrip())
+        self.fail(word, f"{attribute.name} has no value {word.text!r}. {hint(word.text, names_of(attribute))}".rstrip())
 
 
 def _check_order(condition: Condition, resolver: _Resolver) -> None:
@@ -296,8 +241,8 @@ def _extent(domain: Intervals) -> str:
 
 
 def _not_a_value(attribute: Attribute, domain: Intervals, text: str) -> str:
-    kind = {"date": "date", "datetime": "date and time"}.get(domain.kind, "number")
-    return f"{attribute.name} is compared with a {kind}, and {text!r} is none. It is declared {_extent(domain)}."
+    noun, declared = domain.scale.noun, _extent(domain)
+    return f"{attribute.name} is compared with a {noun}, and {text!r} is none. It is declared {declared}."
 
 
 def _float(meant: float | NDArray[np.bool_]) -> float:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.query.queries import Answer, Figure, Query
+from understudy.query.answers import Answer, Figure
+from understudy.query.queries import Query
 from understudy.query.queries import answer as usual_answer
-from understudy.schema import Intervals
 
 if TYPE_CHECKING:
     from understudy.models.wavelet import WaveletModel
@@ -24,6 +24,8 @@ ENOUGH = 3.0  # standard errors that a group's rows must be from none, to divide
 
 def answer(model: WaveletModel, query: Query) -> Answer | None:
     """None where the usual way is as good: the public number of rows, or a mean inside each of its own cells."""
+    if query.measure in ("rate", "sum", "median", "quantile"):
+        return None
     if query.of is not None:
         return None if query.of in query.by else _mean(model, query, query.of)
     if not query.selections and query.schema.rows is not None:
@@ -65,8 +67,7 @@ def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
     _, of_both = _sums(model, others | {of: away / unit + own.present}, query)
     known = count > ENOUGH * np.sqrt(of_count) + 1e-9
     ratio = np.divide(total, count, out=np.zeros_like(total), where=known)
-    domain = own.attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = own.attribute.ordered
     known &= (domain.edges[0] <= middle + unit * ratio) & (middle + unit * ratio <= domain.edges[-1])
     spread = np.maximum(of_total - ratio * (of_both - of_total - of_count) + ratio**2 * of_count, 0)
     error = unit * np.sqrt(np.divide(spread, count**2, out=np.zeros_like(spread), where=known))

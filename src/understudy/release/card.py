@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.entries import Account
+from understudy.privacy.entries import Account, ChargeEntry
+from understudy.release.bought import Bought
 from understudy.schema import Schema
+from understudy.schema.rows_seen import AFTER_SEEING_ROWS
 
 NOT_PROMISED = (
     "Facts about groups are meant to come through: what holds for people like you can be learned with or without you.",
@@ -20,6 +23,83 @@ NOT_PROMISED = (
     "Synthetic rows are draws from a noisy model: a single row is about nobody, and rare values may be wrong.",
 )
 STAMP = "NOT PRIVATE: drawn from a seed, for tests"
+
+
+@dataclass(frozen=True)
+class ChargeTotal:
+    """All charges of one purpose: what they cost together in `unit` ("epsilon" or "rho"), and how many there were."""
+
+    purpose: str
+    unit: str
+    cost: float
+    times: int
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.unit} {self.cost:.6g} ({self.times}×)"
+
+    def __getitem__(self, name: str) -> Any:
+        return asdict(self)[name]
+
+
+@dataclass(frozen=True)
+class AccountTotal:
+    """The account that paid, and what has been spent on it so far, this release included."""
+
+    account: str
+    epsilon: float
+    delta: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {"account": self.account, "account_total": {"epsilon": self.epsilon, "delta": self.delta}}
+
+    def lines(self, promise: str) -> list[tuple[str, str]]:
+        return [("Account", f"{self.account}: {promise_text(self.epsilon, self.delta)} spent in all so far")]
+
+
+@dataclass(frozen=True)
+class OwnersTotal:
+    """The owners who published one release together: each paid on an account of its own."""
+
+    name: str
+    owners: tuple[str, ...]
+    epsilon_of_each_owner: float
+    delta_of_each_owner: float
+    colluding: int
+    dropping: int
+    honest: int
+    against: str
+    held_by_several: str
+    roster_hash: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"federation": asdict(self) | {"owners": list(self.owners)}}
+
+    def lines(self, promise: str) -> list[tuple[str, str]]:
+        owners = f"{', '.join(self.owners)}: each spent {promise} on an account of its own"
+        return [("Owners", owners), ("Against", self.against)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Somebody else, who measured the tables that a release was made from: no ledger of ours was charged."""
+
+    source: str
+
+    @property
+    def stamp(self) -> str:
+        return (
+            f"privacy as promised by the source ({self.source}): understudy did not add this noise and checked none of "
+            "it"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"source": self.source}
+
+    def lines(self, promise: str) -> list[tuple[str, str]]:
+        return [("Source", f"{self.source} promises {promise}; no ledger of understudy was charged")]
+
+
+Payer = AccountTotal | OwnersTotal | Source
 
 
 @dataclass(frozen=True)
@@ -42,182 +122,250 @@ class Together:
             f"t = {self.colluding}, u = {self.dropping})"
         )
 
-    def as_json(self, budget: Budget) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "owners": list(self.owners),
-            "epsilon_of_each_owner": float(budget.epsilon),
-            "delta_of_each_owner": float(budget.delta),
-            "colluding": self.colluding,
-            "dropping": self.dropping,
-            "honest": self.honest,
-            "against": self.against,
-            "held_by_several": self.held_by_several(budget),
-            "roster_hash": self.roster_hash,
-        }
-
-    def held_by_several(self, budget: Budget) -> str:
-        return (
+    def total(self, budget: Budget) -> OwnersTotal:
+        """Return what the card says of owners who each spent this budget."""
+        several = (
             "The promise is for a person's row at one owner. A person held by p owners has p times the loss: "
             f"at two owners epsilon {show(2 * budget.epsilon)}."
         )
+        return OwnersTotal(
+            self.name, self.owners, float(budget.epsilon), float(budget.delta), self.colluding, self.dropping,
+            self.honest, self.against, several, self.roster_hash,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Card:
-    """Goes into the release as card.json and into every summary."""
+    """What a release promises, about whom, who paid, and what is not promised. Goes into the release as card.json.
 
-    schema: Schema
-    budget: Budget
+    `card["epsilon"]` reads the words of card.json, for one version; use the attributes.
+    """
+
+    unit: str  # whom the promise is about: "one row of the table", for example
+    neighbours: str  # "replace-one" or "add-remove"
+    neighbours_in_words: str
+    rows_per_person: int
+    epsilon: float
+    delta: float
+    in_words: str
+    payer: Payer
+    charges: tuple[ChargeTotal, ...]
     method: str
     options: dict[str, Any]
-    charges: tuple[dict[str, Any], ...]
-    account: Account | None  # None: several owners, each with an account of its own
-    private: bool = True
-    notes: tuple[str, ...] = ()
-    together: Together | None = None
+    schema_hash: str
+    versions: dict[str, Any]
+    not_promised: tuple[str, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    private: bool  # False: drawn from a seed
+    bought: Bought | None = None  # of the schema, and how delta was split for it
 
-    @staticmethod
+    @classmethod
     def of(
+        cls,
         schema: Schema,
         budget: Budget,
         method: str,
         options: dict[str, Any],
-        charges: list[dict[str, Any]],
-        account: Account | None,
+        charges: Sequence[ChargeEntry],
+        account: Account | None,  # None: several owners, each with an account of its own
         private: bool,
         notes: tuple[str, ...],
         together: Together | None = None,
+        declared: Schema | None = None,
     ) -> Card:
-        by_purpose: dict[str, dict[str, Any]] = {}
-        for charge in charges:
-            known = by_purpose.setdefault(charge["purpose"], {**charge, "cost": Fraction(0), "times": 0})
-            known["cost"] += Fraction(charge["cost"])
-            known["times"] += 1
-        lines = tuple({**c, "cost": float(c["cost"])} for c in by_purpose.values())
-        return Card(schema, budget, method, options, lines, account, private, notes, together)
+        """Return the card of a run that is over."""
+        unit = unit_of(schema, together is not None)
+        payer = _payer(schema, budget, account, together)
+        several = (payer.held_by_several,) if isinstance(payer, OwnersTotal) else ()
+        return cls(
+            unit=unit,
+            neighbours=schema.neighbours,
+            neighbours_in_words=_neighbours_in_words(schema, unit),
+            rows_per_person=schema.rows_per_person,
+            epsilon=float(budget.epsilon),
+            delta=float(budget.delta),
+            in_words=suspicion_in_words(budget),
+            payer=payer,
+            charges=_by_purpose(charges),
+            method=method,
+            options=options,
+            schema_hash=schema.hash,
+            versions=_versions(),
+            not_promised=several + NOT_PROMISED,
+            notes=notes + choices_not_covered(schema),
+            warnings=_warnings(budget, private),
+            private=private,
+            bought=Bought.of(schema, budget, declared),
+        )
 
-    # -- words -----------------------------------------------------------------------------------------------
+    @classmethod
+    def from_source(cls, schema: Schema, budget: Budget, method: str, source: str, notes: tuple[str, ...]) -> Card:
+        """Return the card of a release whose noise somebody else added and answers for."""
+        nobody = Account(schema.account, schema.neighbours, Fraction(0), Fraction(0), None, None, True)
+        payer = Source(source)
+        plain = cls.of(schema, budget, method, {}, (), nobody, True, notes)
+        return replace(plain, payer=payer, warnings=(payer.stamp, *plain.warnings))
 
-    @property
-    def unit(self) -> str:
-        k = self.schema.rows_per_person
-        if self.together is not None:
-            return "one row of one owner" if k == 1 else f"one person with up to {k} rows at one owner"
-        return "one row of the table" if k == 1 else f"one person with up to {k} rows"
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Card:
+        """Return the card of a file; raise a ValueError, LookupError or TypeError where a part is missing or odd."""
+        plain: dict[str, Any] = {n: document[n] for n in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")}
+        lists: dict[str, Any] = {name: tuple(_listed(document[name])) for name in _LISTS}
+        charges = tuple(
+            ChargeTotal(*(c[name] for name in ("purpose", "unit", "cost", "times")))
+            for c in _listed(document["charges"])
+        )
+        card = cls(
+            **plain, **lists, charges=charges, payer=_payer_from(document),
+            rows_per_person=document.get("rows_per_person", 1), bought=Bought.from_json(document),
+        )  # fmt: skip
+        card._check()
+        return card
 
-    @property
-    def neighbours(self) -> str:
-        if self.schema.neighbours == "replace-one":
-            rows = f"that there are {self.schema.rows:,} rows is public"
-            return f"replace-one: the values of {self.unit} may be anything; {rows}"
-        return f"add-remove: {self.unit} may be in the table or not; even the number of rows is protected"
-
-    @property
-    def suspicion(self) -> str:
-        """The largest a 50 % suspicion about one person can grow, by Bayes' rule."""
-        after = 1 / (1 + math.exp(-min(700.0, float(self.budget.epsilon))))
-        text = f"a 50 % suspicion about one person can become at most {at_most(after)}"
-        if self.budget.delta:
-            text += f", but for a failure of probability {show(self.budget.delta)}"
-        return text
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        found = [] if self.private else [STAMP]
-        if self.budget.epsilon > 10:
-            found.append("epsilon above 10 promises very little")
-        return tuple(found)
+    def _check(self) -> None:
+        """Raise a ValueError unless all that pages and summaries show is of its kind."""
+        amounts = [self.epsilon, self.delta, *(c.cost for c in self.charges)]
+        texts = [*(getattr(self, name) for name in _TEXTS), *(t for c in self.charges for t in (c.purpose, c.unit))]
+        texts += [line for name in _LISTS for line in getattr(self, name)]
+        texts += [text for line in self.payer_lines() for text in line]
+        if not all(type(a) in (int, float) and 0 <= a < math.inf for a in amounts):
+            raise ValueError
+        if not all(type(c.times) is int for c in self.charges) or type(self.private) is not bool:
+            raise ValueError
+        if not all(isinstance(t, str) for t in texts):
+            raise ValueError
+        if not all(isinstance(getattr(self, name), dict) for name in _DICTS):
+            raise ValueError
 
     def as_json(self) -> dict[str, Any]:
-        from importlib.metadata import version
-
-        from understudy.version import VERSION
-
-        versions = {"understudy": VERSION, "python": platform.python_version()}
+        """Return the document of the release file."""
         return {
-            "unit": self.unit,
-            "neighbours": self.schema.neighbours,
-            "neighbours_in_words": self.neighbours,
-            "rows_per_person": self.schema.rows_per_person,
-            "epsilon": float(self.budget.epsilon),
-            "delta": float(self.budget.delta),
-            "in_words": self.suspicion,
-            **self._payers(),
-            "charges": list(self.charges),
-            "method": self.method,
-            "options": self.options,
-            "schema_hash": self.schema.hash,
-            "versions": versions | {name: version(name) for name in ("numpy", "opendp")},
-            "not_promised": self.not_promised,
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "private": self.private,
+            **{name: getattr(self, name) for name in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")},
+            **{name: list(getattr(self, name)) for name in _LISTS},
+            "rows_per_person": self.rows_per_person,
+            "charges": [asdict(charge) for charge in self.charges],
+            **self.payer.as_json(),
+            **({} if self.bought is None else self.bought.as_json()),
         }
 
-    @property
-    def not_promised(self) -> list[str]:
-        several = [] if self.together is None else [self.together.held_by_several(self.budget)]
-        return several + list(NOT_PROMISED)
+    def __getitem__(self, name: str) -> Any:
+        return self.as_json()[name]
 
-    def _payers(self) -> dict[str, Any]:
-        """Whose ledger the spend is in: one account, or one at every owner."""
-        if self.together is not None:
-            return {"federation": self.together.as_json(self.budget)}
-        assert self.account is not None
-        total = {"epsilon": float(self.account.spent_epsilon), "delta": float(self.account.spent_delta)}
-        return {"account": self.schema.account, "account_total": total}
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.as_json().get(name, default)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.as_json()
+
+    @property
+    def promise(self) -> str:
+        """Return "epsilon 1" or "epsilon 1, delta 1e-09" for example."""
+        return promise_text(self.epsilon, self.delta)
+
+    def payer_lines(self) -> list[tuple[str, str]]:
+        """Return the lines on whose ledger the spend is in: a title and words each."""
+        return self.payer.lines(self.promise)
+
+    def text(self) -> str:
+        """Return the card as a page for a terminal."""
+        lines = [f"!! {warning}" for warning in self.warnings]
+        lines += [
+            f"Promise     {self.promise} for {self.unit}",
+            f"In words    {self.in_words}",
+            f"Neighbours  {self.neighbours_in_words}",
+            *(f"{name:<11} {words}" for name, words in self.payer_lines()),
+            "Charges     " + "; ".join(map(str, self.charges)),
+            f"Method      {self.method} " + " ".join(f"{k}={v}" for k, v in self.options.items()),
+            f"Schema      {self.schema_hash[:16]}…",
+        ]
+        lines += [] if self.bought is None else self.bought.lines()
+        lines += [f"Note        {note}" for note in self.notes]
+        return "\n".join([*lines, "Not promised", *(f"  · {text}" for text in self.not_promised)])
 
 
 _TEXTS = ("unit", "neighbours", "neighbours_in_words", "in_words", "method", "schema_hash")
 _LISTS = ("not_promised", "notes", "warnings")
+_DICTS = ("options", "versions")
 
 
-def check_card(card: dict[str, Any]) -> None:
-    """A card from a file has the parts that pages and summaries show, each of its kind; else a ValueError."""
-    amounts = [card["epsilon"], card["delta"], *(c["cost"] for c in card["charges"])]
-    lines = [line for name in _LISTS for line in card[name]]
-    texts = [*(card[name] for name in _TEXTS), *(c[name] for c in card["charges"] for name in ("purpose", "unit"))]
-    texts += lines + [text for line in payer_lines(card) for text in line]
-    if not all(type(a) in (int, float) and 0 <= a < math.inf for a in amounts):
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
         raise ValueError
-    if not all(type(c["times"]) is int for c in card["charges"]) or type(card["private"]) is not bool:
-        raise ValueError
-    if not all(isinstance(t, str) for t in texts) or not all(isinstance(card[n], list) for n in (*_LISTS, "charges")):
-        raise ValueError
-    if not all(isinstance(card[name], dict) for name in ("options", "versions")):
-        raise ValueError
+    return value
 
 
-def card_text(card: dict[str, Any]) -> str:
-    """The card on a terminal page."""
-    delta = f", delta {card['delta']:.6g}" if card["delta"] else ""
-    lines = [f"!! {warning}" for warning in card["warnings"]]
-    lines += [
-        f"Promise     epsilon {card['epsilon']:.6g}{delta} for {card['unit']}",
-        f"In words    {card['in_words']}",
-        f"Neighbours  {card['neighbours_in_words']}",
-        *(f"{name:<11} {words}" for name, words in payer_lines(card)),
-        "Charges     "
-        + "; ".join(f"{c['purpose']} {c['unit']} {c['cost']:.6g} ({c['times']}×)" for c in card["charges"]),
-        f"Method      {card['method']} " + " ".join(f"{k}={v}" for k, v in card["options"].items()),
-        f"Schema      {card['schema_hash'][:16]}…",
-    ]
-    lines += [f"Note        {note}" for note in card["notes"]]
-    lines += ["Not promised"] + [f"  · {text}" for text in card["not_promised"]]
-    return "\n".join(lines)
+def _payer(schema: Schema, budget: Budget, account: Account | None, together: Together | None) -> Payer:
+    if together is not None:
+        return together.total(budget)
+    assert account is not None
+    return AccountTotal(schema.account, float(account.spent_epsilon), float(account.spent_delta))
 
 
-def payer_lines(card: dict[str, Any]) -> list[tuple[str, str]]:
-    """The card's lines on whose ledger the spend is in."""
-    if (together := card.get("federation")) is not None:
-        owners = f"{', '.join(together['owners'])}: each spent {_promise(card)} on an account of its own"
-        return [("Owners", owners), ("Against", together["against"])]
-    return [("Account", f"{card['account']}: {_promise(card['account_total'])} spent in all so far")]
+def _payer_from(document: dict[str, Any]) -> Payer:
+    if (owners := document.get("federation")) is not None:
+        told = {field.name: owners[field.name] for field in fields(OwnersTotal)}
+        return OwnersTotal(**told | {"owners": tuple(_listed(owners["owners"]))})
+    if "source" in document:
+        return Source(document["source"])
+    total = document["account_total"]
+    return AccountTotal(document["account"], total["epsilon"], total["delta"])
 
 
-def _promise(amounts: dict[str, Any]) -> str:
-    return f"epsilon {amounts['epsilon']:.6g}" + (f", delta {amounts['delta']:.6g}" if amounts["delta"] else "")
+def _by_purpose(charges: Sequence[ChargeEntry]) -> tuple[ChargeTotal, ...]:
+    by_purpose: dict[str, list[ChargeEntry]] = {}
+    for charge in charges:
+        by_purpose.setdefault(charge.purpose, []).append(charge)
+    return tuple(
+        ChargeTotal(purpose, each[0].unit, float(sum((c.cost for c in each), Fraction(0))), len(each))
+        for purpose, each in by_purpose.items()
+    )
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    from understudy.version import VERSION
+
+    own = {"understudy": VERSION, "python": platform.python_version()}
+    return own | {name: version(name) for name in ("numpy", "opendp")}
+
+
+def _warnings(budget: Budget, private: bool) -> tuple[str, ...]:
+    large = ("epsilon above 10 promises very little",) if budget.epsilon > 10 else ()
+    return (*(() if private else (STAMP,)), *large)
+
+
+# -- words -------------------------------------------------------------------------------------------------------
+
+
+def unit_of(schema: Schema, several_owners: bool = False) -> str:
+    """Return whom the promise is about, in words."""
+    k = schema.rows_per_person
+    if several_owners:
+        return "one row of one owner" if k == 1 else f"one person with up to {k} rows at one owner"
+    return "one row of the table" if k == 1 else f"one person with up to {k} rows"
+
+
+def _neighbours_in_words(schema: Schema, unit: str) -> str:
+    if schema.neighbours == "replace-one":
+        rows = f"that there are {schema.rows:,} rows is public"
+        return f"replace-one: the values of {unit} may be anything; {rows}"
+    return f"add-remove: {unit} may be in the table or not; even the number of rows is protected"
+
+
+def suspicion_in_words(budget: Budget) -> str:
+    """Return the largest that a 50 % suspicion about one person can grow, by Bayes' rule."""
+    after = 1 / (1 + math.exp(-min(700.0, float(budget.epsilon))))
+    text = f"a 50 % suspicion about one person can become at most {at_most(after)}"
+    if budget.delta:
+        text += f", but for a failure of probability {show(budget.delta)}"
+    return text
+
+
+def promise_text(epsilon: float, delta: float) -> str:
+    """Return "epsilon 1, delta 1e-09" for example; a delta of 0 is left out."""
+    return f"epsilon {epsilon:.6g}" + (f", delta {delta:.6g}" if delta else "")
 
 
 def at_most(share: float) -> str:
@@ -225,3 +373,11 @@ def at_most(share: float) -> str:
     if abs(100 * share - round(100 * share)) < 0.2 and share < 0.995:
         return f"{100 * share:.0f} %"
     return f"{math.ceil(share * 1000) / 10:.1f} %" if share < 0.995 else f"{math.ceil(share * 100_000) / 1000:.6g} %"
+
+
+def choices_not_covered(schema: Schema) -> tuple[str, ...]:
+    """Return what to say of attributes that were declared by somebody who had seen rows."""
+    names = [a.name for a in schema.attributes if a.provenance == AFTER_SEEING_ROWS]
+    if not names:
+        return ()
+    return (f"declared after rows were seen (`check --show`): {', '.join(names)}. Epsilon does not cover that choice",)

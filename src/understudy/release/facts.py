@@ -2,9 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from understudy.privacy.noise import NOISES
 from understudy.schema import Axis, Schema
+
+
+@dataclass(frozen=True)
+class NetworkLine:
+    """A variable of a network and its parents, named as `str(axis)` names them."""
+
+    attribute: str
+    parents: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"attribute": self.attribute, "parents": list(self.parents)}
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What a method decided: its network or the tables it measured together, and `more` that only it knows of.
+
+    A part that the method does not have is None. `facts["network"]` reads the words of the file, for one version.
+    """
+
+    network: tuple[NetworkLine, ...] | None = None
+    tables: tuple[tuple[str, ...], ...] | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> ReleaseFacts:
+        """Return the facts that a document tells of: a method's, or a release file's."""
+        network, tables = document.get("network"), document.get("tables")
+        return cls(
+            None if network is None else tuple(NetworkLine(p["attribute"], tuple(p["parents"])) for p in network),
+            None if tables is None else tuple(tuple(names) for names in tables),
+            {key: value for key, value in document.items() if key not in ("network", "tables")},
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of the release file."""
+        network = {} if self.network is None else {"network": [line.as_json() for line in self.network]}
+        tables = {} if self.tables is None else {"tables": [list(names) for names in self.tables]}
+        return {**self.more, **network, **tables}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.as_json()[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.as_json().get(name, default)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.as_json()
 
 
 def check_facts(facts: dict[str, Any], schema: Schema) -> None:
@@ -16,6 +67,22 @@ def check_facts(facts: dict[str, Any], schema: Schema) -> None:
         _check_network(pairs, schema)
     if not all(isinstance(name, str) for table in _listed(facts.get("tables", [])) for name in _listed(table)):
         raise ValueError("a table is a list of names")
+    if "model_error" in facts:
+        _check_model_error(facts["model_error"], schema)
+
+
+def _check_model_error(found: dict[str, Any], schema: Schema) -> None:
+    """Each bought figure is a number of rows with its noise, and the compared tables name attributes of the schema."""
+    for figure in (found[name] for name in ("pairs", "largest", "triples")):
+        numbers = [figure["rows"], figure["scale"]]
+        if not all(type(n) in (int, float) and abs(n) < 1e18 for n in numbers) or figure["scale"] < 0:
+            raise ValueError("a bought figure is a number with its noise")
+        if figure["noise"] not in NOISES or type(figure["tables"]) is not int:
+            raise ValueError("a bought figure has a noise of a known law")
+    for ways, tables in ((2, found["compared"]["pairs"]), (3, found["compared"]["triples"])):
+        for names in _listed(tables):
+            if len(set(_listed(names))) != ways or not set(schema.names).issuperset(names):
+                raise ValueError("a compared table names different attributes of the schema")
 
 
 def _check_network(pairs: list[Any], schema: Schema) -> None:

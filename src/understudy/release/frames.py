@@ -11,6 +11,7 @@ library is kept: the types of its columns may have been inferred from its cells,
       that may be missing             object (True, False, None)
     date                              datetime64[ms]               Date          date32
     datetime                          datetime64[s]                Datetime(ms)  timestamp[s]
+    time                              object (datetime.time)       Time          time32[s]
     other categories, id with a
       pattern                         str                          String        string
 

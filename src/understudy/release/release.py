@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,45 +12,49 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import ReleaseError, SchemaError, UsageError, did_you_mean
-from understudy.models.model import Evidence, Model, Rows
+from understudy.errors import ReleaseError, SchemaError, UsageError, check_path, kind_of
+from understudy.models.model import Model, Rows
 from understudy.models.noisy_tree import NoisyTree
+from understudy.models.ruled_model import free_model
 from understudy.models.serialization import (
-    MAX_TOTAL,
-    ArraySource,
-    axis_of,
-    checked_noise,
-    details_from_parts,
     details_parts,
-    model_from_parts,
     model_parts,
 )
-from understudy.models.tree_parts import trees_from_parts, trees_parts
+from understudy.models.tree_parts import trees_parts
 from understudy.models.within_bins import Shape, Shapes, placed_rows, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
-from understudy.release.card import card_text, check_card
-from understudy.release.facts import check_facts
+from understudy.progress import Progress, ProgressBar
+from understudy.release.card import Card
+from understudy.release.decoding import Settling
+from understudy.release.facts import ReleaseFacts
+from understudy.release.given import Given, GivenConditions
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
-    MAX_ATTRIBUTES,
     PLAIN_FORMAT,
+    RULES_FORMAT,
     TREES_FORMAT,
-    StoredRelease,
     content_hash,
     pack,
     reading,
     release_bytes,
 )
-from understudy.schema import Axis, Schema
-from understudy.schema.files import schema_from_dict
+from understudy.schema import Schema
+from understudy.showing import figure_of, html_of
 
 if TYPE_CHECKING:
-    from understudy.query.queries import Answer
+    from understudy.inference.combining import RowsBy
+    from understudy.inference.intervals import Inference
+    from understudy.inference.refits import Population
+    from understudy.inference.trust import Trust
+    from understudy.models.refit import Design
+    from understudy.query.answers import Answer
+    from understudy.release.draws import Draws
+    from understudy.report.views import View
 
 
 SMALL_BATCH = 1 << 17  # rows; what models draw at a time is a divisor or a multiple
@@ -57,17 +62,27 @@ LARGE_BATCH = 1 << 20
 BATCH_CELLS = 1 << 26
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """Safe to give away. Sampling and saving are post-processing: they cost nothing."""
+    """What was published: a model, its noisy tables, the schema and the privacy card. Safe to give away.
+
+    Everything that can be done with it is post-processing, and costs nothing. Made by `understudy.publish`, or read by
+    `Release.open`. `card` is the promise; `rows` is public, or noisy; `facts` say what was modelled together.
+
+    >>> release
+    <Release of 'clinic': 2,000 rows, 4 attributes, aim at epsilon 1; .sample(), .query(…), .report(), .save(…)>
+    >>> release.save("clinic.release.zip")
+    >>> understudy.Release.open("clinic.release.zip").hash == release.hash
+    True
+    """
 
     schema: Schema
     model: Model
     measurements: tuple[Measurement, ...]
     rows: int
     columns: tuple[str, ...]  # in the order of the original file
-    facts: dict[str, Any]
-    card: dict[str, Any]
+    facts: ReleaseFacts
+    card: Card
     head: Head
     library: str | None = None  # of the caller's frame, "pandas" for example; not saved
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
@@ -78,10 +93,26 @@ class Release:
 
     # -- sampling --------------------------------------------------------------------------------------------
 
-    def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
-        """Draw synthetic rows as a frame of the caller's library (pandas where nothing else is known).
+    def sample(
+        self,
+        rows: int | None = None,
+        given: Given | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Draw synthetic rows, as a frame of the library that the data came in (pandas where that is not known).
 
-        The type of each column follows from the schema alone; `release.frames` has the table.
+        The type of each column follows from the schema alone (docs/guide/frames.md).
+
+        Args:
+            rows: how many; the default is as many as the table has.
+            given: what every row shall meet: {"sex": "Female"}, with a value, the label of a bin, or a group; or a
+                condition such as "age >= 60 and sex = Female" (docs/guide/rules.md).
+            seed: repeats the same draw. It is allowed here, where nothing private is read.
+            progress: shows a bar; None means for many rows, where somebody is looking.
+
+        >>> release.sample(3, given={"smoker": "yes"}, seed=1)["smoker"].tolist()
+        ['yes', 'yes', 'yes']
         """
         import pyarrow as pa
 
@@ -89,50 +120,103 @@ class Release:
         from understudy.release.writing import decode_chunks
 
         generator = self.generator(seed)
-        batches = self._placed_batches(rows, given, generator)
-        tables = list(decode_chunks(batches, self._placed, self.columns, generator))
+        with self._progress(rows, progress) as bar:
+            model, count, settling = self._drawing(rows, given)
+            batches = self._batches(model, count, settling, generator, bar)
+            tables = list(decode_chunks(batches, self._placed, self.columns, generator, settling))
         return to_frame(pa.concat_tables(tables), self.schema, self.library)
 
-    def sample_codes(self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator) -> Rows:
+    def sample_codes(self, rows: int | None, given: Given | None, generator: np.random.Generator) -> Rows:
         """Synthetic rows still in codes, all at once."""
-        model, count = self._model_and_rows(rows, given)
-        return model.sample(count, generator)
+        model, count, settling = self._drawing(rows, given)
+        found = free_model(model).sample(count, generator)
+        return found if settling is None else settling.codes(found, generator)
 
-    def sample_batches(
-        self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator
+    def sample_batches(self, rows: int | None, given: Given | None, generator: np.random.Generator) -> Iterator[Rows]:
+        """The same a batch at a time, so that any number of rows takes the same memory; at least one batch."""
+        model, count, settling = self._drawing(rows, given)
+        for batch in self._drawn(model, count, generator):
+            yield batch if settling is None else settling.codes(batch, generator)
+
+    def _batches(
+        self, model: Model, count: int, settling: Settling | None, generator: np.random.Generator, progress: Progress
     ) -> Iterator[Rows]:
-        """The same a batch at a time, so that any number of rows takes the same memory; at least one batch.
+        """Rows for decoding: values in cells of their fine grid, where there is one, unless `settling` sees to that."""
+        done = 0
+        progress("sampling", 0, count, Fraction(0))
+        for batch in self._drawn(model, count, generator):
+            yield batch if settling is not None else placed_rows(batch, self.shapes, generator)
+            done += len(next(iter(batch.values())))
+            progress("sampling", done, count, Fraction(0))
 
-        Each batch follows the model as closely as whole numbers allow (`rounding`); batches are independent.
-        """
-        model, count = self._model_and_rows(rows, given)
+    def _drawn(self, model: Model, count: int, generator: np.random.Generator) -> Iterator[Rows]:
+        """Each batch follows the model as closely as whole numbers allow (`rounding`); batches are independent."""
         step = max(BATCH_CELLS // len(self.schema.modelled) // SMALL_BATCH, 1) * SMALL_BATCH
         step = min(step, LARGE_BATCH)
         for start in range(0, max(count, 1), step):
-            yield model.sample(min(step, count - start), generator)
+            yield free_model(model).sample(min(step, count - start), generator)
+
+    @property
+    def design(self) -> Design | None:
+        """Return what `refit(release.measurements, release.design)` needs to give the model again (`models.refit`).
+
+        None where the model did not come about in this way: a paper's own rule, wavelets, a mixture of owners.
+        """
+        from understudy.models.estimation import MODEL_CELLS
+        from understudy.models.junction_tree import JunctionTree
+        from understudy.models.refit import Design
+
+        model = free_model(self.model)
+        if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
+            return None
+        return Design(model.schema, max(MODEL_CELLS, model.cells))
 
     @property
     def default_rows(self) -> int:
         """How many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
         return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
 
-    def _model_and_rows(self, rows: int | None, given: Mapping[str, Any] | None) -> tuple[Model, int]:
-        count = self.default_rows if rows is None else rows
+    def _drawing(self, rows: int | None, given: Given | None) -> tuple[Model, int, Settling | None]:
+        """The model that rows are drawn from, how many, and what settles their values, where rules leave them open."""
+        if rows is not None and (not isinstance(rows, int | np.integer) or isinstance(rows, bool)):
+            raise UsageError(f"the number of rows to sample is a whole number, and this is {kind_of(rows)}")
+        if given is not None and not isinstance(given, Mapping | str | list | tuple):
+            raise UsageError(
+                f'given is a mapping from attributes to values, such as {{"sex": "Female"}}, or a condition such as '
+                f'"age >= 60", and this is {kind_of(given)}'
+            )
+        count = self.default_rows if rows is None else int(rows)
         if count < 0 or count > 2**40:
             raise UsageError("the number of rows to sample must be 0 or more")
         for name, pattern in self.schema.id_patterns.items():
             pattern.check(count, name)
-        return (self.model.condition(self.evidence(given)) if given else self.model), count
+        model, blocks = self.model, self.schema.free.blocks
+        if given:
+            conditions = GivenConditions.of(given, self.schema, self.shapes)
+            blocks = conditions.blocks(self.schema)
+            model = conditions.zeros(conditions.model(model), blocks)
+        settling = Settling(self.schema, self.shapes, blocks)
+        return model, count, None if settling.idle else settling
 
     def write(
-        self, path: str | Path, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None
+        self,
+        path: str | Path,
+        rows: int | None = None,
+        given: Given | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
     ) -> None:
-        """Synthetic rows to a CSV or Parquet file in the original's dialect, drawn and decoded a part at a time."""
+        """Write synthetic rows to a CSV or Parquet file in the original's dialect, drawn a part at a time.
+
+        The arguments are those of `sample`.
+        """
         from understudy.release.writing import write_rows
 
         generator = self.generator(seed)
-        batches = self._placed_batches(rows, given, generator)
-        write_rows(batches, path, self._placed, self.columns, generator)
+        with self._progress(rows, progress) as bar:
+            model, count, settling = self._drawing(rows, given)
+            batches = self._batches(model, count, settling, generator, bar)
+            write_rows(batches, path, self._placed, self.columns, generator, settling)
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -154,46 +238,102 @@ class Release:
     def _placed(self) -> Schema:
         return placed_schema(self.schema, self.shapes)
 
-    def _placed_batches(
-        self, rows: int | None, given: Mapping[str, Any] | None, generator: np.random.Generator
-    ) -> Iterator[Rows]:
-        """Batches with every value in a cell of its fine grid, where it has one."""
-        for batch in self.sample_batches(rows, given, generator):
-            yield placed_rows(batch, self.shapes, generator)
+    def _progress(self, rows: int | None, wanted: bool | None) -> ProgressBar:
+        """Return a bar; for a few rows, which come at once, nobody is shown one unasked."""
+        few = not isinstance(rows, int) or rows <= SMALL_BATCH if rows is not None else self.default_rows <= SMALL_BATCH
+        return ProgressBar(False if wanted is None and few else wanted)
 
     def generator(self, seed: int | None = None) -> np.random.Generator:
+        if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+            raise UsageError(f"a seed is a whole number of 0 or more, and this is {kind_of(seed)}")
         return SystemSource().generator() if seed is None else seeded_generator(seed)
-
-    def evidence(self, given: Mapping[str, Any]) -> Evidence:
-        """Codes for `{"sex": "Female"}`: a value, a label of a bin, or the name of a taxonomy group."""
-        return {name: self._allowed(name, value) for name, value in given.items()}
-
-    def _allowed(self, name: str, value: Any) -> list[int]:
-        attribute = self.schema[name]
-        if not attribute.modelled:
-            raise UsageError(f"{name} is not part of the model (kind {attribute.kind})", attribute=name)
-        text = str(value)
-        if isinstance(value, bool | np.bool_):
-            return [int(value)]
-        for level in range(attribute.levels):
-            axis = Axis(name, level)
-            labels = attribute.view_labels(axis)
-            if text in labels:
-                return [int(c) for c in np.flatnonzero(attribute.view_map(axis) == labels.index(text))]
-        code = int(attribute.encode([text])[0]) if attribute.other is None else -1
-        if code < 0:
-            raise UsageError(
-                f"{name} has no value {text!r}. {did_you_mean(text, list(attribute.labels))}", attribute=name
-            )
-        return [code]
 
     # -- querying --------------------------------------------------------------------------------------------
 
-    def query(self, text: str) -> Answer:
-        """The answer to `count by sex where age >= 40`, from the model; see docs/guide/queries.md for the grammar."""
+    def query(
+        self,
+        text: str,
+        confidence: float | None = None,
+        *,
+        simultaneous: bool = False,
+        population: Population = "finite",
+    ) -> Answer:
+        """Answer a question from the model, with the error that is known. Costs nothing.
+
+        Args:
+            text: `count`, `share`, `mean(NAME)` …, then `by NAMES`, then `where` conditions (docs/guide/queries.md).
+            confidence: with a number, 0.95 for example, every figure gets an interval (docs/guide/inference.md).
+            simultaneous: all intervals of the answer hold together.
+            population: "finite" asks about the rows of the table, "sample" about what they were drawn from.
+
+        >>> release.query("count by smoker where age >= 40")
+        <Answer: count by smoker, 2 groups; print it, or .to_pandas()>
+        """
+        if not isinstance(text, str):
+            raise UsageError(f"a query is a text, such as 'count by sex where age >= 40', and this is {text!r:.40}")
+        return self.answer(text, self.inference(population) if confidence else None, confidence or 0.0, simultaneous)
+
+    def answer(
+        self, text: str, inference: Inference | None = None, confidence: float = 0.0, simultaneous: bool = False
+    ) -> Answer:
+        """`query`, with intervals from an inference that was made before."""
         from understudy.query.queries import Query, answer
 
-        return answer(self.model, Query.of_text(text, self.schema, self.rows, self.shapes), self.measurements)
+        query = Query.of_text(text, self.schema, self.rows, self.shapes)
+        found = answer(self.model, query, self.measurements)
+        return found if inference is None else inference.answer(query, found, confidence, simultaneous)
+
+    def inference(self, population: Population = "finite", cache: Path | None = None) -> Inference:
+        """Return what intervals and draws come from: refits of this release, made once (`understudy.inference`)."""
+        from understudy.inference.intervals import Inference
+
+        if population not in ("finite", "sample"):
+            raise UsageError("the population is finite (the rows of the table) or sample (what they were drawn from)")
+        known = self.__dict__.setdefault("_inferences", {})
+        if population not in known:
+            known[population] = Inference(self, population, cache)
+        found: Inference = known[population]
+        return found
+
+    def draws(
+        self,
+        tables: int = 20,
+        about: Sequence[str] = (),
+        *,
+        rows: int | None = None,
+        rows_by: RowsBy = "multinomial",
+        population: Population = "finite",
+        seed: int | None = None,
+    ) -> Draws:
+        """Return several synthetic tables for one analysis, drawn one at a time as you go through them.
+
+        Run the analysis on each and give its estimates and squared standard errors to `.combine`. With `about`, what
+        the model leaves out between these columns is in the tables' spread too (docs/guide/inference.md).
+        """
+        from understudy.inference.draws import CodedDraws
+        from understudy.release.draws import Draws
+
+        own = int(self.generator(seed).integers(2**62))
+        return Draws(self, CodedDraws.of(self.inference(population), tables, about, rows, rows_by, own))
+
+    @property
+    def model_error(self) -> dict[str, Any] | None:
+        """What was bought about the model's own error, as the release file has it; None where nothing was."""
+        found: dict[str, Any] | None = self.facts.more.get("model_error")
+        return found
+
+    def trust(self, one: str, other: str) -> Trust:
+        """Return whether a pair of columns was measured, follows from others, or is assumed independent."""
+        from understudy.inference.trust import trust
+
+        return trust(self, one, other)
+
+    @cached_property
+    def what_holds(self) -> tuple[Trust, ...]:
+        """Every pair of columns with its status and expected error; of the first 64 columns of a wide table."""
+        from understudy.inference.trust import MAX_COLUMNS, sheet
+
+        return sheet(self, MAX_COLUMNS)
 
     # -- files -----------------------------------------------------------------------------------------------
 
@@ -201,15 +341,15 @@ class Release:
     def members(self) -> dict[str, bytes]:
         """The hashed content of the release file."""
         refuse_exact(self.facts, self.card)
-        model, arrays = model_parts(self.model)
+        model, arrays = model_parts(free_model(self.model))
         listed = []
         for i, m in enumerate(self.measurements):
             arrays[f"measurement-{i}"] = m.values
             listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
         documents: dict[str, dict[str, Any]] = {
             "schema": self.schema.as_json(),
-            "card": self.card,
-            "model": {"rows": self.rows, "columns": list(self.columns), "facts": self.facts, "model": model},
+            "card": self.card.as_json(),
+            "model": {"rows": self.rows, "columns": list(self.columns), "facts": self.facts.as_json(), "model": model},
             "measurements": {"measurements": listed},
         }
         if self.details:
@@ -233,14 +373,18 @@ class Release:
         """Return the content of the release's file."""
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
         format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
+        format = RULES_FORMAT if self.schema.rules else format
         return release_bytes(self.members, ledger, format)
 
     @staticmethod
     def open(path: str | Path) -> Release:
-        """Read a release file; anything odd about it is a ReleaseError."""
+        """Read a release file; a file that is damaged or was tampered with is a ReleaseError."""
+        from understudy.release.stored_parts import release_from
+
+        check_path(path, "a release")
         try:
             with reading(Path(path)) as stored:
-                return _read(stored)
+                return release_from(stored)
         except (
             LookupError, TypeError, ValueError, ArithmeticError, AssertionError, AttributeError, SchemaError, UsageError
         ):  # fmt: skip
@@ -253,74 +397,60 @@ class Release:
     # -- showing ---------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """One page: what was published, the network, and the card."""
+        """Return one page of text: what was published, the network, and the card."""
         lines = [f"{self.schema.name}: {self.rows:,} rows, {len(self.schema.modelled)} attributes modelled", ""]
-        network = self.facts.get("network", [])
-        if network:
-            width = max(len(p["attribute"]) for p in network)
+        if network := self.facts.network:
+            width = max(len(line.attribute) for line in network)
             lines += ["Network"] + [
-                f"  {p['attribute']:<{width}}  {'← ' + ', '.join(p['parents']) if p['parents'] else ''}".rstrip()
-                for p in network
+                f"  {line.attribute:<{width}}  {'← ' + ', '.join(line.parents) if line.parents else ''}".rstrip()
+                for line in network
             ]
             lines.append("")
-        if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.get("tables", []))):
+        if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.tables or ())):
             more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
             lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
-        return "\n".join([*lines, card_text(self.card)])
+        if self.schema.rules:
+            lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in self.schema.rules), ""]
+        return "\n".join([*lines, self.card.text()])
+
+    def report(self, path: str | Path | None = None) -> View:
+        """Return the public report, which a notebook shows; with a `path` (.html) it is written there too.
+
+        Args:
+            path: a file to write, as `understudy report` does.
+
+        >>> release.report()
+        <public report: shown in a notebook, or .save("FILE.html")>
+        """
+        made = figure_of(self, "report")
+        if path is not None:
+            made.save(path)
+        return made
+
+    def plot(self, attribute: str) -> View:
+        """Return the published shares of one attribute as bars, with the noise of what was measured.
+
+        >>> release.plot("age")
+        <age: shown in a notebook, or .save("FILE.html")>
+        """
+        return figure_of(self, "plot", attribute)
+
+    def network(self) -> View:
+        """Return a drawing of what was modelled together: a network, or the cliques of a junction tree.
+
+        >>> release.network()
+        <network: shown in a notebook, or .save("FILE.html")>
+        """
+        return figure_of(self, "network")
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Release of {self.schema.name!r}: {self.rows:,} rows, {len(self.schema.modelled)} attributes, "
+            f"{self.card.method} at {self.card.promise}; .sample(), .query(…), .report(), .save(…)>"
+        )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(self.summary())}</pre>"
-
-
-def _read(stored: StoredRelease) -> Release:
-    """The parts of a release file put together, each checked against the others before it is unpacked."""
-    body = stored.documents["model"]
-    columns = tuple(_listed(body["columns"]))
-    if len(columns) > MAX_ATTRIBUTES or len(columns) != len(stored.documents["schema"]["attributes"]):
-        raise ValueError
-    schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
-    check_card(stored.documents["card"])
-    check_facts(body["facts"], schema)
-    listed = _listed(stored.documents["measurements"]["measurements"])
-    release = Release(
-        schema,
-        model_from_parts(body["model"], stored, schema),
-        tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
-        _whole(body["rows"], 1),
-        columns,
-        body["facts"],
-        stored.documents["card"],
-        Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
-        details=details_from_parts(_listed(body.get("details", [])), stored, schema),
-        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
-    )
-    # as it was read: written anew, a junction tree may come out in another order with another hash
-    release.__dict__["members"] = stored.all_members()
-    release.summary()  # it can be shown
-    return release
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError
-    return value
-
-
-def _whole(value: Any, least: int = 0) -> int:
-    if type(value) is not int or not least <= value <= MAX_TOTAL:
-        raise ValueError
-    return value
-
-
-def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """A schema is written by name; this is the order of the original file."""
-    if sorted(columns) != sorted(a.name for a in schema.attributes):
-        raise ValueError
-    return replace(schema, attributes=tuple(schema[name] for name in columns))
-
-
-def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
-    axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
-    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), checked_noise(document))
+        return html_of(self)

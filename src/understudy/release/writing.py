@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.model import Rows
-from understudy.release.cells import category_values, csv_cells, written
+from understudy.release.cells import csv_cells, written
 from understudy.release.replacement import replacing
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema import Attribute, Dialect, Schema
 from understudy.schema.patterns import FreshIds
+
+Values = dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]  # by attribute: values, and where there is none
+Settle = Callable[[Rows, np.random.Generator], tuple[Rows, Values]]  # codes for decoding, and values settled already
 
 CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
 
@@ -35,11 +38,12 @@ def decode_rows(
     generator: np.random.Generator,
     first: int = 1,
     fresh: Mapping[str, FreshIds] | None = None,
+    values: Values | None = None,
 ) -> Any:
     """A pyarrow.Table of the coded rows: typed columns in `order` (or the schema's), missing as null.
 
     Ids are fresh numbers from `first`, or texts by their pattern, of which rows before `first` had others if they came
-    from the same `fresh` ids. Dropped columns are left out.
+    from the same `fresh` ids. Dropped columns are left out. `values` are those of columns that are decoded already.
     """
     import pyarrow as pa
 
@@ -47,9 +51,13 @@ def decode_rows(
     attributes = [schema[name] for name in order] if order is not None else schema.attributes
     fresh = fresh_ids(schema, generator) if fresh is None else fresh
 
+    settled = values or {}
+
     def column(attribute: Attribute) -> Any:
+        if attribute.name in settled and attribute.intervals is not None:
+            return attribute.intervals.scale.to_arrow(*settled[attribute.name])
         if attribute.modelled:
-            return _values(attribute, rows[attribute.name], generator)
+            return attribute.to_arrow(rows[attribute.name], generator)
         if attribute.name in fresh:
             return pa.array(fresh[attribute.name].texts(first - 1, count, generator), pa.string())
         return pa.array(np.arange(first, first + count))
@@ -63,7 +71,11 @@ def fresh_ids(schema: Schema, generator: np.random.Generator) -> dict[str, Fresh
 
 
 def decode_chunks(
-    batches: Iterable[Rows], schema: Schema, order: Sequence[str] | None, generator: np.random.Generator
+    batches: Iterable[Rows],
+    schema: Schema,
+    order: Sequence[str] | None,
+    generator: np.random.Generator,
+    settle: Settle | None = None,
 ) -> Iterator[Any]:
     """The same a chunk at a time; at least one table for each batch, even without rows."""
     step = max(1, CHUNK_CELLS // len(schema.attributes))
@@ -73,26 +85,9 @@ def decode_chunks(
         count = len(next(iter(rows.values())))
         for start in range(0, max(count, 1), step):
             chunk = {name: codes[start : start + step] for name, codes in rows.items()}
-            yield decode_rows(chunk, schema, order, generator, first + start, fresh)
+            chunk, values = settle(chunk, generator) if settle is not None else (chunk, None)
+            yield decode_rows(chunk, schema, order, generator, first + start, fresh, values)
         first += count
-
-
-def _values(attribute: Attribute, codes: NDArray[Any], generator: np.random.Generator) -> Any:
-    import pyarrow as pa
-
-    domain = attribute.domain
-    if isinstance(domain, Categories):
-        absent = codes == attribute.missing_code if attribute.has_missing else None
-        return category_values(domain).take(pa.array(codes.astype(np.int32), mask=absent))
-    values, absent = attribute.decode(codes, generator)
-    if isinstance(domain, Booleans):
-        return pa.array(values, pa.bool_(), mask=absent)
-    assert isinstance(domain, Intervals)
-    if domain.kind == "date":
-        return pa.array(values.astype(np.int32), mask=absent).cast(pa.date32())
-    if domain.kind == "datetime":
-        return pa.array(values, mask=absent).cast(pa.timestamp("s"))
-    return pa.array(values, mask=absent)
 
 
 # -- files ---------------------------------------------------------------------------------------------------
@@ -119,10 +114,11 @@ def write_rows(
     schema: Schema,
     order: Sequence[str] | None,
     generator: np.random.Generator,
+    settle: Settle | None = None,
 ) -> None:
     """Decode and write coded rows, or batches that follow each other, a chunk at a time."""
     batches = [rows] if isinstance(rows, dict) else rows
-    with _one_ahead(decode_chunks(batches, schema, order, generator)) as tables:
+    with _one_ahead(decode_chunks(batches, schema, order, generator, settle)) as tables:
         write_table(tables, path, schema)
 
 

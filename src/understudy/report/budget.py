@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from understudy.release.card import at_most
+from understudy.release.card import Card, ChargeTotal, at_most
 from understudy.report.bars import drawing
 from understudy.report.markup import Markup, join, shape, tag
 from understudy.report.numerals import amount, percent
@@ -14,34 +14,34 @@ _WIDTH = 1000
 _TONES = 6  # colours of the style sheet
 
 
-def budget_bar(card: dict[str, Any]) -> Markup:
+def budget_bar(card: Card) -> Markup:
     """One bar cut by phase, and the same as a table."""
-    charges = card["charges"]
-    total = sum(charge["cost"] for charge in charges) or 1.0
+    charges = card.charges
+    total = sum(charge.cost for charge in charges) or 1.0
     cuts, at = [], 0.0
     for i, charge in enumerate(charges):
-        width = _WIDTH * charge["cost"] / total
+        width = _WIDTH * charge.cost / total
         cuts.append(shape("rect", class_=f"tone{i % _TONES}", x=at, width=max(0.0, width - 2), height=20))
         at += width
     bar = drawing(_WIDTH, 20, *cuts, class_="stack", stretched=True)
     return join([bar, _table(charges, total)])
 
 
-def _table(charges: list[dict[str, Any]], total: float) -> Markup:
-    unit = charges[0]["unit"] if charges else "epsilon"
+def _table(charges: Sequence[ChargeTotal], total: float) -> Markup:
+    unit = charges[0].unit if charges else "epsilon"
     heads = [
         tag("th", "phase", scope="col"),
         *(tag("th", h, scope="col", class_="figure") for h in (unit, "share", "times")),
     ]
     lines = [
-        tag("tr", tag("th", _swatch(i), charge["purpose"], scope="row"), *_figures(charge, total))
+        tag("tr", tag("th", _swatch(i), charge.purpose, scope="row"), *_figures(charge, total))
         for i, charge in enumerate(charges)
     ]
     return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="plain")
 
 
-def _figures(charge: dict[str, Any], total: float) -> list[Markup]:
-    figures = (amount(charge["cost"]), percent(charge["cost"] / total, 0), f"{charge['times']:,}")
+def _figures(charge: ChargeTotal, total: float) -> list[Markup]:
+    figures = (amount(charge.cost), percent(charge.cost / total, 0), f"{charge.times:,}")
     return [tag("td", figure, class_="figure") for figure in figures]
 
 

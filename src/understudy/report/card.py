@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from understudy.release import Release
-from understudy.release.card import payer_lines
+from understudy.release.card import Card
 from understudy.report.markup import Child, Markup, coded, join, tag
 from understudy.report.numerals import amount, count
 
 SIGNATURES = ("Name", "Role", "Date", "Signature")
 
 
-def card_section(release: Release) -> Markup:
-    return tag("div", _lines(release), _signatures(), class_="signed")
+def card_section(release: Release, signature: str | None = None) -> Markup:
+    return tag("div", _lines(release, signature), _signatures(), class_="signed")
 
 
-def _lines(release: Release) -> Markup:
+def _lines(release: Release, signature: str | None) -> Markup:
     card = release.card
     lines: list[tuple[str, Child]] = [
         ("Table", f"{release.schema.name}, {count(release.rows)} rows"),
-        ("Promise", f"{promise(card)} for {card['unit']}"),
-        ("In words", card["in_words"]),
-        ("Neighbours", card["neighbours_in_words"]),
-        *payer_lines(card),
-        ("Charges", "; ".join(f"{c['purpose']} {c['unit']} {c['cost']:.6g} ({c['times']}×)" for c in card["charges"])),
-        ("Method", " ".join([card["method"], *(f"{k}={v}" for k, v in card["options"].items())])),
-        ("Versions", ", ".join(f"{name} {v}" for name, v in card["versions"].items())),
-        ("Schema", tag("code", card["schema_hash"])),
+        ("Promise", f"{promise(card)} for {card.unit}"),
+        ("In words", card.in_words),
+        ("Neighbours", card.neighbours_in_words),
+        *card.payer_lines(),
+        ("Charges", "; ".join(map(str, card.charges))),
+        ("Method", " ".join([card.method, *(f"{k}={v}" for k, v in card.options.items())])),
+        ("Versions", ", ".join(f"{name} {v}" for name, v in card.versions.items())),
+        ("Schema", tag("code", card.schema_hash)),
         ("Release", tag("code", release.hash)),
     ]
     if release.head.seq:  # of a federation, every owner has its own
         lines.append(("Ledger", join([f"entry {release.head.seq}, ", tag("code", release.head.hash)])))
-    lines += [("Note", coded(note)) for note in card["notes"]]
+    if signature is not None:
+        lines.append(("Signature", signature))
+    lines += [("Note", coded(note)) for note in card.notes]
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in lines))
 
 
-def promise(amounts: dict[str, Any]) -> str:
-    """epsilon 1, delta 1e-06"""
-    delta = f", delta {amount(amounts['delta'])}" if amounts["delta"] else ""
-    return f"epsilon {amounts['epsilon']:.6g}{delta}"
+def promise(card: Card) -> str:
+    """Return "epsilon 1, delta 1e-06" for example."""
+    delta = f", delta {amount(card.delta)}" if card.delta else ""
+    return f"epsilon {card.epsilon:.6g}{delta}"
 
 
 def _signatures() -> Markup:
@@ -48,5 +48,5 @@ def _signatures() -> Markup:
     return tag("div", tag("p", words), tag("div", *lines, class_="lines"), class_="signatures")
 
 
-def not_promised(card: dict[str, Any]) -> Markup:
-    return tag("ul", *(tag("li", coded(text)) for text in card["not_promised"]), class_="limits")
+def not_promised(card: Card) -> Markup:
+    return tag("ul", *(tag("li", coded(text)) for text in card.not_promised), class_="limits")

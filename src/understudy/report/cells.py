@@ -32,8 +32,8 @@ def lines_of(attribute: Attribute, weights: Sequence[float], most: int = MAX_LIN
     """One line a code where they fit; `weights` decides which values of a long list are shown."""
     if attribute.size <= most:
         return [Line(label, (code,)) for code, label in enumerate(attribute.labels)]
-    if isinstance(attribute.domain, Intervals):
-        return _neighbours(attribute, attribute.domain, most)
+    if attribute.intervals is not None:
+        return _neighbours(attribute, attribute.intervals, most)
     return _largest(attribute, weights, most)
 
 

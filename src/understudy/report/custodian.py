@@ -15,7 +15,13 @@ from understudy.report.markup import Markup, join, tag
 from understudy.report.numerals import TVD_IN_WORDS, count, percent, plural
 from understudy.report.one_way import attribute_card, left_out
 from understudy.report.page import Section, page, paragraphs, tiles
-from understudy.report.public import budget_section, closing_sections, promise_section, structure_section
+from understudy.report.public import (
+    budget_section,
+    closing_sections,
+    promise_section,
+    rules_section,
+    structure_section,
+)
 from understudy.schema import Attribute
 
 _COLUMNS = ("figure", "figure", "figure wide", "figure wide", "figure many")
@@ -34,7 +40,7 @@ def custodian_report(found: Evaluation, release: Release | None = None) -> str:
         _classifiers(found),
         numeric_section(found),
         figures_section(found),
-        *([] if release is None else [structure_section(release), *closing_sections(release)]),
+        *([] if release is None else [structure_section(release), rules_section(release), *closing_sections(release)]),
     ]
     title, made = f"{found.schema.name} · custodian's report", "Made from exact figures of the private table."
     return page(title, _header(found, release), sections, "custodian", made, STAMP)
@@ -49,7 +55,7 @@ def _header(found: Evaluation, release: Release | None) -> Markup:
     )
     figures = [(f"{e.mean:.4f}", f"mean TVD, {a}-way tables") for a, e in found.tables.items()]
     if release is not None:
-        figures.insert(0, (f"ε = {release.card['epsilon']:.6g}", release.card["method"]))
+        figures.insert(0, (f"ε = {release.card.epsilon:.6g}", release.card.method))
     return join([
         tag("p", "understudy · custodian's report", class_="eyebrow"),
         tag("h1", f"How good is the stand-in for {found.schema.name}?"),
@@ -63,16 +69,17 @@ def _header(found: Evaluation, release: Release | None) -> Markup:
 def _tables(found: Evaluation) -> Section | None:
     if not found.tables:
         return None
-    worst = [_worst(errors) for errors in found.tables.values()]
+    worst = [worst_tables(errors) for errors in found.tables.values()]
     body = [
-        tag("div", _summary(found), class_="panel scroll"),
+        tag("div", errors_table(found), class_="panel scroll"),
         tag("h3", "The worst tables"),
         tag("div", *worst, class_="two"),
     ]
     return Section.of("errors", "Tables", paragraphs(TVD_IN_WORDS), *body)
 
 
-def _summary(found: Evaluation) -> Markup:
+def errors_table(found: Evaluation) -> Markup:
+    """Return the mean and largest errors of the tables, a line for each number of attributes."""
     heads = ("mean TVD", "max TVD", "mean L2", "k-marginal", "tables")
     top = tag("tr", tag("th", ""), *(tag("th", h, scope="col", class_=c) for h, c in zip(heads, _COLUMNS)))
     lines = [tag("tr", tag("th", f"{alpha}-way", scope="row"), *_summary_cells(e)) for alpha, e in found.tables.items()]
@@ -85,7 +92,8 @@ def _summary_cells(errors: TableErrors) -> list[Markup]:
     return [tag("td", cell, class_=c) for cell, c in zip(cells, _COLUMNS)]
 
 
-def _worst(errors: TableErrors) -> Markup:
+def worst_tables(errors: TableErrors) -> Markup:
+    """Return the tables with the largest errors, as bars."""
     bars = [Bar(" × ".join(t.attributes), t.tvd, (f"{t.tvd:.4f}",)) for t in errors.worst]
     return tag("div", table_of(bars, ["TVD"], label=f"{errors.alpha}-way", class_="bars names tall"), class_="panel")
 
@@ -108,12 +116,13 @@ def _one_way(found: Evaluation) -> Section | None:
     if not shown:
         return None
     most = lines_for(len(shown))
-    cards = [_card(attribute, found.one_way[attribute.name], most) for attribute in shown]
+    cards = [compared_card(attribute, found.one_way[attribute.name], most) for attribute in shown]
     body = tag("div", *cards, left_out(found.schema), class_="cards")
     return Section.of("tables", "One attribute at a time", _legend(), body)
 
 
-def _card(attribute: Attribute, shares: Shares, most: int) -> Markup:
+def compared_card(attribute: Attribute, shares: Shares, most: int) -> Markup:
+    """Return one attribute in the stand-in (bars) and in the original (marks)."""
     bars = []
     for line in lines_of(attribute, shares.original, most):
         real, other = (sum(side[c] for c in line.codes) for side in (shares.original, shares.synthetic))

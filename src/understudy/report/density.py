@@ -23,8 +23,7 @@ Floats = NDArray[np.float64]
 
 def density(inside: Shape, shares: Floats, noise: Noise) -> Markup:
     """`shares` are the published ones of the coarse codes. Declared points are not drawn: they have no width."""
-    coarse, fine = inside.attribute.domain, inside.fine.domain
-    assert isinstance(coarse, Intervals) and isinstance(fine, Intervals)
+    coarse, fine = inside.attribute.ordered, inside.fine.ordered
     cells = (inside.shares * shares[inside.home])[fine.bin_codes] / np.diff(fine.edges)
     bins = shares[coarse.bin_codes] / np.diff(coarse.edges)
     top = max(float(cells.max()), float(bins.max()), 1e-300) * 1.05
@@ -49,8 +48,8 @@ def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
 
     Values that have a bin of their own are not drawn: they would hide the rest.
     """
-    domain, grid = inside.fine.domain, inside.fine.grid
-    assert isinstance(domain, Intervals) and grid is not None
+    domain, grid = inside.fine.ordered, inside.fine.grid
+    assert grid is not None
     units = len(domain.edges) - 1
     mass = (inside.shares * shares[inside.home])[:units]
     alone = grid.single[:units] & (np.bincount(inside.home)[inside.home][:units] == 1)

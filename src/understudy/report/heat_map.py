@@ -1,4 +1,4 @@
-"""The heat map: the error of every two-way table, as a triangle. For the custodian."""
+"""The heat map: the error of every two-way table, as a triangle: exact for the custodian, expected for anyone."""
 
 from __future__ import annotations
 
@@ -49,8 +49,13 @@ class Grid:
 
 def heat_map(found: TableErrors, every: Sequence[str]) -> Markup:
     """Two drawings, for a screen and a phone, and what the shades mean."""
+    return pairs_map({frozenset(t.attributes): float(t.tvd) for t in found.each}, every)
+
+
+def pairs_map(each: Mapping[frozenset[str], float], every: Sequence[str]) -> Markup:
+    """The same from the error of each pair."""
     names = every[:MAX_NAMES]
-    errors = {frozenset(t.attributes): float(t.tvd) for t in found.each if set(t.attributes) <= set(names)}
+    errors = {pair: error for pair, error in each.items() if pair <= set(names)}
     margin = min(max(text_width(_short(name)) for name in names) + 34, 190)
     wide, narrow = (
         Grid(names, errors, across, max(_TEXT, across * 0.7), margin)

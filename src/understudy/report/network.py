@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.models.junction_tree import JunctionTree
+from understudy.models.ruled_model import free_model
 from understudy.release import Release
+from understudy.release.facts import NetworkLine
 from understudy.report.bars import drawing
 from understudy.report.layering import Box, Placed, place
 from understudy.report.markup import Markup, join, shape, shortened, tag
@@ -44,10 +46,11 @@ class Picture:
 
 def network_section(release: Release) -> Markup | None:
     """The graph, what it means, and the same as a list; None where the model has no structure to show."""
-    if pairs := release.facts.get("network"):
+    if pairs := release.facts.network:
         return join([*_drawn(_bayesian(pairs)), _pair_list(pairs)])
-    if isinstance(release.model, JunctionTree):
-        picture = _cliques(release.model, release.schema.names)
+    model = free_model(release.model)
+    if isinstance(model, JunctionTree):
+        picture = _cliques(model, [name for name in release.schema.names if model.schema.find(name) is not None])
         words = "Attributes in one box were modelled together; a line joins boxes that share attributes."
         listing = [tag("li", ", ".join(lines)) for lines in picture.boxes.values()]
         return join([tag("p", words), *_drawn(picture), _details("The cliques as a list", listing)])
@@ -57,21 +60,17 @@ def network_section(release: Release) -> Markup | None:
 # -- what is drawn -----------------------------------------------------------------------------------------------
 
 
-def _bayesian(pairs: Sequence[dict[str, object]]) -> Picture:
-    names = [str(pair["attribute"]) for pair in pairs]
+def _bayesian(pairs: Sequence[NetworkLine]) -> Picture:
+    names = [pair.attribute for pair in pairs]
     boxes: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
     edges: list[Edge] = []
     for i, pair in enumerate(pairs):
         earlier = set(names[:i])
-        for parent in _texts(pair["parents"]):
+        for parent in pair.parents:
             base = parent if parent in boxes else re.sub(r"@\d+$", "", parent)
             if base in earlier:
                 edges.append(Edge(base, names[i], base != parent))
     return Picture(boxes, tuple(edges), True)
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []
 
 
 def _cliques(tree: JunctionTree, order: Sequence[str]) -> Picture:
@@ -180,12 +179,11 @@ def text_width(line: str, font: float = _FONT) -> float:
 # -- the same as a list ------------------------------------------------------------------------------------------
 
 
-def _pair_list(pairs: Sequence[dict[str, object]]) -> Markup:
+def _pair_list(pairs: Sequence[NetworkLine]) -> Markup:
     lines = []
     for pair in pairs:
-        parents = _texts(pair["parents"])
-        rest = [tag("span", " ← ", class_="muted"), ", ".join(parents)] if parents else []
-        lines.append(tag("li", tag("b", str(pair["attribute"])), *rest))
+        rest = [tag("span", " ← ", class_="muted"), ", ".join(pair.parents)] if pair.parents else []
+        lines.append(tag("li", tag("b", pair.attribute), *rest))
     return _details("The network as a list", lines)
 
 

@@ -16,14 +16,18 @@ from understudy.report.network import network_section
 from understudy.report.numerals import count, listed, plural
 from understudy.report.one_way import one_way_tables
 from understudy.report.page import Section, page, paragraphs, tiles
+from understudy.report.what_holds import what_holds_section
 
 _RELEASE_ALONE = "Made from the release alone; no row was read."
 _ALSO_BOUGHT = "Made from the release and from figures that were bought; no exact figure is on this page."
 _BOUGHT = "Made from figures that were bought; no exact figure is on this page."
 
 
-def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str:
-    """One HTML file; the same release gives the same bytes. Exact figures are refused."""
+def public_report(release: Release, bought: Sequence[BoughtFigures] = (), signature: str | None = None) -> str:
+    """One HTML file; the same release gives the same bytes. Exact figures are refused.
+
+    `signature` says in words whether a signature of the release holds.
+    """
     refuse_exact(release.facts, release.card, *bought)
     if not isinstance(release, Release) or not all(isinstance(figures, BoughtFigures) for figures in bought):
         raise TypeError("a public report takes a release and bought figures, nothing else")
@@ -32,8 +36,10 @@ def public_report(release: Release, bought: Sequence[BoughtFigures] = ()) -> str
         budget_section(release),
         *(bought_section(figures) for figures in bought),
         structure_section(release),
+        rules_section(release),
+        what_holds_section(release),
         _one_way(release),
-        *closing_sections(release),
+        *closing_sections(release, signature),
     ]
     title, made = f"{release.schema.name} · public report", _ALSO_BOUGHT if bought else _RELEASE_ALONE
     return page(title, _header(release), sections, "public", made)
@@ -58,31 +64,31 @@ def bought_report(bought: BoughtFigures) -> str:
 def promise_section(release: Release, own: str) -> Section | None:
     """`own` says whether the promise holds for the page itself."""
     card = release.card
-    words = card["in_words"]
-    warnings = [tag("p", warning, class_="warning") for warning in card["warnings"]]
+    words = card.in_words
+    warnings = [tag("p", warning, class_="warning") for warning in card.warnings]
     plain = paragraphs(
         f"Whatever anyone does with this release, and whatever they know already: {words}.",
-        f"The promise is {promise(card)} for {card['unit']}. It holds for the synthetic rows, the model behind "
+        f"The promise is {promise(card)} for {card.unit}. It holds for the synthetic rows, the model behind "
         f"them, and all that is made from these. {own}",
-        tag("span", f"What may differ — {card['neighbours_in_words']}.", class_="muted"),
+        tag("span", f"What may differ — {card.neighbours_in_words}.", class_="muted"),
     )
-    columns = tag("div", tag("div", plain), tag("div", suspicion(card["epsilon"]), class_="panel"), class_="two")
+    columns = tag("div", tag("div", plain), tag("div", suspicion(card.epsilon), class_="panel"), class_="two")
     return Section.of("promise", "The promise", *warnings, columns)
 
 
 def budget_section(release: Release) -> Section | None:
     card = release.card
-    if not card["charges"]:
+    if not card.charges:
         return None
     words = "Every look at the private rows was paid for. This is what the budget bought."
-    if card["charges"][0]["unit"] == "rho":
+    if card.charges[0].unit == "rho":
         words += " Costs are in rho (zero-concentrated privacy), which adds up to the epsilon and delta above."
     return Section.of("budget", "The budget, by phase", paragraphs(words), tag("div", budget_bar(card), class_="panel"))
 
 
 def structure_section(release: Release) -> Section | None:
     words = None
-    if release.facts.get("network"):
+    if release.facts.network:
         words = (
             "Each attribute was modelled given its parents: an arrow runs from a parent to its child. The arrows say "
             "which tables were measured together; they are not causes, and noise took part in choosing them."
@@ -91,10 +97,25 @@ def structure_section(release: Release) -> Section | None:
     return Section.of("network", title, paragraphs(words), network_section(release))
 
 
-def closing_sections(release: Release) -> list[Section | None]:
+def rules_section(release: Release) -> Section | None:
+    """The rules that every row meets; None where there are none."""
+    if not release.schema.rules:
+        return None
+    computed = release.schema.rule_book.determined
+    words = (
+        "Public knowledge, declared before any row was read. Every synthetic row meets each of these; a comparison "
+        "with a missing value is met."
+    )
+    if computed:
+        words += f" {listed(list(computed))}: computed from other columns, and never counted."
+    items = [tag("li", tag("code", rule.text)) for rule in release.schema.rules]
+    return Section.of("rules", "The rules", paragraphs(words), tag("ul", *items))
+
+
+def closing_sections(release: Release, signature: str | None = None) -> list[Section | None]:
     return [
         Section.of("limits", "What is not promised", not_promised(release.card)),
-        Section.of("card", "The privacy card", card_section(release)),
+        Section.of("card", "The privacy card", card_section(release, signature)),
     ]
 
 
@@ -117,12 +138,12 @@ def _header(release: Release) -> Markup:
         f"A model of {columns}, fitted to a private table under differential privacy, and synthetic rows drawn from "
         f"it. Not one row of the original is shown, here or there.{columns_in_words(release)}"
     )
-    figures = [(f"ε = {card['epsilon']:.6g}", card["unit"]), (rows, "rows" if release.schema.rows else "rows, noisy")]
-    if card["delta"]:
-        figures.insert(1, (f"δ = {card['delta']:.6g}", "failure probability"))
+    figures = [(f"ε = {card.epsilon:.6g}", card.unit), (rows, "rows" if release.schema.rows else "rows, noisy")]
+    if card.delta:
+        figures.insert(1, (f"δ = {card.delta:.6g}", "failure probability"))
     return join([
         tag("p", "understudy · public report", class_="eyebrow"), tag("h1", f"A stand-in for {release.schema.name}"),
-        tag("p", lead, class_="lead"), tiles(*figures, _split(columns), (card["method"], "method")),
+        tag("p", lead, class_="lead"), tiles(*figures, _split(columns), (card.method, "method")),
     ])  # fmt: skip
 
 

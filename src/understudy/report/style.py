@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-_COLOURS = """
-:root{color-scheme:light dark;
+LIGHT = """
 --paper:#f7f6f2;--sheet:#fffefb;--ink:#1b2126;--muted:#5d666e;--rule:#dedbd1;--track:#efede6;
 --accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--line:#3a444c;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
 --t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;--t4:#b3411b;--t5:#7d868d;
---h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;--h7:#0c3b4d}
-@media (prefers-color-scheme:dark){:root{
+--h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;--h7:#0c3b4d
+"""
+
+DARK = """
 --paper:#12171b;--sheet:#191f24;--ink:#e9e6df;--muted:#9aa4ab;--rule:#2e373e;--track:#232b31;
 --accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
 --t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;
---h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2a6f86;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1}}
+--h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2a6f86;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1
 """
+
+_COLOURS = f":root{{color-scheme:light dark;{LIGHT}}}@media (prefers-color-scheme:dark){{:root{{{DARK}}}}}"
 
 _TEXT = """
 *{box-sizing:border-box}
@@ -47,7 +50,7 @@ ol.pairs{columns:260px;font-size:14px;padding-left:28px}
 .legend li{display:flex;align-items:center;gap:8px}.legend svg.strip{width:64px;flex:none}
 """
 
-_PARTS = """
+PARTS = """
 .tiles{display:flex;flex-wrap:wrap;gap:10px 40px;margin:22px 0 4px}
 .tiles div{display:flex;flex-direction:column}
 .tiles b{font:600 27px/1.2 ui-serif,"Iowan Old Style",Charter,Georgia,serif;font-variant-numeric:tabular-nums}
@@ -84,7 +87,7 @@ letter-spacing:.08em;padding:9px 12px}
 body.custodian{box-shadow:inset 0 0 0 4px var(--banner)}
 """
 
-_DRAWINGS = """
+DRAWINGS = """
 svg{display:block;max-width:100%}
 svg.strip{width:100%;height:18px}svg.stack{width:100%;height:26px;border-radius:6px;margin-bottom:8px}
 svg.swatch{display:inline-block;width:12px;height:12px;margin-right:8px}
@@ -146,5 +149,5 @@ body.custodian{display:table;table-layout:fixed;width:100%}
 """
 
 STYLE = "".join(
-    line.strip() for part in (_COLOURS, _TEXT, _PARTS, _DRAWINGS, _NARROW, _TALL, _PAPER) for line in part.splitlines()
+    line.strip() for part in (_COLOURS, _TEXT, PARTS, DRAWINGS, _NARROW, _TALL, _PAPER) for line in part.splitlines()
 )

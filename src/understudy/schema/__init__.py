@@ -2,7 +2,11 @@
 
 from understudy.schema.attribute import Attribute
 from understudy.schema.axis import Axes, Axis
-from understudy.schema.domain import Booleans, Categories, Domain, Dropped, Identifier, Intervals
+from understudy.schema.domain import Domain
+from understudy.schema.intervals import Intervals
+from understudy.schema.scales.booleans import Booleans
+from understudy.schema.scales.categories import Categories
+from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.table import MAX_ROWS, Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 

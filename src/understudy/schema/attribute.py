@@ -12,33 +12,38 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
-from understudy.schema.domain import (
-    MAX_CODES,
-    UNFIT,
-    Booleans,
-    Categories,
-    Codes,
-    Domain,
-    Dropped,
-    Floats,
-    Identifier,
-    Intervals,
-    Kind,
-)
+from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
 from understudy.schema.fine import Grid, finest
+from understudy.schema.intervals import Intervals
+from understudy.schema.scales import SCALES, OrderedScale
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
 from understudy.schema.tree_grid import Index, TreeGrid
 
 MISSING = "missing"
+PUBLIC_BINS = 20  # of a range without bins, where no tree is bought
 Fine = Literal["wavelet"]
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of the table. A missing value is one more value of the domain, coded last.
+    """A column of the table: its name, and every value that it can have. A missing value is one more, coded last.
 
-    `fine` says that the shape inside its bins is published too, `fine_cells` in how many cells a bin; `read_from` names
-    the column where that is not the attribute's own name.
+    Args:
+        name: of the column.
+        domain: the values or bins: `Categories`, `Intervals`, `Booleans` and others of `understudy.schema`.
+        taxonomy: groups of values, so that a method may look at it more coarsely.
+        missing: the texts that mean a missing value, such as "" or "NA".
+        other: the value, or "missing", that a text outside the domain is counted as; None refuses such a text.
+        provenance: where the values were learned: "declared", or the public document.
+        confirm: keys that a person has yet to confirm.
+        fine: publishes the shape inside its bins too; "wavelet".
+        fine_cells: into how many cells each bin is cut for that.
+        read_from: the column of the file, where that is not `name`.
+
+    >>> schema["smoker"].labels
+    ('no', 'yes')
+    >>> schema["age"].kind, schema["age"].size
+    ('integer', 5)
     """
 
     name: str
@@ -56,13 +61,13 @@ class Attribute:
     def __post_init__(self) -> None:
         if not self.name:
             raise SchemaError("an attribute needs a name")
-        if isinstance(self.domain, Identifier | Dropped):
+        if not self.modelled:
             return
         if self.taxonomy is None:
             of_tree = None if self.grid is None else self.grid.taxonomy
-            object.__setattr__(self, "taxonomy", of_tree or taxonomy_of(self.domain))
+            object.__setattr__(self, "taxonomy", of_tree or taxonomy_of(self.intervals))
         self._check_missing()
-        if self.other is not None and not self._sends_to_missing and self._declared([self.other])[0] == UNFIT:
+        if self.other is not None and not self._sends_to_missing and self.domain.encode([self.other])[0] == UNFIT:
             raise SchemaError(f'`other` of {self.name!r} is not a declared value nor "missing"', attribute=self.name)
         if self.fine is not None:
             assert self.finest_grid is not None  # refuses what has no finer grid
@@ -70,7 +75,7 @@ class Attribute:
     def _check_missing(self) -> None:
         """A missing code that is also a value would turn that value into "missing" when the output is read again."""
         for text in self.missing:
-            if self._is_value(text):
+            if self.domain.holds(text):
                 raise SchemaError(
                     f"the missing code {text!r} of {self.name!r} is also one of its values; "
                     "take it out of `missing`, or out of the values or the range",
@@ -83,11 +88,6 @@ class Attribute:
                 attribute=self.name,
             )
 
-    def _is_value(self, text: str) -> bool:
-        if isinstance(self.domain, Intervals):
-            return self.domain.edges[0] <= self.domain.parse(text) <= self.domain.edges[-1]
-        return bool(self._declared([text])[0] != UNFIT)
-
     @property
     def kind(self) -> Kind:
         return self.domain.kind
@@ -95,7 +95,18 @@ class Attribute:
     @property
     def modelled(self) -> bool:
         """Whether the attribute takes part in the model (ids and dropped columns do not)."""
-        return not isinstance(self.domain, Identifier | Dropped)
+        return self.domain.modelled
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """The domain of an ordered attribute; None for lists and columns that are never read."""
+        return self.domain if isinstance(self.domain, Intervals) else None
+
+    @property
+    def ordered(self) -> Intervals:
+        """The same where it is known to be ordered."""
+        assert isinstance(self.domain, Intervals)
+        return self.domain
 
     @property
     def _sends_to_missing(self) -> bool:
@@ -103,7 +114,7 @@ class Attribute:
 
     @cached_property
     def _texts(self) -> frozenset[str]:
-        return frozenset(self.domain.labels) if isinstance(self.domain, Categories | Booleans) else frozenset()
+        return frozenset(self.domain.labels) if self.domain.texts else frozenset()
 
     @cached_property
     def has_missing(self) -> bool:
@@ -112,16 +123,12 @@ class Attribute:
     @cached_property
     def size(self) -> int:
         """How many codes there are, "missing" included."""
-        if isinstance(self.domain, Identifier | Dropped):
-            return 0
-        return self.domain.size + self.has_missing
+        return self.domain.size + self.has_missing if self.modelled else 0
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """A public name for each code."""
-        if isinstance(self.domain, Identifier | Dropped):
-            return ()
-        return self.domain.labels + ((MISSING,) if self.has_missing else ())
+        return self.domain.labels + ((MISSING,) if self.modelled and self.has_missing else ())
 
     @property
     def missing_code(self) -> int:
@@ -155,11 +162,11 @@ class Attribute:
         """The grid on which rows are coded for `fine`; None without it."""
         if self.fine is None:
             return None
-        if not isinstance(self.domain, Intervals):
-            raise SchemaError(
-                "`fine` is for ordered attributes: integer, number, date or datetime", attribute=self.name
-            )
-        return Grid(self.domain, finest(self.domain, self.fine_cells))
+        if self.intervals is None:
+            kinds = [kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)]
+            listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+            raise SchemaError(f"`fine` is for ordered attributes: {listed}", attribute=self.name)
+        return Grid(self.intervals, finest(self.intervals, self.fine_cells))
 
     def refined(self, grid: Grid) -> Attribute:
         """The same column on a grid of its own: one more attribute, for engines and for the shape inside bins."""
@@ -176,7 +183,7 @@ class Attribute:
     @property
     def countable(self) -> bool:
         """Whether each value of the range can have a bin of its own."""
-        return self.grid is not None and self.grid.kind in ("integer", "date") and self.grid.count <= MAX_CODES
+        return self.grid is not None and self.grid.scale.listable and self.grid.count <= MAX_CODES
 
     def with_each_value(self) -> Attribute:
         """The same column with a bin for each value of its range."""
@@ -184,6 +191,14 @@ class Attribute:
         edges = self.grid.steps.between(self.grid.low, self.grid.high, MAX_CODES)
         domain = Intervals(self.kind, edges, self.grid.points, self.grid.format, self.grid.every)
         return replace(self, domain=domain, taxonomy=None, grid=None)
+
+    def with_own_bins(self) -> Attribute:
+        """The same column with bins of equal prior mass if it has none: of a computed column, which buys no tree."""
+        if self.grid is None:
+            return self
+        found = self.binned(self.grid.public_bins(PUBLIC_BINS))
+        assert isinstance(found.domain, Intervals)
+        return replace(found, domain=replace(found.domain, places=self.grid.decimals), taxonomy=None)
 
     def homes(self, first: Index) -> NDArray[np.int64]:
         """The code of the bin that each code of a unit lies in; "missing" stays last."""
@@ -225,42 +240,48 @@ class Attribute:
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
         """The code of each cell of text; UNFIT where no rule of the schema covers it."""
-        codes = self._declared(texts, decimal)
+        codes = self.domain.encode(texts, decimal)
         return self._settle(codes, np.fromiter((t in self.missing for t in texts), dtype=bool, count=len(texts)))
 
     def encode_numbers(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
         """The same for a typed numeric column; `absent` marks nulls, which are empty cells."""
-        assert isinstance(self.domain, Intervals)
         is_missing = np.isin(values, self._missing_numbers) & ~absent
-        return self._settle(self.domain.encode_numbers(values), is_missing | (absent & ("" in self.missing)))
+        return self._settle(self.ordered.encode_numbers(values), is_missing | (absent & ("" in self.missing)))
 
     @cached_property
     def _missing_numbers(self) -> Floats:
         """Missing codes that are numbers (999): in a typed column they come as numbers, not as text."""
-        assert isinstance(self.domain, Intervals)
-        codes = np.asarray([self.domain.parse(text) for text in self.missing], dtype=np.float64)
+        codes = np.asarray([self.ordered.parse(text) for text in self.missing], dtype=np.float64)
         return codes[~np.isnan(codes)]
 
-    def _declared(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        if isinstance(self.domain, Intervals):
-            return self.domain.encode(texts, decimal)
-        assert not isinstance(self.domain, Identifier | Dropped)
-        return self.domain.encode(texts)
+    @cached_property
+    def unlisted_code(self) -> int:
+        """The code of a cell that nothing declares: that of `other`, or UNFIT."""
+        return int(self.encode(["\0"])[0])
 
     def _settle(self, codes: Codes, is_missing: NDArray[np.bool_]) -> Codes:
         """Missing cells first, then `other` for what is left undeclared."""
         if is_missing.any():
             codes[is_missing] = self.missing_code
         if self.other is not None:
-            codes[codes == UNFIT] = self.missing_code if self._sends_to_missing else self._declared([self.other])[0]
+            other = self.missing_code if self._sends_to_missing else self.domain.encode([self.other])[0]
+            codes[codes == UNFIT] = other
         return codes
 
     def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """A value for each code, and which of them are missing (their values are to be ignored)."""
-        assert not isinstance(self.domain, Identifier | Dropped)
-        codes = codes.astype(np.int32)
+        codes, absent = self._present(codes)
+        return self.domain.decode(codes, generator), absent
+
+    def to_arrow(self, codes: NDArray[Any], generator: np.random.Generator) -> Any:
+        """The same as a typed Arrow array, null where it is missing."""
+        codes, absent = self._present(codes)
+        return self.domain.to_arrow(codes, absent, generator)
+
+    def _present(self, codes: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_]]:
+        """Codes of the domain (any for a missing value), and which are missing."""
         absent = codes == self.missing_code if self.has_missing else np.zeros(len(codes), dtype=bool)
-        return self.domain.decode(np.where(absent, 0, codes).astype(np.int32), generator), absent
+        return np.where(absent, 0, codes).astype(np.int32), absent
 
 
 def fine_name(name: str) -> str:

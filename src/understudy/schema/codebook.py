@@ -18,7 +18,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import SCALES
 
 TABLE_KEYS = (
     "name",
@@ -38,7 +39,7 @@ TABLE_KEYS = (
     "encoding",
     "decimal",
 )
-_COLUMNS: dict[str, tuple[str, ...]] = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "attribute": ("attribute", "variable", "column", "field", "name", "merkmal", "spalte"),
     "kind": ("kind", "type", "typ", "art"),
     "values": ("values", "categories", "levels", "allowed", "werte"),
@@ -60,16 +61,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "label": ("label", "description", "text", "meaning", "bezeichnung", "beschreibung"),
     "taxonomy": ("taxonomy", "groups"),
 }
-_KINDS: dict[Kind, tuple[str, ...]] = {
-    "integer": ("integer", "int", "whole", "count"),
-    "number": ("number", "float", "double", "decimal", "numeric", "real"),
-    "category": ("category", "categorical", "nominal", "ordinal", "enum", "factor", "string", "code"),
-    "boolean": ("boolean", "bool", "logical", "binary", "yes/no"),
-    "date": ("date",),
-    "datetime": ("datetime", "timestamp"),
-    "id": ("id", "identifier", "key"),
-    "drop": ("drop", "ignore", "skip", "free text"),
-}
+_KINDS: dict[Kind, tuple[str, ...]] = {kind: scale.words for kind, scale in SCALES.items()}
 _MARKS = ("x", "yes", "y", "ja", "j", "true", "1")
 DELIMITERS = (",", ";", "\t", "|")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -84,27 +76,38 @@ class _Entry:
     missing: list[str] = field(default_factory=list)
 
 
-def read_codebook(path: Path) -> Source:
-    records = _records(path)
+def facts_of_records(rows: Iterable[Sequence[str]], name: str) -> Source:
+    """Read a codebook from its rows, the first of which names its columns; `name` is that of the document."""
+    records = iter(rows)
     heads = [head.strip() for head in next(records, [])]
-    columns = [_column(head.casefold()) for head in heads]
+    columns = _columns(heads)
     if "attribute" not in columns:
-        raise SchemaError(f"the codebook {path.name!r} needs a column `attribute`; see the guide for its other columns")
+        raise SchemaError(f"the codebook {name!r} needs a column `attribute`; see the guide for its other columns")
     entries: dict[str, _Entry] = {}
     table: dict[str, str] = {}
     for line, row in enumerate(records, 2):
         cells = {column: cell for column, cell in zip(columns, row) if column is not None and cell.strip()}
-        name = cells.pop("attribute", "").strip()
-        if name == "[table]":
+        named = cells.pop("attribute", "").strip()
+        if named == "[table]":
             _set(table, [cell for column, cell in zip(columns, row) if column != "attribute" and cell.strip()], line)
-        elif name:
-            _add(entries.setdefault(name, _Entry()), cells, f"row {line} of the codebook, {name!r}")
+        elif named:
+            _add(entries.setdefault(named, _Entry()), cells, f"row {line} of the codebook, {named!r}")
     unknown = [head for head, column in zip(heads, columns) if column is None and head]
     remarks = (f"columns of the codebook that are not used: {', '.join(unknown)}",) if unknown else ()
-    return Source({name: _facts(name, entry) for name, entry in entries.items()}, table, remarks)
+    return Source({named: _facts(named, entry) for named, entry in entries.items()}, table, remarks)
 
 
-def _records(path: Path) -> Iterator[list[str]]:
+def _columns(heads: Sequence[str]) -> list[str | None]:
+    """What each column is: a second one of the same meaning is not used, so that `name` may stand beside `variable`."""
+    found: list[str | None] = []
+    for head in heads:
+        column = _column(head.casefold())
+        found.append(None if column in found else column)
+    return found
+
+
+def csv_records(path: Path) -> Iterator[list[str]]:
+    """Read the records of a CSV document, by the delimiter that its first line shows."""
     text = read_text(path)
     try:
         yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0]))
@@ -145,7 +148,7 @@ def cells_of(line: str, delimiter: str) -> list[str]:
 def _column(head: str) -> str | None:
     if re.fullmatch(r"(group|gruppe)\s*_?\d*", head):
         return "group" + (re.sub(r"\D", "", head) or "1")
-    return next((column for column, names in _COLUMNS.items() if head in names), None)
+    return next((column for column, names in COLUMNS.items() if head in names), None)
 
 
 def _set(table: dict[str, str], cells: list[str], line: int) -> None:

@@ -12,6 +12,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import read_text
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import SCALES
 from understudy.schema.steps import MAX_DECIMALS
 
 _TOKEN = re.compile(
@@ -22,16 +23,9 @@ _TOKEN = re.compile(
       | (?P<mark>::|<=|>=|<>|!=|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_TYPES: dict[Kind, str] = {
-    "integer": "int integer smallint bigint mediumint tinyint int2 int4 int8",
-    "number": "numeric decimal number real float double money float4 float8",
-    "category": "char varchar text character nvarchar nchar varchar2 string enum",
-    "boolean": "bool boolean bit",
-    "date": "date",
-    "datetime": "timestamp datetime timestamptz datetime2 smalldatetime",
-    "id": "serial bigserial uuid uniqueidentifier",
-}
-_KINDS: dict[str, Kind] = {name: kind for kind, names in _TYPES.items() for name in names.split()}
+_KINDS: dict[str, Kind] = {name: kind for kind, scale in SCALES.items() for name in scale.ddl_types.split()}
+_DOMAINS = {"year": "year", "money": "money", "smallmoney": "money"}  # types that mean a public domain
+_KINDS |= {"year": "integer", "smallmoney": "number"}
 _CONSTRAINTS = ("PRIMARY", "CONSTRAINT", "CHECK", "UNIQUE", "FOREIGN", "KEY", "INDEX", "EXCLUDE", "LIKE")
 Token = tuple[str, str]  # group of _TOKEN, text
 
@@ -179,7 +173,14 @@ def _column(item: list[Token], words: list[str], enums: dict[str, tuple[str, ...
         kind = "boolean"  # MySQL's boolean
     if kind == "number" and typed in ("numeric", "decimal", "number") and len(size) == 2 and size[1] == "0":
         kind = "integer"
-    return Facts(kind=kind, missing=missing, decimals=_decimals(typed, size) if kind == "number" else None)
+    decimals = _decimals(typed, size) if kind == "number" else None
+    return Facts(kind=kind, missing=missing, decimals=decimals, declared_type=_DOMAINS.get(typed))
+
+
+def kind_of_type(declared: str) -> Kind | None:
+    """Return the kind of a type as SQL writes it: `varchar(20)` is a category."""
+    name = re.match(r"\s*([A-Za-z_]\w*)", declared)
+    return _KINDS.get(name[1].casefold()) if name else None
 
 
 def _decimals(typed: str, size: list[str]) -> int | None:

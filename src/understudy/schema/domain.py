@@ -5,388 +5,74 @@ Everything here is public. No function of this file has ever seen which codes oc
 
 from __future__ import annotations
 
-import math
-import re
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.moment import date_of, datetime_of, parse_moment
-from understudy.schema.patterns import Pattern
-from understudy.schema.steps import Steps, steps_of
 
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
-Kind = Literal["integer", "number", "category", "boolean", "date", "datetime", "id", "drop"]
+Kind = str  # a word of the table SCALES in schema/scales
 UNFIT = -1  # the code of a cell that no rule of the schema covers
 MAX_CODES = 65_535  # two bytes a value, one code kept for "missing"
-MAX_WHOLE = 2**53  # whole numbers beyond this are not all floats, so a bin could not tell them apart
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
-_INTEGER = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
-_TRUE = ("true", "True", "TRUE", "1")
-_FALSE = ("false", "False", "FALSE", "0")
-_FORMAT_PROBES = 500  # cells on which a date format is tried out
 
 
-@dataclass(frozen=True)
-class Categories:
-    """A closed list of texts, compared as text."""
+class Domain(Protocol):
+    """What every domain answers, so that nobody has to ask which kind it is.
 
-    values: tuple[str, ...]
-    kind: ClassVar[Kind] = "category"
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise SchemaError("a category needs at least one value")
-        if len(set(self.values)) != len(self.values):
-            raise SchemaError("a category lists the same value twice")
-        _check_size(len(self.values))
-
-    @property
-    def size(self) -> int:
-        return len(self.values)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.values
-
-    def encode(self, texts: Sequence[str]) -> Codes:
-        codes = {value: code for code, value in enumerate(self.values)}
-        return np.fromiter((codes.get(text, UNFIT) for text in texts), dtype=np.int32, count=len(texts))
-
-    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        return np.asarray(self.values, dtype=object)[codes]
-
-
-@dataclass(frozen=True)
-class Booleans:
-    """Two values, each with the texts that stand for it; the first text of each is written on output."""
-
-    true: tuple[str, ...] = _TRUE
-    false: tuple[str, ...] = _FALSE
-    kind: ClassVar[Kind] = "boolean"
-    ordered: ClassVar[bool] = False
-    size: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        if not self.true or not self.false or set(self.true) & set(self.false):
-            raise SchemaError("a boolean needs texts for true and for false, with none in both")
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return (self.false[0], self.true[0])
-
-    def encode(self, texts: Sequence[str]) -> Codes:
-        codes = dict.fromkeys(self.false, 0) | dict.fromkeys(self.true, 1)
-        return np.fromiter((codes.get(text, UNFIT) for text in texts), dtype=np.int32, count=len(texts))
-
-    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        return codes.astype(bool)
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """An ordered domain cut into bins [e_i, e_i+1), the last one closed, and declared points with a cell of their own.
-
-    Numbers are themselves, dates are days and datetimes seconds since 1970. Values outside the edges are clamped.
-    `step` and `places` (the key `decimals`) say how values are written; cells are read whether they follow it or not.
+    `texts` are the values that are compared as text, none in an ordered domain; `flags` says that booleans are its
+    codes 0 and 1; `modelled` is false for columns that are never read. `characters` are those that a written cell may
+    have, the first one first, or None for any.
     """
 
-    kind: Kind
-    edges: tuple[float, ...]
-    points: tuple[float, ...] = ()
-    format: str | None = None
-    step: float | None = None
-    places: int | None = None
-    ordered: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if len(self.edges) < 2 or any(b <= a for a, b in zip(self.edges, self.edges[1:])):
-            raise SchemaError("bin edges must be at least two and increase")
-        if not all(math.isfinite(e) for e in self.edges + self.points):
-            raise SchemaError("edges and points must be finite")
-        if not math.isfinite(self.edges[-1] - self.edges[0]):
-            raise SchemaError("the range is wider than the largest number: bring its ends nearer to zero")
-        if len(set(self.points)) != len(self.points):
-            raise SchemaError("a point is declared twice")
-        if any(not self.edges[0] <= p <= self.edges[-1] for p in self.points):
-            raise SchemaError("a point lies outside the range")
-        _check_size(len(self.edges) - 1 + len(self.points))
-        if self.integral:
-            self._check_whole()
-        if bare := self._bare_bins:
-            low, high = self.edges[bare[0]], self.edges[bare[0] + 1]
-            what = "value" if self.step is None and self.places is None else "multiple of its `step`"
-            raise SchemaError(
-                f"the bin from {self._show_edge(low)} to {self._show_edge(high)} holds no {what} of its own; use fewer "
-                "bins, leave `bins` out for one cell a value, or take a point out that fills its bin"
-            )
-        if self.format is not None:
-            self._check_format(self.format)
-        if self.places is not None and len(Steps(1, self.places).indices(self.points)) < len(self.points):
-            raise SchemaError(f"a point has more than the {self.places} `decimals` that are written")
-
-    def _check_whole(self) -> None:
-        if any(p != math.floor(p) for p in self.points):
-            raise SchemaError(f"a point of kind {self.kind!r} must be a whole number")
-        if max(abs(self.edges[0]), abs(self.edges[-1])) > MAX_WHOLE:
-            raise SchemaError('whole numbers reach to ±2^53 here; use kind = "number" for a wider range')
-
-    @cached_property
-    def _bare_bins(self) -> list[int]:
-        """Bins that hold nothing but declared points: no value would decode to them."""
-        if self.steps is not None:
-            return [int(i) for i in np.flatnonzero(self.own_values <= 0)]
-        low, high = self._edges[:-1], self._edges[1:]
-        inner = low + (high - low) / 2
-        for i in np.flatnonzero(np.isin(inner, self.points)):
-            inner[i] = self._inner(int(i))
-        return [int(i) for i in np.flatnonzero(self.encode_numbers(inner) != self.bin_codes)]
-
-    def _check_format(self, format: str) -> None:
-        """A cell's text must say which bin it is in: `%d.%m.%y` cannot tell 1924 from 2024."""
-        codes = sorted({*range(0, self.size, max(1, self.size // _FORMAT_PROBES)), self.size - 1})
-        for code in codes:
-            for value in self.bounds(code):
-                if self.encode([self.show(value)])[0] != code:
-                    raise SchemaError(
-                        f"a value of {self.labels[code]} written with format {format!r} is read back in another cell; "
-                        "use a format that keeps the whole date, or edges that fall between the texts it can write"
-                    )
-
     @property
-    def integral(self) -> bool:
-        return self.kind != "number"
-
+    def kind(self) -> Kind: ...
     @property
-    def bins(self) -> int:
-        return len(self.edges) - 1
-
+    def modelled(self) -> bool: ...
     @property
-    def size(self) -> int:
-        return self.bins + len(self.points)
-
-    @cached_property
-    def steps(self) -> Steps | None:
-        """The values that are written: whole numbers, multiples of `step`, or None for any number."""
-        return steps_of(self.kind, self.step, self.places, max(abs(self.edges[0]), abs(self.edges[-1])))
-
-    @cached_property
-    def step_range(self) -> tuple[Floats, Floats]:
-        """Per bin: the index of the first and of the last step in it."""
-        assert self.steps is not None
-        first = self.steps.at_least(self._edges[:-1])
-        last = self.steps.at_least(self._edges[1:]) - 1
-        last[-1] = self.steps.at_most(self.edges[-1])
-        return first, last
-
-    @cached_property
-    def own_values(self) -> NDArray[np.int64]:
-        """Per bin, where values come in steps: how many it holds that are no points."""
-        first, last = self.step_range
-        count = (last - first + 1).astype(np.int64)
-        np.subtract.at(count, self._point_steps[1], 1)
-        return count
-
-    @cached_property
-    def _point_steps(self) -> tuple[Floats, NDArray[np.int64]]:
-        """The indices of the points that are steps, in order, and the bin that each lies in."""
-        assert self.steps is not None
-        index = self.steps.indices(self.points)
-        return index, self._bin_of(self.steps.value(index))
-
-    def own_value(self, bins: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:
-        """The value that comes at this index among the own values of its bin."""
-        assert self.steps is not None
-        places = self.step_range[0][bins] + index
-        points, home = self._point_steps
-        before = np.searchsorted(home, bins)  # points of lower bins
-        # a point p with r points below it in its bin comes before the own values from index p - r - first on
-        passed = points - (np.arange(len(points)) - np.searchsorted(home, home))
-        return np.asarray(self.steps.value(places + np.searchsorted(passed, places, side="right") - before))
-
-    @cached_property
-    def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
-        """Code of each bin, code of each point, and the cells in code order as (low, point or None)."""
-        cells = sorted(
-            [(p, 0, j) for j, p in enumerate(self.points)] + [(e, 1, i) for i, e in enumerate(self.edges[:-1])]
-        )
-        bin_code = np.empty(self.bins, dtype=np.int32)
-        point_code = np.empty(len(self.points), dtype=np.int32)
-        for code, (_, is_bin, index) in enumerate(cells):
-            (bin_code if is_bin else point_code)[index] = code
-        return bin_code, point_code, [(low, None if is_bin else low) for low, is_bin, _ in cells]
-
+    def flags(self) -> bool: ...
     @property
-    def bin_codes(self) -> NDArray[np.int32]:
-        """The code of each bin, in order; the other codes are points."""
-        return self._layout[0]
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        names = [""] * self.size
-        bin_code, point_code, _ = self._layout
-        for j, point in enumerate(self.points):
-            names[point_code[j]] = self.show(point)
-        for i in range(self.bins):
-            if self.steps is not None:
-                first, last = self._own_ends(i)
-                names[bin_code[i]] = self.show(first) if first == last else f"{self.show(first)}..{self.show(last)}"
-            else:
-                close = "]" if i == self.bins - 1 else ")"
-                names[bin_code[i]] = f"[{self.show(self.edges[i])}, {self.show(self.edges[i + 1])}{close}"
-        return tuple(names)
-
-    def bounds(self, code: int) -> tuple[float, float]:
-        """The lowest and highest value that decode to this code (the high end of a number's bin is open)."""
-        bin_code, point_code, _ = self._layout
-        at = np.flatnonzero(point_code == code)
-        if at.size:
-            return self.points[at[0]], self.points[at[0]]
-        i = int(np.flatnonzero(bin_code == code)[0])
-        return self._own_ends(i) if self.steps is not None else (self.edges[i], self.edges[i + 1])
-
-    def _own_ends(self, i: int) -> tuple[float, float]:
-        """The first and last value of bin i that is no point, where values come in steps."""
-        ends = np.asarray([0, self.own_values[i] - 1])
-        first, last = self.own_value(np.asarray([i, i]), ends).tolist()
-        return first, last
-
-    @cached_property
-    def _points(self) -> frozenset[float]:
-        return frozenset(self.points)
-
-    def _bin_of(self, values: Floats) -> NDArray[np.int64]:
-        return np.clip(np.searchsorted(self._edges, values, side="right") - 1, 0, self.bins - 1)
-
-    @cached_property
-    def _edges(self) -> Floats:
-        return np.asarray(self.edges, dtype=np.float64)
-
-    def encode_numbers(self, values: Floats) -> Codes:
-        """Codes of numbers on the domain's own scale; what is not finite (or not whole, where it must be) is UNFIT."""
-        bin_code, point_code, _ = self._layout
-        fit = np.isfinite(values)
-        if self.integral:
-            fit &= values == np.floor(values)
-        inside = np.clip(np.where(fit, values, self.edges[0]), self.edges[0], self.edges[-1])
-        codes = bin_code[self._bin_of(inside)].astype(np.int32)
-        if self.points:
-            points, order = self._sorted_points
-            near = np.minimum(np.searchsorted(points, inside), len(points) - 1)
-            codes = np.where(points[near] == inside, point_code[order[near]], codes)
-        codes[~fit] = UNFIT
-        return codes
-
-    @cached_property
-    def _sorted_points(self) -> tuple[Floats, NDArray[np.int64]]:
-        """The points in order, and where each stands among the declared ones."""
-        points = np.asarray(self.points, dtype=np.float64)
-        order = np.argsort(points)
-        return points[order], order
+    def size(self) -> int: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def texts(self) -> tuple[str, ...]: ...
+    @property
+    def characters(self) -> str | None: ...
+    @property
+    def wanted(self) -> str:
+        """What cells have to be, in words."""
+        ...
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        return self.encode_numbers(np.asarray([self.parse(text, decimal) for text in texts], dtype=np.float64))
+        """The code of each text; UNFIT for one that is no value."""
+        ...
 
     def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        """A value for each code, uniform in its bin or exactly the point: encode(decode(c)) = c."""
-        bin_code, point_code, _ = self._layout
-        bin_of_code = np.full(self.size, -1, dtype=np.int64)
-        bin_of_code[bin_code] = np.arange(self.bins)
-        where = bin_of_code[codes]
-        in_bin = where >= 0
-        uniform = generator.random(len(codes))
-        stepped = self.steps is not None
-        values = self._step_in_bin(where, uniform) if stepped else self._number_in_bin(where, uniform)
-        if self.points:
-            point_of_code = np.zeros(self.size)
-            point_of_code[point_code] = self.points
-            values[~in_bin] = point_of_code[codes[~in_bin]]
-        if not stepped:
-            astray = in_bin & (self.encode_numbers(values) != codes)
-            values[astray] = [self._inner(int(i)) for i in where[astray]]
-        return values.astype(np.int64) if self.integral else values
+        """A value for each code; `encode` of its text is that code again."""
+        ...
 
-    def _step_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
-        count = self.own_values[where]
-        return self.own_value(where, np.minimum((uniform * count).astype(np.int64), np.maximum(count - 1, 0)))
+    def holds(self, text: str) -> bool:
+        """Whether the text is a value, and for ordered domains one inside the range."""
+        ...
 
-    def _number_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
-        edges = np.asarray(self.edges)
-        low, high = edges[:-1][where], edges[1:][where]
-        values: Floats = np.round(low + uniform * (high - low), self.decimals)
-        return values
+    def to_arrow(self, codes: Codes, absent: NDArray[np.bool_], generator: np.random.Generator) -> Any:
+        """The decoded values as a typed Arrow array, null where `absent`."""
+        ...
 
-    def _inner(self, i: int) -> float:
-        """Some value strictly inside bin i that is no point."""
-        low, high = self.edges[i], self.edges[i + 1]
-        tries = (low + (high - low) / k for k in range(2, len(self.points) + 4))
-        return next((value for value in tries if value not in self._points), low)
+    def cell_texts(self, column: Any, decimal: str) -> Any:
+        """The text of each value of a typed Arrow array, null where it is null."""
+        ...
 
-    @cached_property
-    def decimals(self) -> int:
-        """Decimals written for a number: about a thousand steps in the narrowest bin."""
-        if self.integral:
-            return 0
-        narrowest = min(b - a for a, b in zip(self.edges, self.edges[1:]))
-        return min(max(0, 3 - math.floor(math.log10(narrowest))), 300)  # a float ends at 1e-308
-
-    def parse(self, text: str, decimal: str = ".") -> float:
-        """A cell's number on the domain's scale, or NaN."""
-        if self.kind in ("date", "datetime"):
-            return parse_moment(text, self.kind, self.format)
-        if decimal != ".":
-            if "." in text:
-                return math.nan
-            text = text.replace(decimal, ".")
-        pattern = _INTEGER if self.kind == "integer" else _NUMBER
-        if not pattern.fullmatch(text):
-            return math.nan
-        return max(-sys.float_info.max, min(sys.float_info.max, float(text.strip())))  # 1e999 is clamped later
-
-    def show(self, value: float, decimal: str = ".") -> str:
-        """A number of the domain's scale as the text a cell would hold."""
-        if self.kind == "date":
-            day = date_of(value)
-            return day.strftime(self.format) if self.format else day.isoformat()
-        if self.kind == "datetime":
-            moment = datetime_of(value)
-            return moment.strftime(self.format) if self.format else moment.isoformat()
-        if value == math.floor(value):
-            return str(int(value))
-        return repr(float(value)).replace(".", decimal)
-
-    def _show_edge(self, edge: float) -> str:
-        """An edge in an error message: half a step below the first value is no date."""
-        return self.show(math.ceil(edge)) if self.kind in ("date", "datetime") else self.show(edge)
+    def as_dict(self) -> dict[str, Any]:
+        """What the schema file says of it besides the kind."""
+        ...
 
 
-@dataclass(frozen=True)
-class Identifier:
-    """An id: never read; fresh numbers on output, or fresh texts in the format of a pattern."""
-
-    pattern: Pattern | None = None
-    kind: ClassVar[Kind] = "id"
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """A column that is left out altogether."""
-
-    kind: ClassVar[Kind] = "drop"
-
-
-Domain = Categories | Booleans | Intervals | Identifier | Dropped
-
-
-def _check_size(size: int) -> None:
+def check_size(size: int) -> None:
+    """Refuse more values than two bytes can code."""
     if size > MAX_CODES:
         raise SchemaError(f"{size:,} values are more than {MAX_CODES:,}; set `bins`, or group values with `other`")

@@ -6,51 +6,28 @@ a type may still tell about the rows is an open point too: see `docs/decisions/0
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from understudy.errors import SchemaError
 from understudy.schema import toml_text as toml
-from understudy.schema.codebook import read_codebook
+from understudy.schema.attribute_lines import domain_lines, with_words
+from understudy.schema.codebooks import read_codebook
+from understudy.schema.codebooks.prose import PROSE
 from understudy.schema.column_names import Origin, check_unique
 from understudy.schema.ddl import read_ddl
-from understudy.schema.domain import Booleans, Kind
-from understudy.schema.facts import MOVED, Facts, Source, number_of
+from understudy.schema.domain import Kind
+from understudy.schema.facts import MOVED, Facts, Source
 from understudy.schema.files import parse_schema
-from understudy.schema.moment import date_of, datetime_of, parse_moment
+from understudy.schema.open_points import ATTRIBUTE_POINTS, reason
+from understudy.schema.public_domains import propose, unread_column
 from understudy.schema.public_file import read_public
-from understudy.schema.tree_grid import MIN_VALUES
+from understudy.schema.scales import SCALES
 
-_TRUE_WORDS = ("true", "yes", "y", "ja", "j", "oui", "o", "si", "sí", "s", "wahr", "t", "1")
-_FALSE_WORDS = ("false", "no", "n", "nein", "non", "falsch", "f", "0")
-_TYPES: tuple[tuple[str, Kind], ...] = (
-    (r"u?int\d*", "integer"),
-    (r"decimal\d*\(\d+, 0\)", "integer"),
-    (r"float\d*|double|halffloat|decimal.*", "number"),
-    (r"bool(ean)?", "boolean"),
-    (r"timestamp.*|datetime.*", "datetime"),
-    (r"date\d*.*", "date"),
-    (r"(large_)?string(_view)?|large_utf8|utf8|str|object|dictionary.*|category|categorical.*|enum.*", "category"),
-)
-_PUBLIC = 'provenance = "public (declared)"'
-_PLACEHOLDER = {"integer": ("0", "100"), "number": ("0", "100")}
-_DAYS = ("2000-01-01", "2030-01-01")
-_TODO = {
-    "kind": "what is it? integer, number, category, boolean, date, datetime, id (never read) or drop (left out)",
-    "values": "list every value that may occur, from a form or a codebook, not from the rows",
-    "range": "write the lowest and highest value that can be meant; what lies outside is clamped",
-    "true": "which text means true, which false?",
-}
+_PUBLIC = "public (declared)"
 _TYPED_KIND = "the kind follows the file's type, which a program may have inferred from rows: is it so by a codebook?"
-_TABLE_TODO = {
-    "rows": "write the true number of rows, or make it private as said above",
-    "header": "are these names, or a person's row? If a row: delete this file, and use --no-header or --names FILE",
-    "columns": "the columns were counted in the first row: check their number and the delimiter, and name them",
-    "public": "is the public file published already, and not made from this table? See `provenance` below",
-}
 _TOLD: dict[Origin, tuple[str, str]] = {
     "declared": ("from public things only", "no row was read"),
     "listed": ("from public things only", "of the rows, the first one's cells were counted"),
@@ -60,42 +37,89 @@ _TOLD: dict[Origin, tuple[str, str]] = {
 }
 
 
+@dataclass(frozen=True)
+class Drafted:
+    """The text of a schema.toml, and the attributes that each open point of [table] is about."""
+
+    text: str
+    groups: Mapping[str, tuple[str, ...]]
+
+
 def draft(
     names: Sequence[str],
     types: Mapping[str, str] | Sequence[str] | None = None,
-    codebook: str | Path | None = None,
+    codebook: str | Path | Source | None = None,
     ddl: str | Path | None = None,
     public: str | Path | None = None,
     table_name: str = "table",
     settings: Mapping[str, str] | None = None,
     origin: Origin = "declared",
 ) -> str:
-    """Return the text of a schema.toml for a table with these columns.
+    """Return the text of a schema.toml for a table with these columns; the parameters are those of `drafted`."""
+    return drafted(names, types, codebook, ddl, public, table_name, settings, origin).text
+
+
+def drafted(
+    names: Sequence[str],
+    types: Mapping[str, str] | Sequence[str] | None = None,
+    codebook: str | Path | Source | None = None,
+    ddl: str | Path | None = None,
+    public: str | Path | None = None,
+    table_name: str = "table",
+    settings: Mapping[str, str] | None = None,
+    origin: Origin = "declared",
+    inside: Source | None = None,
+    grouped: bool = True,
+) -> Drafted:
+    """Return a draft for a table with these columns.
 
     `types` are Arrow type names; `settings` are what the header showed of the CSV dialect; `origin` says what vouches
-    for the names. A codebook is stronger than DDL, DDL than declared types, types than a public file.
+    for the names; `inside` is what the private file says about its own columns. A codebook is stronger than DDL, DDL
+    than the file's own words, these than types, types than a public file; a public domain is proposed for what is left.
+    With `grouped` a look at many attributes is one open point of [table], else each attribute has a point of its own.
     """
     if not names or any(not name.strip() for name in names):
         raise SchemaError("every column needs a name: the header is empty, or one of its names is")
     check_unique(names, "the header")
-    book = read_codebook(Path(codebook)) if codebook is not None else Source()
+    inside = inside or Source()
+    book = codebook if isinstance(codebook, Source) else Source() if codebook is None else read_codebook(Path(codebook))
     table = {"name": table_name, **(settings or {}), **book.table}
     declared = read_ddl(Path(ddl), names, table["name"]) if ddl is not None else Source()
     seen = read_public(Path(public), names, "header" in table) if public is not None else Source()
-    stated = {name: book.about(name).over(declared.about(name)) for name in names}
-    sources = [Path(p).name for p in (codebook, ddl, public) if p is not None]
-    unused = [name for name in book.attributes if all(name.casefold() != n.casefold() for n in names)]
-    remarks = [*book.remarks, *declared.remarks]
-    remarks += [f"the codebook also describes {', '.join(unused)}, not in the header"] if unused else []
+    sources = [Path(p).name for p in (codebook, ddl, public) if isinstance(p, str | Path)]
+    remarks = [*book.remarks, *declared.remarks, *_unused(book, names)]
     typed = _typed(names, types)
-    bodies = [_block(name, stated[name], typed.about(name), seen.about(name)) for name in names]
+    columns = [
+        _column(name, [source.about(name) for source in (book, declared, inside)], typed.about(name), seen.about(name))
+        for name in names
+    ]
+    groups = _groups(columns, [*book.points, *inside.points]) if grouped else {}
     points = [{"numbered": "columns", "first line": "header", "footer": "header"}.get(origin, "")]
-    points.append("public" if any(_PUBLIC in body for body in bodies) else "")
+    points += ["public" if any(column.facts.source == _PUBLIC for column in columns) else ""]
+    points += [point for point in ("origin",) if point in (*book.points, *inside.points)] + [*groups]
     head = _head(f"{told(origin, compared=public is not None)}.", sources, remarks)
-    blocks = [head, _table_block(table, list(filter(None, points))), *bodies]
+    about = {point: tuple(found) for point, found in groups.items()}
+    blocks = [head, _table_block(table, list(dict.fromkeys(filter(None, points))), about)]
+    blocks += [_block(column, grouped) for column in columns]
     text = "\n".join(line for block in blocks for line in [*block, ""]).rstrip("\n") + "\n"
     _check(text)
-    return text
+    return Drafted(text, about)
+
+
+def _unused(book: Source, names: Sequence[str]) -> list[str]:
+    known = Source(dict.fromkeys(names, Facts(label="x")))
+    unused = [name for name in book.attributes if known.about(name).label is None]
+    return [f"the codebook also describes {', '.join(unused)}, not in the header"] if unused else []
+
+
+def _groups(columns: Sequence[_Column], points: Sequence[str]) -> dict[str, list[str]]:
+    """The attributes that one look settles, by the point of [table] that asks for it."""
+    found: dict[str, list[str]] = {}
+    for point in ("prose", "proposed", "undescribed"):
+        about = [column.name for column in columns if column.group == point]
+        if about:
+            found[point] = about
+    return found
 
 
 def told(origin: Origin, compared: bool) -> str:
@@ -123,7 +147,7 @@ def _head(told: str, sources: list[str], remarks: list[str]) -> list[str]:
     ]
 
 
-def _table_block(table: Mapping[str, str], points: list[str]) -> list[str]:
+def _table_block(table: Mapping[str, str], points: list[str], groups: Mapping[str, tuple[str, ...]]) -> list[str]:
     lines = ["[table]", f"name = {toml.string(table['name'])}"]
     if "account" in table:
         lines.append(f"account = {toml.string(table['account'])}")
@@ -140,11 +164,12 @@ def _table_block(table: Mapping[str, str], points: list[str]) -> list[str]:
     if neighbours != "add-remove" and "rows" not in table:
         points = ["rows", *points]
     if points:
-        todo = "; ".join(_TABLE_TODO[point] for point in points)
+        todo = "; ".join(reason("[table]", point, groups) for point in points)
         lines.append(toml.remarked(f"confirm = {toml.strings(points)}", todo))
     keys = [key for key in ("delimiter", "encoding", "decimal") if key in table]
     dialect = [f"{key} = {toml.string(table[key])}" for key in keys]
     dialect += ["header = false"] if "header" in table else []
+    dialect += [toml.remarked("trim = true", "blanks at the ends of cells are left out")] if "trim" in table else []
     lines += ["", "[table.csv]", *dialect] if dialect else []
     if table.get("delimiter") == ";" and "decimal" not in table:
         lines.append('# decimal = ","                 if numbers are written 3,14')
@@ -166,167 +191,112 @@ def _typed(names: Sequence[str], types: Mapping[str, str] | Sequence[str] | None
 
 
 def _kind_of_type(typed: str) -> Kind | None:
-    return next((kind for pattern, kind in _TYPES if re.fullmatch(pattern, typed.lower())), None)
+    known = (
+        kind for kind, scale in SCALES.items() if scale.file_types and re.fullmatch(scale.file_types, typed.lower())
+    )
+    return next(known, None)
 
 
-def _block(name: str, stated: Facts, typed: Facts, seen: Facts) -> list[str]:
-    """The lines of one attribute: what documents state, else the file's type, else what a public file shows."""
-    known = stated.over(typed)
-    facts, confirm = _settle(name, known.over(seen))
-    todo = dict(_TODO)
-    if stated.kind is None and typed.kind is not None:
-        confirm, todo = ["kind", *confirm], {**todo, "kind": _TYPED_KIND}
-    lines = [f"[attributes.{toml.key(name)}]"]
-    if facts.label:
-        lines.append(toml.comment(facts.label))
-    lines += [f"kind = {toml.string(str(facts.kind))}", *_domain_lines(name, facts)]
-    if facts.kind not in ("id", "drop"):
-        if facts.missing:
-            lines.append(f"missing = {'true' if facts.missing == ('',) else toml.strings(facts.missing)}")
-        if facts.other is not None:
-            lines.append(f"other = {toml.string(facts.other)}")
-        if _is_public(facts, known):
-            lines.append(_PUBLIC)
-    if confirm:
-        lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", "; ".join(todo[point] for point in confirm)))
-    if facts.kind == "category" and isinstance(facts.groups, Mapping):
-        lines += toml.groups(f"attributes.{toml.key(name)}.taxonomy", facts.groups)
-    return lines
+@dataclass(frozen=True)
+class _Column:
+    """An attribute of the draft: its facts, its own open points, and the look that settles it with others."""
+
+    name: str
+    facts: Facts
+    confirm: tuple[str, ...] = ()
+    group: str | None = None
+    reason: str | None = None
+
+    @property
+    def ungrouped(self) -> tuple[str, ...]:
+        """The points of a draft that asks for each attribute by itself."""
+        own = {"prose": "prose", "proposed": "proposed", "undescribed": "kind"}.get(self.group or "")
+        return self.confirm if own is None or own in self.confirm else (own, *self.confirm)
+
+
+def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _Column:
+    """What documents state, else the file's type, else what a public file shows, else a public domain."""
+    known = Facts()
+    for facts in stated:
+        known = known.over(facts)
+    known = replace(known, source=next((f.source for f in stated if f.source and _says_domain(f)), None))
+    if (unread := unread_column(name, known)) is not None:  # whatever type the file has for it
+        filled = replace(unread.facts, source=f"proposed: {unread.domain}", label=known.label)
+        return _Column(name, filled, (), "proposed", unread.reason)
+    facts = known.over(typed).over(replace(seen, source=None))
+    confirm = ("kind",) if known.kind is None and typed.kind is not None else ()
+    reason = _TYPED_KIND if confirm else None
+    if _is_public(facts, known.over(typed)):
+        return _Column(name, replace(facts, source=_PUBLIC), confirm, None, reason)
+    if _lacks_domain(facts):
+        if (proposal := propose(name, facts)) is not None:
+            kind = facts.kind or proposal.facts.kind
+            filled = replace(_with_empty(facts.over(proposal.facts)), kind=kind, source=f"proposed: {proposal.domain}")
+            return _Column(name, filled, confirm, "proposed", f"{proposal.domain}, {proposal.reason}")
+        if facts.kind not in MOVED:
+            # a list that nobody has written down: leaving the column out is safe, a guess is not
+            said = (
+                "no source describes it" if facts.kind is None else "a text column, of which no source lists the values"
+            )
+            return _Column(name, Facts(kind="drop", label=facts.label), (), "undescribed", said)
+        return _Column(name, facts, (*confirm, "range"), None, reason)
+    if facts.kind == "boolean":
+        facts, sure = with_words(facts)
+        confirm = confirm if sure else (*confirm, "true")
+    if facts.source == PROSE:
+        return _Column(name, _with_empty(facts), confirm, "prose", reason)
+    return _Column(name, facts, confirm, None, reason)
+
+
+def _with_empty(facts: Facts) -> Facts:
+    """A guess about meaning says nothing about empty cells: they are allowed, unless a source says that none is."""
+    return (
+        facts
+        if facts.missing == () or "" in (facts.missing or ())
+        else replace(facts, missing=(*(facts.missing or ()), ""))
+    )
+
+
+def _says_domain(facts: Facts) -> bool:
+    return bool(facts.kind or facts.values or facts.has_range or facts.low or facts.high or facts.true)
+
+
+def _lacks_domain(facts: Facts) -> bool:
+    """Whether nobody has said which values there are."""
+    if facts.kind in MOVED:
+        return not facts.has_range
+    return facts.kind is None or (facts.kind == "category" and not facts.values)
 
 
 def _is_public(facts: Facts, known: Facts) -> bool:
     """Whether the domain itself was read from the public file."""
     if facts.kind == "category":
-        return known.values is None and facts.values != ("?",)
+        return known.values is None and bool(facts.values)
     return facts.kind in MOVED and not known.has_range and facts.has_range
 
 
-def _settle(name: str, facts: Facts) -> tuple[Facts, list[str]]:
-    """The facts with a placeholder for each open point, and those points."""
-    confirm: list[str] = []
-    if facts.kind is None:
-        looks_like_id = re.search(r"(^|[_\s-])(id|uuid|guid)$|[a-z]I[dD]$", name) or name.casefold() in ("id", "key")
-        facts, confirm = replace(facts, kind="id" if looks_like_id else "category"), ["kind"]
-    if facts.kind == "category" and not facts.values:
-        return replace(facts, values=("?",), groups=None), [*confirm, "values"]
-    if facts.kind == "boolean":
-        facts, known = _boolean(facts)
-        return facts, confirm if known else [*confirm, "true"]
-    if facts.kind in MOVED and not facts.has_range:
-        return facts, [*confirm, "range"]
-    return facts, confirm
-
-
-def _boolean(facts: Facts) -> tuple[Facts, bool]:
-    """Which of two listed texts means true, and whether that is known."""
-    if (facts.true and facts.false) or not facts.values:
-        return facts, True
-    true = tuple(v for v in facts.values if v.casefold() in _TRUE_WORDS)
-    false = tuple(v for v in facts.values if v.casefold() in _FALSE_WORDS)
-    if true and false and len(true) + len(false) == len(facts.values):
-        return replace(facts, true=true, false=false), True
-    return replace(facts, true=facts.values[:1], false=facts.values[1:] or ("?",)), False
-
-
-def _domain_lines(name: str, facts: Facts) -> list[str]:
-    if facts.kind == "category":
-        groups = [f"taxonomy = {toml.string(facts.groups)}"] if isinstance(facts.groups, str) else []
-        return [f"values = {toml.strings(facts.values or ())}", *groups]
-    if facts.kind == "id" and facts.pattern is not None:
-        return [f"pattern = {toml.string(facts.pattern)}"]
-    if facts.kind == "boolean":
-        return _boolean_lines(facts)
-    if facts.kind in MOVED:
-        return _range_lines(name, facts)
-    return []
-
-
-def _boolean_lines(facts: Facts) -> list[str]:
-    """The words for true and false; where nobody says which, the usual ones, since the first of each is written."""
-    if facts.true or facts.false:
-        return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
-    usual = Booleans()
-    note = "put the word that the file uses first: it is written"
-    return [
-        toml.remarked(f"true = {toml.strings(usual.true)}", note),
-        toml.remarked(f"false = {toml.strings(usual.false)}", note),
-    ]
-
-
-def _range_lines(name: str, facts: Facts) -> list[str]:
-    """The lines of an ordered domain; where nobody says how to cut a long range, a noisy tree finds its bins."""
-    points = [_literal(name, point, facts) for point in facts.points or ()]
-    lines = [f"points = {toml.array(points)}"] if points else []
-    if facts.format is not None:
-        lines.append(f"format = {toml.string(facts.format)}")
-    if facts.kind == "number" and facts.decimals is not None:
-        lines.append(f"decimals = {facts.decimals}")
-    if (step := _step(facts)) is not None:
-        lines.append(f"step = {_show(step, replace(facts, kind='number'))}")
-    if facts.edges is not None:
-        return [f"edges = {toml.array([_literal(name, edge, facts) for edge in facts.edges])}", *lines]
-    low, high = _ends(name, facts)
-    span = f"range = [{_literal(name, low, facts)}, {_literal(name, high, facts)}]"
-    if facts.bins is not None:
-        return [span, f"bins = {facts.bins}", *lines]
-    width, unit = _place(name, high, facts) - _place(name, low, facts), _unit(facts)
-    if unit is not None and width / unit < MIN_VALUES:
-        each = [] if step is not None else [f"step = {_show(unit, facts)}"]
-        return [span, *each, *lines[len(points) > 0 :]]  # one cell a multiple
-    if unit is not None or facts.kind in ("number", "datetime") or width >= MIN_VALUES:
-        return [toml.remarked(span, "its bins are found from noisy counts; `bins` or `edges` would fix them"), *lines]
-    return [span, *lines[len(points) > 0 :]]  # one cell a value: a point would be that cell again
-
-
-def _step(facts: Facts) -> float | None:
-    """The step that a source states, for kinds that have one."""
-    if facts.step is None or facts.kind not in ("integer", "number", "datetime"):
-        return None
-    if not 0 < (step := number_of(facts.step)) < math.inf:
-        raise SchemaError(f"the public sources give the step {facts.step!r}, which is no number above 0")
-    return step
-
-
-def _unit(facts: Facts) -> float | None:
-    """What values are multiples of, where a source says so."""
-    if (step := _step(facts)) is not None:
-        return step
-    return 10.0**-facts.decimals if facts.kind == "number" and facts.decimals is not None else None
-
-
-def _ends(name: str, facts: Facts) -> tuple[str, str]:
-    """The range, or a placeholder that reaches on from the end that is known."""
-    low, high = _PLACEHOLDER.get(str(facts.kind), _DAYS)
-    if facts.low is not None and facts.high is None:
-        place = _place(name, facts.low, facts)
-        return facts.low, high if place < _place(name, high, facts) else _show(place + 100, facts)
-    if facts.high is not None and facts.low is None:
-        place = _place(name, facts.high, facts)
-        return low if _place(name, low, facts) < place else _show(place - 100, facts), facts.high
-    return facts.low or low, facts.high or high
-
-
-def _place(name: str, text: str, facts: Facts) -> float:
-    """A number, or a moment on its own scale."""
-    if facts.kind in ("date", "datetime"):
-        place = parse_moment(text, facts.kind, None)
-        place = parse_moment(text, facts.kind, facts.format) if math.isnan(place) else place
-    else:
-        place = number_of(text)
-    if not math.isfinite(place):
-        raise SchemaError(
-            f"the public sources give {name!r} the limit {text!r}, which is no {facts.kind}", attribute=name
-        )
-    return place
-
-
-def _show(place: float, facts: Facts) -> str:
-    if facts.kind == "date":
-        return date_of(place).isoformat()
-    if facts.kind == "datetime":
-        return datetime_of(place).isoformat()
-    return str(int(place)) if place == math.floor(place) else repr(place)
-
-
-def _literal(name: str, text: str, facts: Facts) -> str:
-    return _show(_place(name, text, facts), facts)
+def _block(column: _Column, grouped: bool) -> list[str]:
+    """The lines of one attribute."""
+    name, facts = column.name, column.facts
+    lines = [f"[attributes.{toml.key(name)}]"]
+    if facts.label:
+        lines.append(toml.comment(facts.label))
+    kind = f"kind = {toml.string(str(facts.kind))}"
+    lines.append(toml.remarked(kind, column.reason) if column.group == "undescribed" and column.reason else kind)
+    lines += domain_lines(name, facts)
+    if facts.kind not in ("id", "drop"):
+        if facts.missing:
+            lines.append(f"missing = {'true' if facts.missing == ('',) else toml.strings(facts.missing)}")
+        if facts.other is not None:
+            lines.append(f"other = {toml.string(facts.other)}")
+    if facts.source is not None:
+        line = f"provenance = {toml.string(facts.source)}"
+        lines.append(toml.remarked(line, column.reason) if column.group == "proposed" and column.reason else line)
+    confirm = column.confirm if grouped else column.ungrouped
+    if confirm:
+        asked = [column.reason if point == "kind" and column.confirm and column.reason else None for point in confirm]
+        todo = "; ".join(said or ATTRIBUTE_POINTS[point] for point, said in zip(confirm, asked))
+        lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", todo))
+    if facts.kind == "category" and isinstance(facts.groups, Mapping):
+        lines += toml.groups(f"attributes.{toml.key(name)}.taxonomy", facts.groups)
+    return lines

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from understudy.schema.domain import Kind
+from understudy.schema.scales import SCALES, OrderedScale, ordered_scale
 
-MOVED = {"integer", "number", "date", "datetime"}  # the kinds that have a range
+MOVED = {kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)}  # the kinds that have a range
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Facts:
     true: tuple[str, ...] | None = None
     false: tuple[str, ...] | None = None
     label: str | None = None
+    declared_type: str | None = None  # a type that means a public domain, such as MySQL's YEAR
+    source: str | None = None  # what the draft says in `provenance`; None: declared, as in a codebook of our own
 
     def over(self, weaker: Facts) -> Facts:
         """These facts, completed by those of a weaker source."""
@@ -53,9 +56,10 @@ class Facts:
         if self.pattern is not None:
             return replace(self, kind="id")
         if self.format is not None:
-            return replace(self, kind="datetime" if "%H" in self.format else "date")
+            clock = "datetime" if "%d" in self.format else "time"
+            return replace(self, kind=clock if "%H" in self.format else "date")
         if self.has_range:
-            kind = _kind_of_ends(self.edges or (self.low or "", self.high or ""))
+            kind = kind_of_ends(self.edges or (self.low or "", self.high or ""))
             return replace(self, kind="number" if kind == "integer" and self.is_fractional else kind)
         return self
 
@@ -67,19 +71,33 @@ class Facts:
 
 @dataclass(frozen=True)
 class Source:
-    """All that one source says: attributes by name, settings of the table, and remarks for the reader of the draft."""
+    """All that one source says: attributes by name, settings of the table, and remarks for the reader of the draft.
+
+    `points` are questions about the source as a whole, which stay open until a person has answered them.
+    """
 
     attributes: Mapping[str, Facts] = field(default_factory=dict)
     table: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
 
     def about(self, name: str) -> Facts:
-        """By the exact name, else by the name without regard to case and outer spaces."""
+        """By the exact name, else without regard to case and outer spaces, else by letters and digits alone."""
         if name in self.attributes:
             return self.attributes[name]
-        plain = name.strip().casefold()
-        near = [facts for known, facts in self.attributes.items() if known.strip().casefold() == plain]
-        return near[0] if len(near) == 1 else Facts()
+        for plain in (_folded, _letters):
+            near = [facts for known, facts in self.attributes.items() if plain(known) == plain(name)]
+            if near:
+                return near[0] if len(near) == 1 else Facts()
+        return Facts()
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def number_of(text: str) -> float:
@@ -99,10 +117,13 @@ def is_number(text: str) -> bool:
     return not math.isnan(number_of(bare)) or not math.isnan(number_of(bare.replace(".", "").replace(",", "")))
 
 
-def _kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
+def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
+    """Return the kind that the two ends of a range are of."""
     numbers = [number_of(end) for end in ends]
     if not any(math.isnan(number) for number in numbers):
         return "integer" if all(number == math.floor(number) for number in numbers) else "number"
+    if not any(math.isnan(ordered_scale("time").parse(end)) for end in ends):
+        return "time"
     return "date" if all(len(end) == 10 and end[4:5] == "-" for end in ends) else None
 
 

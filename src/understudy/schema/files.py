@@ -3,48 +3,31 @@
 from __future__ import annotations
 
 import codecs
-import math
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
-from understudy.schema.domain import (
-    MAX_CODES,
-    Booleans,
-    Categories,
-    Domain,
-    Dropped,
-    Identifier,
-    Intervals,
-)
+from understudy.schema.domain import MAX_CODES, Domain
 from understudy.schema.heaps import checked_heaps
-from understudy.schema.moment import parse_moment
-from understudy.schema.patterns import Pattern
-from understudy.schema.steps import checked_decimals, checked_step, steps_of
+from understudy.schema.intervals import read_format, read_points, read_range, read_steps
+from understudy.schema.rules import checked_rules
+from understudy.schema.scales import SCALES, OrderedScale, Scale
+from understudy.schema.scales.scale import texts_of
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
+from understudy.schema.undiscovered import PAID, What, asks_for, undiscovered
 
-_TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
-CSV_KEYS = ("delimiter", "encoding", "decimal", "header")
-_PROVENANCES = ("declared", "public", "public (declared)")  # "public" was written by earlier versions
-_SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
-_ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
-_KEYS: dict[str, tuple[str, ...]] = {
-    "integer": (*_ORDERED_KEYS, "step", "heaps"),
-    "number": (*_ORDERED_KEYS, "step", "decimals", "heaps"),
-    "date": (*_ORDERED_KEYS, "format"),
-    "datetime": (*_ORDERED_KEYS, "format", "step"),
-    "category": ("values", "taxonomy"),
-    "boolean": ("true", "false"),
-    "id": ("pattern",),
-    "drop": (),
-}
+TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
+CSV_KEYS = ("delimiter", "encoding", "decimal", "header", "trim")
+# where a declaration comes from; "public" was written by earlier versions, and a text after a colon names the source
+PROVENANCES = ("declared", "public", "public (declared)", "after seeing rows", PAID)
+PROVENANCE_SOURCES = ("codebook", "inside the file", "proposed")
+SHARED_KEYS = ("kind", "missing", "other", "confirm", "provenance")
+KEYS: dict[str, tuple[str, ...]] = {kind: scale.keys for kind, scale in SCALES.items()}
 
 
 def read_schema(path: Path) -> Schema:
@@ -76,9 +59,9 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
-    _known(document, ("table", "attributes"), "the schema")
+    _known(document, ("table", "attributes", "rules"), "the schema")
     table = _table(document, "table")
-    _known(table, _TABLE_KEYS, "[table]")
+    _known(table, TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
         raise SchemaError("[table] needs a `name`")
     dialect = _dialect(table.get("csv", {}))
@@ -102,7 +85,8 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
         account=str(table.get("account", "")),
         rows_max=table.get("rows_max"),
         csv=dialect,
-        confirm=_texts(table.get("confirm", []), "confirm"),
+        confirm=texts_of(table.get("confirm", []), "confirm"),
+        rules=checked_rules(document.get("rules", [])),
     )
 
 
@@ -119,6 +103,8 @@ def _dialect(csv: Any) -> Dialect:
         raise SchemaError("`decimal` and `delimiter` in [table.csv] must differ")
     if not isinstance(dialect.header, bool):
         raise SchemaError("`header` in [table.csv] is true or false: whether the first line names the columns")
+    if not isinstance(dialect.trim, bool):
+        raise SchemaError("`trim` in [table.csv] is true or false: whether blanks at the ends of cells are left out")
     return dialect
 
 
@@ -140,9 +126,9 @@ def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool)
         yield attribute
 
 
-def attribute_from_dict(name: str, body: Any) -> Attribute:
-    """An attribute from its plain form."""
-    return _attribute(name, body, in_file=False)
+def attribute_from_dict(name: str, body: Any, in_file: bool = False) -> Attribute:
+    """An attribute from its plain form, or from the body that a file has."""
+    return _attribute(name, body, in_file)
 
 
 def _attribute(name: str, body: Any, in_file: bool) -> Attribute:
@@ -155,46 +141,68 @@ def _attribute(name: str, body: Any, in_file: bool) -> Attribute:
 def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if not isinstance(body, Mapping):
         raise SchemaError("must be a table")
+    if (what := asks_for(body)) is not None:
+        return _undiscovered_of(name, body, what)
     kind = body.get("kind")
-    if not isinstance(kind, str) or kind not in _KEYS:
-        raise SchemaError(f"`kind` is one of {', '.join(_KEYS)}. {did_you_mean(str(kind), list(_KEYS))}")
-    _known(body, (*_SHARED_KEYS, *_KEYS[kind]), f"kind {kind!r}")
-    missing = body.get("missing", [])
-    if isinstance(missing, bool):
-        missing = [""] if missing else []
-    other = body.get("other")
-    if other is not None and not isinstance(other, str):
-        other = str(other)
-    provenance = body.get("provenance", "declared")
-    if provenance not in _PROVENANCES:
-        raise SchemaError('`provenance` is "declared" or "public (declared)"')
-    grid = _grid(kind, body, in_file)
+    if "kind" not in body and any(isinstance(part, Mapping) and "kind" in part for part in body.values()):
+        inner = next(str(key) for key, part in body.items() if isinstance(part, Mapping) and "kind" in part)
+        raise SchemaError(f'a name with a dot is written in quotes: [attributes."{name}.{inner}"]')
+    if not isinstance(kind, str) or kind not in SCALES:
+        raise SchemaError(f"`kind` is one of {', '.join(SCALES)}. {did_you_mean(str(kind), list(SCALES))}")
+    scale = SCALES[kind]
+    _known(body, (*SHARED_KEYS, *scale.keys), f"kind {kind!r}")
+    grid = _grid(scale, body, in_file)
     if "heaps" in body and grid is None:
         raise SchemaError(
             "`heaps` goes with a long range whose bins are found: leave `bins`, `edges` and `fine` out; in a short one "
             "each value has a cell of its own, and needs none"
         )
-    domain = _domain(kind, body) if grid is None else grid.domain
+    domain: Domain = scale.read(body) if grid is None else grid.domain
     return Attribute(
         name,
         domain,
         taxonomy=_taxonomy(body.get("taxonomy"), domain),
-        missing=_texts(missing, "missing"),
-        other=other,
-        provenance=provenance,
-        confirm=_texts(body.get("confirm", []), "confirm"),
+        **_shared(body),
         fine=_fine(body),
         fine_cells=_fine_cells(body),
         grid=grid,
     )
 
 
-def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
+def _provenance(body: Mapping[str, Any]) -> str:
+    given = body.get("provenance", "declared")
+    if given in PROVENANCES:
+        return str(given)
+    source, colon, _ = given.partition(": ") if isinstance(given, str) else ("", "", "")
+    if colon and source in PROVENANCE_SOURCES:
+        return str(given)
+    known = [*PROVENANCES, *(f"{source}: NAME" for source in PROVENANCE_SOURCES)]
+    raise SchemaError(f"`provenance` is one of {', '.join(known)}")
+
+
+def _undiscovered_of(name: str, body: Mapping[str, Any], what: What) -> Attribute:
+    return Attribute(name, undiscovered(body, what), **_shared(body))
+
+
+def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what every kind of attribute may have."""
+    missing = body.get("missing", [])
+    if isinstance(missing, bool):
+        missing = [""] if missing else []
+    other = body.get("other")
+    if other is not None and not isinstance(other, str):
+        other = str(other)
+    provenance = _provenance(body)
+    confirm = texts_of(body.get("confirm", []), "confirm")
+    return {"missing": texts_of(missing, "missing"), "other": other, "provenance": provenance, "confirm": confirm}
+
+
+def _grid(scale: Scale, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
     """The grid of a range whose bins are to be found; None where they are given, or each value has its own."""
     bins = body.get("bins")
     if isinstance(bins, str) and bins not in ("auto", "each"):
         raise SchemaError(f'`bins` is a number, "auto" or "each". {did_you_mean(bins, ["auto", "each"])}')
-    if kind not in ("integer", "number", "date", "datetime") or "edges" in body or bins not in (None, "auto"):
+    if not isinstance(scale, OrderedScale) or "edges" in body or bins not in (None, "auto"):
         return None
     if bins is None and not in_file:
         return None
@@ -202,14 +210,14 @@ def _grid(kind: str, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
         if bins == "auto":
             raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
         return None
-    step, places = _written(body)
-    heaps, points = checked_heaps(body.get("heaps")), _points(kind, body)
-    grid = TreeGrid(kind, *_span(kind, body), points, _format(body), places, step, heaps)  # type: ignore[arg-type]
+    step, places = read_steps(body)
+    heaps, points = checked_heaps(body.get("heaps")), read_points(scale, body)
+    grid = TreeGrid(scale.kind, *read_range(scale, body), points, read_format(body), places, step, heaps)
     return None if grid.short else grid
 
 
 def _taxonomy(tree: Any, domain: Domain) -> Taxonomy | None:
-    if not tree or not isinstance(domain, Categories):
+    if not tree:
         return None
     if isinstance(tree, str):
         return Taxonomy.of_prefixes(tree, domain)
@@ -234,104 +242,6 @@ def _fine_cells(body: Mapping[str, Any]) -> int | None:
     if not isinstance(cells, int) or isinstance(cells, bool) or not 2 <= cells < MAX_CODES or cells & (cells - 1):
         raise SchemaError("`fine_cells` is how many cells a bin is cut into: a power of two, such as 16")
     return cells
-
-
-def _domain(kind: str, body: Mapping[str, Any]) -> Domain:
-    if kind == "id":
-        return Identifier(Pattern.of(body["pattern"]) if "pattern" in body else None)
-    if kind == "drop":
-        return Dropped()
-    if kind == "category":
-        return Categories(_texts(body.get("values", []), "values"))
-    if kind == "boolean":
-        given = {key: _texts(body[key], key) for key in ("true", "false") if key in body}
-        return Booleans(**given)
-    format = _format(body)
-    edges = [_number(e, kind, format) for e in _list(body.get("edges", []), "edges")]
-    points = _points(kind, body)
-    step, places = _written(body)
-    if edges:
-        if "bins" in body or "range" in body:
-            raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
-        return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
-    low, high = _span(kind, body)
-    bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
-    steps = steps_of(kind, step, places, max(abs(low), abs(high)))
-    if step is not None and steps is not None and bins is None:
-        edges = [*steps.between(low, high, MAX_CODES)]
-    else:
-        edges = [*equal_edges(kind, low, high, bins)]
-    return Intervals(kind, tuple(edges), points, format, step, places)  # type: ignore[arg-type]
-
-
-def _written(body: Mapping[str, Any]) -> tuple[float | None, int | None]:
-    """How values are written: in which steps, or with how many decimals."""
-    return checked_step(body.get("step")), checked_decimals(body.get("decimals"))
-
-
-def _format(body: Mapping[str, Any]) -> str | None:
-    format = body.get("format")
-    if format is not None and (not isinstance(format, str) or not format):
-        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
-    return format
-
-
-def _points(kind: str, body: Mapping[str, Any]) -> tuple[float, ...]:
-    return tuple(_number(p, kind, _format(body)) for p in _list(body.get("points", []), "points"))
-
-
-def _span(kind: str, body: Mapping[str, Any]) -> tuple[float, float]:
-    span = [_number(e, kind, _format(body)) for e in _list(body.get("range", []), "range")]
-    if len(span) != 2 or span[1] <= span[0]:
-        raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    return span[0], span[1]
-
-
-def equal_edges(kind: str, low: float, high: float, bins: Any) -> tuple[float, ...]:
-    """Return the edges of so many bins of equal width, or of one bin for each whole number."""
-    if bins is None:
-        if kind in ("number", "datetime"):
-            raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
-        if high - low >= MAX_CODES:
-            raise SchemaError(f"the range holds more than {MAX_CODES:,} values: set `bins`")
-        if low != math.floor(low) or high != math.floor(high):
-            raise SchemaError("`range` of whole numbers must be whole")
-        return tuple(v - 0.5 for v in range(int(low), int(high) + 2))
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= MAX_CODES:
-        raise SchemaError(f"`bins` must be a whole number from 1 to {MAX_CODES:,}")
-    return (*(low + (high - low) * i / bins for i in range(bins)), high)
-
-
-def _number(value: Any, kind: str, format: str | None) -> float:
-    if kind in ("date", "datetime"):
-        text = value.isoformat() if isinstance(value, date | datetime) else str(value)
-        if kind == "date" and isinstance(value, datetime):
-            text = value.date().isoformat()
-        number = parse_moment(text, kind, None)
-        if math.isnan(number) and format:
-            number = parse_moment(text, kind, format)
-        if math.isnan(number):
-            raise SchemaError(f"a {kind} is written 2024-12-31{'' if kind == 'date' else 'T23:59:59'}")
-        return number
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError("`range`, `edges` and `points` hold numbers")
-    if not abs(value) <= sys.float_info.max:
-        raise SchemaError("`range`, `edges` and `points` hold finite numbers")
-    return float(value)
-
-
-def _texts(value: Any, key: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-        raise SchemaError(f"`{key}` is a list of texts (in quotes)")
-    return tuple(str(v) for v in value)
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise SchemaError(f"`{key}` must be a list")
-    return value
 
 
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:

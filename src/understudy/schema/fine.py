@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import MAX_CODES, Intervals
+from understudy.schema.domain import MAX_CODES
+from understudy.schema.intervals import Intervals
 
 Index = NDArray[np.int64]
 DEEPEST = 12  # halvings of a bin where the schema names no number of cells

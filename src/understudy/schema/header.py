@@ -15,7 +15,13 @@ from typing import IO, cast
 
 from understudy.errors import UsageError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode, delimiter_of
+from understudy.schema.codebooks.document import TrustClass
+from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
+from understudy.schema.codebooks.excel import cell_text, sheet_rows
+from understudy.schema.codebooks.statistical_files import STATISTICAL_FILE, metadata_source
+from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
 from understudy.schema.column_names import Origin, check_names, check_unique, numbered
+from understudy.schema.facts import Source
 
 MAX_LINE = 1 << 22  # bytes of a first line; more is no header
 
@@ -28,6 +34,7 @@ class Header:
     types: tuple[str, ...] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     origin: Origin = "declared"
+    inside: Source = field(default_factory=Source)  # what the file says about its own columns: labels, formats
 
     def under(self, vouched: frozenset[str]) -> Header:
         """Return the same with its names declared, if a public source has every one of them (casefolded)."""
@@ -52,6 +59,10 @@ def read_header(
     try:
         if _is_parquet(path):
             return _footer(path, header, names, vouched)
+        if path.suffix.casefold() in STATISTICAL:
+            return _metadata(path, header, names, vouched)
+        if path.suffix.casefold() in EXCEL:
+            return _sheet(path, header, names, vouched)
         line = _first_record(path, header is not False and names is None)
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or "it is damaged, or not a table"
@@ -78,9 +89,13 @@ def read_names(path: Path) -> tuple[str, ...]:
 def _check_request(path: Path, header: bool | None, names: Path | None) -> None:
     if header is True and names is not None:
         raise UsageError("--header says that the first line names the columns, --names that it does not: take one")
-    if not path.name.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq")):
+    known = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", *STATISTICAL, *EXCEL)
+    if not path.name.lower().endswith(known):
         # of another format, the first line could be anything, such as a person's record in JSON
-        raise UsageError(f"{path.name!r}: a table is a .csv or .tsv file (or these with .gz), or a .parquet file")
+        raise UsageError(
+            f"{path.name!r}: a table is a .csv or .tsv file (or these with .gz), a .parquet file, an SPSS, Stata or "
+            "SAS file, or an .xlsx file"
+        )
 
 
 # -- delimited text ------------------------------------------------------------------------------------------
@@ -92,16 +107,19 @@ def _with_header(path: Path, line: bytes, known: Mapping[str, str], declared: bo
     if "encoding" in known:
         text, encoding = _decoded(line, known["encoding"], path), known["encoding"]
     delimiter = max(_delimiters(path, known), key=lambda mark: len(cells_of(text, mark)))
-    names = cells_of(text, delimiter)
+    names, settings = cells_of(text, delimiter), _settings(delimiter, encoding)
+    if len(names) > 1 and all(name.startswith(" ") for name in names[1:]):  # the file has a blank after each delimiter
+        names, settings = [name.strip() for name in names], {**settings, "trim": "true"}
     if not declared:
         check_names(names, where, vouched)
     names = list(numbered(names))
     check_unique(names, where)
-    return Header(tuple(names), None, _settings(delimiter, encoding), "declared" if declared else "first line")
+    return Header(tuple(names), None, settings, "declared" if declared else "first line")
 
 
 def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: Path | None) -> Header:
-    """The encoding is not guessed: whether it is seen in the first row depends on that person's letters."""
+    """The encoding is not guessed: whether it is seen in the first row depends on that person's letters. Neither is
+    whether blanks follow the delimiters: cells are trimmed, whatever the row is."""
     encoding = known.get("encoding", "utf-8")
     text = _decoded(line, known["encoding"], path) if "encoding" in known else line.decode("utf-8", errors="replace")
     names = read_names(listed) if listed is not None else None
@@ -112,7 +130,7 @@ def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: P
             f"{path.name!r} does not have as many columns as {Path(str(listed)).name!r} has names: complete the names, "
             "or set the delimiter in the codebook, as a row `[table],delimiter,;`"
         )
-    settings = {**_settings(delimiter, encoding), "header": "false"}
+    settings = {**_settings(delimiter, encoding), "header": "false", "trim": "true"}
     if names is not None:
         return Header(names, None, settings, "listed")
     return Header(numbered([""] * widths[delimiter]), None, settings, "numbered")
@@ -192,3 +210,33 @@ def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozen
     check_unique(schema.names, f"the list of columns of {path.name!r}")
     types = tuple(str(typed) for typed in schema.types)
     return Header(tuple(schema.names), types, origin="declared" if header else "footer")
+
+
+# -- files of other programs ---------------------------------------------------------------------------------
+
+
+def _metadata(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
+    """Variables, labels and formats of an SPSS, Stata or SAS file: inside the private file, so they are asked about."""
+    if header is False or names is not None:
+        raise UsageError(f"{path.name!r} has names for its columns: --no-header and --names are for CSV and TSV")
+    inside = TrustClass.INSIDE.marked(metadata_source(path), STATISTICAL_FILE.name)
+    found = tuple(inside.attributes)
+    if not header:
+        check_names(found, f"the list of columns of {path.name!r}", vouched)
+    return Header(found, None, {}, "declared" if header else "footer", inside)
+
+
+def _sheet(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
+    """The first row of the first sheet."""
+    if header is False or names is not None:
+        raise UsageError("the first row of an Excel sheet must name the columns: add such a row, or save it as CSV")
+    first = [cell_text(value) for row in sheet_rows(path, rows=1) for value in row]
+    while first and not first[-1]:
+        first.pop()
+    if not first:
+        raise UsageError(f"the first row of {path.name!r} is empty, and must name the columns")
+    where = f"the first row of {path.name!r}"
+    if not header:
+        check_names(first, where, vouched)
+    check_unique(found := numbered(first), where)
+    return Header(found, None, {}, "declared" if header else "first line")

@@ -15,7 +15,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
-from understudy.schema.moment import parse_moment
+from understudy.schema.scales import ordered_scale
 
 MAX_VALUES = 2_000  # a column with more texts than this is no category
 _FEW = 12  # whole numbers with so few values may be codes as well as counts; they are listed
@@ -86,7 +86,8 @@ def _facts(cells: list[str]) -> Facts:
     values = tuple(sorted(seen, key=_place)) if len(seen) <= MAX_VALUES else None
     if kind is None:
         return Facts(kind="category" if values else None, values=values, missing=missing)
-    place = (lambda text: parse_moment(text, str(kind), None)) if kind in ("date", "datetime") else number_of
+    scale = ordered_scale(kind)
+    place = number_of if scale.arithmetic else scale.parse
     low, high = min(seen, key=place), max(seen, key=place)
     span = low != high and not (kind == "integer" and len(seen) <= _FEW)
     return Facts(
@@ -110,9 +111,8 @@ def _kind(seen: set[str]) -> Kind | None:
         return "integer"
     if all(not math.isnan(number_of(text)) and not re.match(r"0\d", text) for text in seen):
         return "number"
-    kinds: tuple[Kind, ...] = ("date", "datetime")
-    for kind in kinds:
-        if all(not math.isnan(parse_moment(text, kind, None)) and "-" in text for text in seen):
+    for kind, mark in (("date", "-"), ("datetime", "-"), ("time", ":")):
+        if all(not math.isnan(ordered_scale(kind).parse(text)) and mark in text for text in seen):
             return kind
     return None
 

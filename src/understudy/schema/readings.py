@@ -17,66 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.schema.attribute import Attribute
-from understudy.schema.domain import UNFIT, Booleans, Categories, Codes, Floats, Intervals
-from understudy.schema.moment import parse_moment
+from understudy.schema.canonical import BOOLEANS, SPACE, canonical, is_moment, numeral
+from understudy.schema.domain import UNFIT, Codes, Floats
 from understudy.schema.narrow import Narrow
+from understudy.schema.scales import OrderedScale
+from understudy.schema.text_classes import TextClasses
 
-# what pandas and Arrow read as null in a column of numbers, and Arrow keeps in a column of texts
-NULLS = frozenset((
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "n/a", "null",
-))  # fmt: skip
-BOOLEANS = {"false": "0", "true": "1"}  # Arrow makes booleans of 0 and 1 where one cell is `true`
 _WORDS = {"f": "0", "n": "0", "no": "0", "t": "1", "y": "1", "yes": "1"}  # booleans to DuckDB's reader, texts to others
-_SPACE = " \t\n\v\f\r"
-_NUMERAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_WHOLE = re.compile(r"[+-]?0([xX][0-9a-fA-F]{1,15}|[bB][01]{1,60})")
-_NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _GROUPED = re.compile(r"[+-]?[\d.,'_ \u00a0\u202f]*\d[\d.,'_ \u00a0\u202f]*")
-_DAY = re.compile(r"[+-]?\d{1,6}([-/.])\d{1,2}\1\d{1,6}([T ].*)?", re.DOTALL)
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(\s?[AaPp][Mm])?")
-_YEAR_FIRST = re.compile(r"%Y[^%\w]*%m[^%\w]*%d([^%\w]|T)*(%H[^%\w]*(%M[^%\w]*(%S[^%\w]*)?)?)?")
-_SECONDS = 86_400
-
-
-# -- one text ------------------------------------------------------------------------------------------------
-
-
-def canonical_number(value: float) -> str | None:
-    """The text of a number: whole ones without point, others as Python writes them; None for NaN, a missing number."""
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return str(int(value)) if value == math.floor(value) else repr(float(value))
-
-
-def numeral(text: str, decimal: str = ".") -> float | None:
-    """The double that a reader makes of the text, None where it makes none."""
-    plain = text.strip(_SPACE)
-    if decimal != "." and "." not in plain:
-        plain = plain.replace(decimal, ".")
-    if _NUMERAL.fullmatch(plain) or _NAMED.fullmatch(plain):
-        return float(plain)
-    return float(int(plain, 0)) if _WHOLE.fullmatch(plain) else None
-
-
-def canonical(text: str, decimal: str = ".") -> str | None:
-    """The one text of a cell under every reading: None for a null, a number's, 1 and 0 for booleans, or itself."""
-    if text in NULLS:
-        return None
-    number = numeral(text, decimal)
-    if number is not None:
-        return canonical_number(number)
-    return BOOLEANS.get(text.strip(_SPACE).lower(), text)
-
-
-def is_moment(text: str) -> bool:
-    """Whether the text looks like a date or a time of day in any of the usual notations."""
-    plain = text.strip(_SPACE)
-    return bool(_DAY.fullmatch(plain) or _CLOCK.fullmatch(plain))
-
-
-# -- the cells of an attribute -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -86,15 +34,36 @@ class Readings:
     attribute: Attribute
     decimal: str = "."
 
+    @property
+    def _scale(self) -> OrderedScale | None:
+        return self.attribute.intervals.scale if self.attribute.intervals is not None else None
+
+    @property
+    def _format(self) -> str | None:
+        return self.attribute.intervals.format if self.attribute.intervals is not None else None
+
+    @property
+    def _arithmetic(self) -> bool:
+        """Whether it has numbers."""
+        return self._scale is not None and self._scale.arithmetic
+
+    @property
+    def _temporal(self) -> bool:
+        """Whether it has dates or times."""
+        return self._scale is not None and not self._scale.arithmetic
+
+    @property
+    def _flags(self) -> dict[str, int]:
+        return {"0": 0, "1": 1} if self.attribute.domain.flags else {}
+
     @cached_property
     def fault(self) -> str | None:
         """Why no column of an inferred type can be coded, in words about the schema; None where it can."""
-        domain = self.attribute.domain
-        if isinstance(domain, Intervals) and domain.format is not None and not _YEAR_FIRST.fullmatch(domain.format):
-            return f"dates written {domain.format!r} are read in more than one way"
-        found: dict[str | None, int] = {None: self.null_code}
-        if isinstance(domain, Booleans):
-            found |= {"0": 0, "1": 1}
+        if isinstance(self.attribute.domain, TextClasses):
+            return "how cells are written is to be discovered, and is changed"
+        if self._scale is not None and self._format is not None and self._scale.ambiguous(self._format):
+            return f"{self._scale.writings} written {self._format!r} are read in more than one way"
+        found: dict[str | None, int] = dict([(None, self.null_code), *self._flags.items()])
         for text in self.declared:
             code, plain = self._declared_code(text), canonical(text, self.decimal)
             if found.setdefault(plain, code) != code:
@@ -106,13 +75,7 @@ class Readings:
     @cached_property
     def declared(self) -> tuple[str, ...]:
         """The texts that the schema lists."""
-        domain = self.attribute.domain
-        texts: tuple[str, ...] = ()
-        if isinstance(domain, Categories):
-            texts = domain.values
-        elif isinstance(domain, Booleans):
-            texts = domain.true + domain.false
-        return texts + self.attribute.missing
+        return self.attribute.domain.texts + self.attribute.missing
 
     @cached_property
     def null_code(self) -> int:
@@ -125,23 +88,20 @@ class Readings:
         if plain is None:
             return self.null_code
         if plain not in self.known:
-            plain = self.words.get(text.strip(_SPACE).lower(), plain)
+            plain = self.words.get(text.strip(SPACE).lower(), plain)
         if plain in self.known:
             return self.known[plain]
-        domain = self.attribute.domain
-        if isinstance(domain, Intervals):
-            value = self._moment(plain) if domain.kind in ("date", "datetime") else numeral(plain)
-            if value is not None:
-                return self._number_code(value)
-        return UNFIT if self._foreign(text, plain) else self._undeclared
+        if self._scale is not None and (value := self._scale.reading(plain, self._format)) is not None:
+            return self._number_code(value)
+        return UNFIT if self._foreign(text, plain) else self.attribute.unlisted_code
 
     @cached_property
     def known(self) -> dict[str, int]:
         """The code of the canonical text of each declared text."""
-        usual = {"0": 0, "1": 1} if isinstance(self.attribute.domain, Booleans) else {}
+        usual = self._flags
         read = {canonical(text, self.decimal): self._declared_code(text) for text in self.declared}
         plain = {text: code for text, code in read.items() if text is not None}
-        if not isinstance(self.attribute.domain, Intervals):
+        if self._scale is None:
             twins = {repr(twin): plain.get(repr(mark)) for twin, mark in self.narrow.meanings.items()}
             usual |= {twin: code for twin, code in twins.items() if code is not None}
         return self._pair | usual | plain
@@ -149,11 +109,11 @@ class Readings:
     @cached_property
     def narrow(self) -> Narrow:
         """The float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
-        domain = self.attribute.domain
+        domain = self.attribute.intervals
         listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
-        if not isinstance(domain, Intervals):
+        if domain is None:
             return Narrow(listed)
-        return Narrow([*listed, *domain.edges, *domain.points] if domain.kind == "number" else ())
+        return Narrow(() if domain.integral else [*listed, *domain.edges, *domain.points])
 
     @cached_property
     def _pair(self) -> dict[str, int]:
@@ -166,13 +126,12 @@ class Readings:
     def lists_numbers(self) -> bool:
         """Whether a number is a value of the attribute."""
         numbers = any(numeral(text, self.decimal) is not None for text in self.known)
-        return numbers or self.attribute.kind in ("integer", "number")
+        return numbers or self._arithmetic
 
     @cached_property
     def words(self) -> dict[str, str]:
         """What is a boolean to some readers, where that is a value or a number of the attribute: t, yes."""
-        moments = self.attribute.kind in ("date", "datetime")
-        return _WORDS if self.lists_numbers and not moments else {}
+        return _WORDS if self.lists_numbers and not self._temporal else {}
 
     @cached_property
     def lists_words(self) -> bool:
@@ -189,59 +148,30 @@ class Readings:
         """The codes of numbers on the scale of an ordered attribute; `absent` marks those that are none."""
         return self.attribute.encode_numbers(self.narrow.widened(values), absent)
 
-    @cached_property
-    def _undeclared(self) -> int:
-        """The code of a text that nothing declares: `other`, or none."""
-        if isinstance(self.attribute.domain, Intervals):
-            return self._number_code(math.inf)
-        return int(self.attribute.encode(["\0"])[0])
-
     def _misread(self, text: str) -> str | None:
         """What a declared text is mistaken for: a value that is also written in another way."""
-        domain = self.attribute.domain
         if numeral(text, self.decimal) is not None:
             same = text == canonical(text, self.decimal) and "inf" not in text
-            if isinstance(domain, Intervals) and domain.kind in ("integer", "number"):
-                same = same and not math.isnan(domain.parse(text))
+            if self._arithmetic:
+                same = same and not math.isnan(self.attribute.ordered.parse(text))
             return None if same else "a number that is also written in another way"
         if _GROUPED.fullmatch(text):
             return "a number by some and as text by others"
         if not is_moment(text):
             return None
-        if isinstance(domain, Intervals) and domain.kind in ("date", "datetime") and not math.isnan(domain.parse(text)):
+        if self._temporal and not math.isnan(self.attribute.ordered.parse(text)):
             return None
         return "a date or a time by some and as text by others"
-
-    def _moment(self, text: str) -> float | None:
-        """A date or datetime on the domain's scale, by the declared format or ISO 8601; infinite for a date that is
-        not midnight; None where it is no such text."""
-        domain = self.attribute.domain
-        assert isinstance(domain, Intervals)
-        for format in (domain.format, None):
-            value = parse_moment(text, domain.kind, format)
-            if not math.isnan(value):
-                return value
-        seconds = parse_moment(text, "datetime", None)
-        if math.isnan(seconds):
-            return None
-        whole = seconds % _SECONDS == 0 and _midnight(text)
-        return seconds // _SECONDS if whole else math.inf
 
     def _foreign(self, text: str, plain: str) -> bool:
         """Whether an undeclared cell may have been a value of another type, which `other` does not take: a reader
         that was told more than we know could have made a declared value of it."""
         if is_moment(text):
             return True
-        if self.attribute.kind in ("date", "datetime"):
+        if self._temporal:
             return any(character.isdigit() for character in plain)
         if plain in BOOLEANS.values():
             return self.lists_words
         if not self.lists_numbers or numeral(plain) is not None:
             return False
         return _GROUPED.fullmatch(text) is not None
-
-
-def _midnight(text: str) -> bool:
-    """Whether a datetime that is a whole number of days in whole seconds has no fraction either."""
-    fraction = re.search(r"[.,](\d+)", text)
-    return fraction is None or not fraction[1].strip("0")

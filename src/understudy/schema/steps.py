@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
+from understudy.schema.scales import OrderedScale
 
 Floats = NDArray[np.float64]
 MAX_DECIMALS = 15  # a double has no more
@@ -77,17 +78,17 @@ class Steps:
         return tuple((halves * self.numerator / (2.0 * 10.0**self.digits)).tolist())
 
 
-def steps_of(kind: str, step: float | None, decimals: int | None, reach: float) -> Steps | None:
+def steps_of(scale: OrderedScale, step: float | None, decimals: int | None, reach: float) -> Steps | None:
     """Return the values that an ordered domain is written in; None for numbers without any.
 
     Whole numbers, days and seconds are multiples of 1 where nothing else is declared; `decimals` are multiples of
     0.1, 0.01 and so on. `reach` is the largest magnitude of the range.
     """
     if step is None and decimals is None:
-        return Steps() if kind != "number" else None
+        return Steps() if scale.integral else None
     steps = Steps(1, decimals or 0) if step is None else Steps.of(step)
-    if kind != "number" and steps.digits:
-        raise SchemaError(f"`step` of kind {kind!r} must be a whole number")
+    if scale.integral and steps.digits:
+        raise SchemaError(f"`step` of kind {scale.kind!r} must be a whole number")
     if decimals is not None and steps.digits > decimals:
         raise SchemaError(f"`step` has more than the {decimals} `decimals` that are written")
     if steps.digits > MAX_DECIMALS or not reach * 10.0 ** max(steps.digits, decimals or 0) <= MAX_INDEX:

@@ -14,35 +14,67 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import SchemaError, UsageError, did_you_mean
-from understudy.schema.attribute import Attribute, fine_name
+from understudy.errors import SchemaError, UsageError, check_path, did_you_mean
+from understudy.schema.attribute import PUBLIC_BINS, Attribute, fine_name
 from understudy.schema.axis import Axis
-from understudy.schema.domain import Identifier
 from understudy.schema.patterns import Pattern
+from understudy.schema.rule_blocks import Block, blocks_of
+from understudy.schema.rules import Constraint, Rule, RuleBook
+from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.tree_grid import Index
+from understudy.schema.undiscovered import Undiscovered
+from understudy.showing import html_of
 
 Neighbours = Literal["replace-one", "add-remove"]
 MAX_ROWS = 2**40  # of a table: up to here all integer arithmetic is exact, and no engine takes more
 MAX_ROWS_PER_PERSON = 2**31 - 1
-PUBLIC_BINS = 20  # of a range without bins, where no tree is bought
 
 
 @dataclass(frozen=True)
 class Dialect:
     """How the CSV file is written; output uses the same.
 
-    Without a header, the columns of the file are the attributes of the schema in their order.
+    Without a header, the columns of the file are the attributes of the schema in their order. With `trim`, blanks at
+    the ends of every name and every cell are no part of it.
     """
 
     delimiter: str = ","
     encoding: str = "utf-8"
     decimal: str = "."
     header: bool = True
+    trim: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
-    """The table's name, attributes, row count and neighbour definition. Public, immutable, hashed into every charge."""
+    """All that is publicly known about a table: its columns, and what a neighbour is. Nothing in it is read from rows.
+
+    Usually read from a file: `Schema.open("schema.toml")`. A schema never changes; its hash goes into every charge.
+
+    Args:
+        name: of the table.
+        attributes: its columns.
+        rows: how many rows there are, under "replace-one", where that is public.
+        neighbours: "replace-one" (one person's values change) or "add-remove" (a person is there or not).
+        rows_per_person: how many rows one person may have; the promise is for a person with so many.
+        account: the account in the ledger that pays; the default is `name`.
+        rows_max: the most rows there can be, as far as the public knows; under "add-remove".
+        csv: how the file is written.
+        confirm: keys of the table that a person has yet to confirm.
+        rules: what holds between columns in every row, as public knowledge says.
+        constraints: what the rules ask of the modelled columns; `free` fills it in.
+
+    >>> text = '''
+    ... [table]
+    ... name = "clinic"
+    ... rows = 2000
+    ... [attributes.smoker]
+    ... kind = "category"
+    ... values = ["no", "yes"]
+    ... '''
+    >>> understudy.Schema.from_toml(text)
+    <Schema 'clinic': 1 attributes, 2,000 rows, replace-one>
+    """
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -53,8 +85,10 @@ class Schema:
     rows_max: int | None = None
     csv: Dialect = Dialect()
     confirm: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
     text: str | None = field(default=None, compare=False, repr=False)  # the file as written, comments and all
     path: Path | None = field(default=None, compare=False, repr=False)
+    constraints: tuple[Constraint, ...] = field(default=(), compare=False, repr=False)  # of `free`: what rules ask
 
     def __post_init__(self) -> None:
         if not self.account:
@@ -62,7 +96,8 @@ class Schema:
         names = [a.name for a in self.attributes] + [fine_name(a.name) for a in self.attributes if a.fine]
         if len(set(names)) != len(names):
             raise SchemaError("two attributes have the same name")
-        if not any(a.modelled for a in self.attributes):
+        known = any(a.modelled or isinstance(a.domain, Undiscovered) for a in self.attributes)
+        if not known and not self.unconfirmed:
             raise SchemaError("the schema has no attribute to publish (only ids and dropped columns)")
         if self.neighbours == "replace-one" and self.rows is None:
             raise SchemaError(
@@ -77,6 +112,8 @@ class Schema:
             if value is not None and not 1 <= value <= most:
                 raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
         self._check_ids()
+        if self.rules:
+            assert self.rule_book  # refuses rules that do not fit the attributes
 
     def _check_ids(self) -> None:
         for name, pattern in self.id_patterns.items():
@@ -91,9 +128,10 @@ class Schema:
 
     @staticmethod
     def open(path: str | Path) -> Schema:
-        """Read a schema.toml."""
+        """Read a schema.toml; a SchemaError says what is wrong with it and where."""
         from understudy.schema.files import read_schema
 
+        check_path(path, "a schema")
         return read_schema(Path(path))
 
     @staticmethod
@@ -103,17 +141,68 @@ class Schema:
 
         return parse_schema(text)
 
+    @staticmethod
+    def from_dict(document: Mapping[str, Any]) -> Schema:
+        """Read a schema from tables and lists, keyed as schema.toml is.
+
+        >>> Schema.from_dict({"table": {"name": "t", "rows": 9}, "attributes": {"ok": {"kind": "boolean"}}}).names
+        ('ok',)
+        """
+        from understudy.schema.files import schema_from_dict
+
+        return schema_from_dict(plain_lists(document), in_file=True)
+
+    @staticmethod
+    def draft(data: Any, codebook: Any = None, *, ddl: str | Path | None = None, name: str = "table") -> Schema:
+        """Draft a schema for a frame from its columns' names and types, and from what describes them; no row is read.
+
+        Parameters
+        ----------
+        data: a pandas, polars or pyarrow frame, or a list of column names. For a file: `understudy init`.
+        codebook: a document of any known format, a pydantic model, a pandera schema, or a JSON Schema as a dictionary.
+        ddl: a file with a CREATE TABLE statement.
+
+        Whatever these leave open is in `unconfirmed`; `edit` settles it, and `print(schema.to_toml())` shows the draft.
+
+        >>> Schema.draft(["age", "zeta"])["age"].provenance
+        'proposed: ages'
+        """
+        from understudy.schema.frame_draft import draft_frame
+
+        return draft_frame(data, codebook, ddl, name)
+
+    def edit(self, attribute: str | None = None, /, **keys: Any) -> Schema:
+        """Return the schema with other keys in one attribute, or in [table] where no attribute is named.
+
+        A key that is None is taken out. What is edited counts as looked at: the attribute has no open point left; of
+        [table], the points that the edited keys are called after.
+
+        >>> Schema.draft(["age"]).edit("age", range=(0, 120), bins=24)["age"].size
+        25
+        """
+        from understudy.schema.edits import edited
+
+        return edited(self, attribute, keys)
+
     def to_toml(self) -> str:
-        """The file as it was written, or a fresh one."""
+        """Return the text of the file as it was written, or of a fresh one."""
         from understudy.schema.writing import write_toml
 
         return self.text if self.text is not None else write_toml(self)
 
     def save(self, path: str | Path) -> None:
+        """Write the schema to a file."""
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="")
 
+    def __repr__(self) -> str:
+        rows = "private number of" if self.rows is None else f"{self.rows:,}"
+        return f"<Schema {self.name!r}: {len(self.modelled)} attributes, {rows} rows, {self.neighbours}>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
     def as_json(self) -> dict[str, Any]:
-        """What the schema says, without comments or places: the form that is hashed and goes into a release."""
+        """Return what the schema says, without comments or places: what is hashed and goes into a release."""
         from understudy.schema.writing import schema_as_dict
 
         return schema_as_dict(self)
@@ -165,8 +254,8 @@ class Schema:
         return self._by_name.get(name)
 
     def project(self, names: Iterable[str]) -> Schema:
-        """The same table with these attributes only."""
-        return replace(self, attributes=tuple(self[name] for name in names), text=None)
+        """The same table with these attributes only, and without rules: they may speak of others."""
+        return replace(self, attributes=tuple(self[name] for name in names), text=None, rules=(), constraints=())
 
     @cached_property
     def counted(self) -> Schema:
@@ -174,6 +263,19 @@ class Schema:
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
         return replace(self, attributes=plain + more, text=None) if more else self
+
+    @cached_property
+    def undiscovered(self) -> tuple[Attribute, ...]:
+        """The attributes with something left to be bought: `values`, `range` or `kind` = "discover"."""
+        return tuple(a for a in self.attributes if isinstance(a.domain, Undiscovered))
+
+    def check_discovered(self, who: str) -> None:
+        """Refuse a schema with something left to be bought, for whoever cannot buy it."""
+        if self.undiscovered:
+            raise UsageError(
+                f'{self.undiscovered[0].name!r} has something left to be bought (= "discover"), and {who} cannot buy '
+                "it: `understudy init DATA --epsilon E` or a release has the schema in which it is bought"
+            )
 
     @cached_property
     def unbinned(self) -> tuple[Attribute, ...]:
@@ -185,17 +287,51 @@ class Schema:
         attributes = tuple(a.binned(bins[a.name]) if a.name in bins else a for a in self.attributes)
         return replace(self, attributes=attributes, text=None)
 
-    def with_public_bins(self) -> Schema:
+    def with_public_bins(self, bins: int = PUBLIC_BINS) -> Schema:
         """The same table with bins of equal prior mass where none are given: for what cannot buy a tree."""
-        found = {a.name: a.grid.public_bins(PUBLIC_BINS) for a in self.unbinned if a.grid is not None}
+        found = {a.name: a.grid.public_bins(bins) for a in self.unbinned if a.grid is not None}
         return self.binned(found) if found else self
 
     def for_owners(self) -> Schema:
-        """The same table for several owners, who buy no tree: a range of whole numbers has a bin for each value,
-        as in earlier versions, and any other has public bins."""
+        """The same table as rosters of earlier versions mean it, whose owners bought no tree: a range of whole numbers
+        has a bin for each value, and any other has public bins."""
+        self.check_discovered("a federation")
         each = {a.name: a.with_each_value() for a in self.unbinned if a.countable}
         attributes = tuple(each.get(a.name, a) for a in self.attributes)
         return replace(self, attributes=attributes, text=None).with_public_bins() if self.unbinned else self
+
+    # -- rules -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def rule_book(self) -> RuleBook:
+        """What the rules come to: computed columns, and constraints on the others."""
+        return RuleBook.of(self)
+
+    @cached_property
+    def free(self) -> Schema:
+        """The table as it is modelled: columns that a rule determines are left out, the other rules are constraints."""
+        if not self.rules:
+            return self
+        book = self.rule_book
+        gone = {name: Attribute(name, Dropped()) for name in book.determined}
+        if not any(a.modelled and a.name not in gone for a in self.attributes):
+            raise SchemaError("the rules determine every column: there is nothing left to model")
+        attributes = tuple(gone.get(a.name, a) for a in self.attributes)
+        return replace(self, attributes=attributes, rules=(), constraints=book.constraints, text=None)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The constraints as tables over codes; see `schema.rule_blocks`."""
+        return blocks_of(self._by_name, self.constraints)
+
+    def completed(self, declared: Schema) -> Schema:
+        """This free schema, which may have found bins, with the computed columns and the rules as declared."""
+        if not declared.rules:
+            return self
+        known = declared.rule_book.determined
+        own = {a.name: a for a in self.attributes} | {name: known[name].attribute.with_own_bins() for name in known}
+        attributes = tuple(own[a.name] for a in declared.attributes if a.name in own)
+        return replace(self, attributes=attributes, rules=declared.rules, constraints=(), text=None)
 
     @property
     def unconfirmed(self) -> list[tuple[str, str]]:
@@ -224,3 +360,10 @@ class Schema:
     @cached_property
     def _views(self) -> dict[Axis, NDArray[np.int32]]:
         return {}
+
+
+def plain_lists(value: Any) -> Any:
+    """Tuples as lists, all the way down: what a file would hold."""
+    if isinstance(value, Mapping):
+        return {key: plain_lists(part) for key, part in value.items()}
+    return [plain_lists(part) for part in value] if isinstance(value, list | tuple) else value

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import Categories, Domain, Intervals
+from understudy.schema.domain import Domain
+from understudy.schema.intervals import Intervals
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,24 @@ class Level:
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """The levels above the domain, finest first; the root (everything in one group) is left out."""
+    """Groups of an attribute's values, and groups of groups: the levels above the domain, finest first.
+
+    In a schema.toml it is a table `[attributes.NAME.taxonomy]`; numbers and dates get one from their order. The root,
+    everything in one group, is left out.
+
+    >>> from understudy.schema import Categories
+    >>> towns = Categories(("Aby", "Bly", "Cray"))
+    >>> understudy.Taxonomy.of_groups({"North": ["Aby", "Bly"], "South": ["Cray"]}, towns).levels[0].labels
+    ('North', 'South')
+    """
 
     levels: Sequence[Level]
     tree: Any = None  # the groups, or the prefixes, as written in the schema file; None when they follow from the order
 
     @staticmethod
-    def of_groups(tree: Mapping[str, Any], domain: Categories) -> Taxonomy:
+    def of_groups(tree: Mapping[str, Any], domain: Domain) -> Taxonomy:
         """From nested groups: a group is a list of values or a table of groups; other values stand for themselves."""
-        code = {value: i for i, value in enumerate(domain.values)}
+        code = {value: i for i, value in enumerate(domain.texts)}
         paths: dict[int, tuple[str, ...]] = {}
         for path, value in _leaves(tree, ()):
             if value not in code:
@@ -55,7 +65,7 @@ class Taxonomy:
         return Taxonomy(_useful(levels, domain.size), tree)
 
     @staticmethod
-    def of_prefixes(text: str, domain: Categories) -> Taxonomy:
+    def of_prefixes(text: str, domain: Domain) -> Taxonomy:
         """From "prefix:1,3": values that begin alike are a group, here by three characters and then by one."""
         found = re.fullmatch(r"prefix:\s*([1-9][0-9]{0,2}(\s*,\s*[1-9][0-9]{0,2})*)", text)
         if found is None:
@@ -138,11 +148,9 @@ def _numbered(group: NDArray[np.int64], names: Mapping[int, str], domain: Interv
     return Level(labels, tuple(numbers[place].tolist()))
 
 
-def taxonomy_of(domain: Domain) -> Taxonomy | None:
+def taxonomy_of(domain: Intervals | None) -> Taxonomy | None:
     """The taxonomy that follows from an ordered domain."""
-    if isinstance(domain, Intervals) and domain.bins > 2:
-        return Taxonomy.of_order(domain)
-    return None
+    return Taxonomy.of_order(domain) if domain is not None and domain.bins > 2 else None
 
 
 def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -160,11 +168,11 @@ def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         raise SchemaError("a taxonomy group is a list of values or a table of groups")
 
 
-def _prefix_level(length: int, domain: Categories) -> Level:
+def _prefix_level(length: int, domain: Domain) -> Level:
     """Group values by their first characters. A group with the name of one of its values among others has a *."""
-    keys = [value[:length] for value in domain.values]
+    keys = [value[:length] for value in domain.texts]
     held = Counter(keys)
-    values = frozenset(domain.values)
+    values = frozenset(domain.texts)
     return _level(keys, [f"{key}*" if key in values and held[key] > 1 else key for key in dict.fromkeys(keys)])
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
-from understudy.schema.domain import MAX_WHOLE, Intervals, Kind
+from understudy.schema.domain import Kind
 from understudy.schema.heaps import rounding_classes
+from understudy.schema.intervals import MAX_WHOLE, Intervals
+from understudy.schema.scales import OrderedScale, ordered_scale
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
 from understudy.schema.taxonomy import Taxonomy
 
@@ -83,21 +85,26 @@ class TreeGrid:
             )
 
     @property
+    def scale(self) -> OrderedScale:
+        """The codec of the kind."""
+        return ordered_scale(self.kind)
+
+    @property
     def integral(self) -> bool:
         """Whether values are whole numbers of their scale."""
-        return self.kind != "number"
+        return self.scale.integral
 
     @property
     def logarithmic(self) -> bool:
         """Whether 0 means something: dates and datetimes have no natural zero."""
-        return self.kind in ("integer", "number")
+        return self.scale.arithmetic
 
     @cached_property
     def steps(self) -> Steps:
         """Return the values as they are written."""
         reach = max(abs(self.low), abs(self.high))
         if self.integral or self.every is not None or self.decimals is not None:
-            found = steps_of(self.kind, self.every, self.decimals, reach)
+            found = steps_of(self.scale, self.every, self.decimals, reach)
             assert found is not None
             return found
         most = min(MAX_DECIMALS, math.floor(math.log10(MAX_INDEX) - math.log10(reach)))
@@ -335,10 +342,7 @@ class TreeGrid:
         """Return how round the number is at which each unit begins: 3 for each ten that divides it, 2 for a five; for
         times, the beginning of a day, a month, a year."""
         if not self.logarithmic:
-            moments = self._values.astype(np.int64).astype("M8[D]" if self.kind == "date" else "M8[s]")
-            starts = [moments == moments.astype(f"M8[{unit}]") for unit in "DMY"]
-            found: Index = np.asarray(starts, dtype=np.int64).sum(axis=0)
-            return found
+            return self.scale.roundness(self._values)
         steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
         found = np.zeros(len(steps), dtype=np.int64)
         for power in range(1, 18):

@@ -19,12 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.engines import coding
-from understudy.engines.arrow_parsing import as_numbers, as_whole
 from understudy.engines.coding import CodedTable, encode_table, failing_attributes, finding_sql, misfits
-from understudy.engines.misfit_sql import cell_pattern
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
 from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema.scales import ordered_scale
 
 CANARY = "canary-4711"
 
@@ -201,16 +200,16 @@ def test_few_whole_numbers_are_coded_as_many_are(attribute: Attribute, type: Any
     values = generator.choice([-128, -50, -9, -1, 0, 1, 5, 9, 10, 20, 98, 99, 100, 127], 2000)
     column = pa.array(values, pa.int64(), mask=generator.random(2000) < nulls).cast(type)
     coder = coding._Coder(attribute, ".")
-    assert (as_whole(column, attribute.kind) is None) == (type == pa.float64())
-    assert coder.code(column).tolist() == coder._code_numbers(*as_numbers(column, attribute.kind)).tolist()
+    assert (attribute.ordered.scale.whole(column) is None) == (type == pa.float64())
+    assert coder.code(column).tolist() == coder._code_numbers(*attribute.ordered.scale.numbers(column)).tolist()
 
 
 def test_whole_numbers_far_apart_or_huge_take_the_long_way() -> None:
     for values in ([2**53, 2**53 - 1], [-(2**53)], [0, 10**6], [2**64 - 1]):
         column = pa.array(values, pa.uint64() if values[0] > 2**63 else pa.int64())
-        assert as_whole(column, "integer") is None
-    assert as_whole(pa.nulls(3, pa.int32()), "integer") is None
-    assert as_whole(pa.array([1, 2, 3]), "datetime") is None
+        assert ordered_scale("integer").whole(column) is None
+    assert ordered_scale("integer").whole(pa.nulls(3, pa.int32())) is None
+    assert ordered_scale("datetime").whole(pa.array([1, 2, 3])) is None
 
 
 def test_long_columns_of_dates() -> None:
@@ -218,7 +217,7 @@ def test_long_columns_of_dates() -> None:
     attribute = Attribute("a", Intervals("date", (19_000.0, 19_100.0, 19_350.0, 19_399.0)))
     column = pa.array(days.astype(np.int32), mask=days == 19_399).cast(pa.date32())
     whole, texts = (codes_of_piece(attribute, piece) for piece in (column, column.cast(pa.string())))
-    assert as_whole(column, "date") is not None
+    assert ordered_scale("date").whole(column) is not None
     assert whole == texts
 
 
@@ -414,7 +413,7 @@ def sql_matches(pattern: str, text: str) -> bool:
 
 @pytest.mark.parametrize(("domain", "decimal"), DOMAINS[:-1], ids=lambda x: getattr(x, "kind", x))
 def test_sql_patterns_find_what_does_not_parse(domain: Intervals, decimal: str) -> None:
-    pattern = cell_pattern(domain, decimal)
+    pattern = domain.scale.cell_pattern(domain.format, decimal)
     assert pattern is not None
 
     @settings(max_examples=100, deadline=None)
@@ -431,7 +430,7 @@ def test_sql_patterns_find_what_does_not_parse(domain: Intervals, decimal: str) 
 
 def test_sql_patterns_know_the_calendar() -> None:
     domain = Intervals("date", (DAY0, DAY1))
-    pattern = cell_pattern(domain, ".")
+    pattern = domain.scale.cell_pattern(domain.format, ".")
     assert pattern is not None
     for offset in range(-3_000, 16_000, 1):
         assert sql_matches(pattern, (date(1970, 1, 1) + timedelta(offset)).isoformat())

@@ -28,7 +28,7 @@ from understudy.engines.mapped import MappedEngine, open_mapped
 from understudy.engines.scratch import Scratch, remove_abandoned
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
-from understudy.methods import row_count
+from understudy.methods.toolkit import row_count
 from understudy.publishing import plan, publish
 from understudy.schema import Axis, Schema
 

@@ -170,7 +170,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             open_source(path)
     with pytest.raises(UsageError, match=r"\.parquet"):
-        open_source(write(tmp_path, b"a\n1\n", "t.xlsx"))
+        open_source(write(tmp_path, b"a\n1\n", "t.xls"))
 
 
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf"])

@@ -162,7 +162,7 @@ def test_wasserstein_equals_scipy(x: list[int], y: list[int]) -> None:
 
 def test_a_column_is_described() -> None:
     real = np.asarray([1.0, 2, 3, 4, np.nan])
-    found = numeric_column(real, np.asarray([np.nan, np.nan]), "date")
+    found = numeric_column(real, np.asarray([np.nan, np.nan]), "days since 1970-01-01")
     assert (found.original.mean, found.original.missing) == (2.5, pytest.approx(0.2))
     assert found.original.sd == pytest.approx(math.sqrt(5 / 3))
     assert found.original.quantiles[3] == 2.5

@@ -14,8 +14,9 @@ from conftest import chained, columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods import best_for
 from understudy.methods.aim import Aim, suits
-from understudy.methods.aim.candidate_pairs import CandidatePairs
-from understudy.methods.aim.split import weight
+from understudy.methods.aim.worth import chance_dependence, column_error, learnable
+from understudy.methods.toolkit.budget_split import weight
+from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.models.graph import Graph
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
@@ -144,3 +145,85 @@ def test_one_attribute_is_measured_whole(ledger_path: Path) -> None:
     fit = Aim().fit(table)
     assert len(fit.measurements) == 1
     assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == 1  # type: ignore[attr-defined]
+
+
+# -- what structure is worth ---------------------------------------------------------------------------------------
+
+
+def alike(rows: int) -> dict[str, Any]:
+    """Columns that are all the same but for their domains: as dependent as can be."""
+    base = np.random.default_rng(3).integers(12, size=rows)
+    return {name: (base % size).astype(np.uint8) for name, size in SIZES.items()}
+
+
+def apart(rows: int) -> dict[str, Any]:
+    draw = np.random.default_rng(4)
+    return {name: draw.integers(size, size=rows).astype(np.uint8) for name, size in SIZES.items()}
+
+
+def spent(table: Any) -> list[str]:
+    return [charge["purpose"] for charge in table.reservation.charges()]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.3", 0), ("0.25", 1e-9)])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_rounds_are_for_pairs_that_are_worth_them(
+    ledger_path: Path, epsilon: str, delta: float, neighbours: str
+) -> None:
+    """The same public facts, other rows: the rest of the budget buys structure, or the columns once more."""
+    schema = schema_of(SIZES, 600 if neighbours == "replace-one" else None, neighbours)
+    for number, (columns, rounds) in enumerate([(alike(600), True), (apart(600), False)]):
+        table = private_table(schema, columns, Budget(epsilon, delta), ledger_path.with_name(f"{number}.db"))
+        fit = Aim().fit(table)
+        purposes = spent(table)
+        assert purposes.count("dependence") == 1
+        assert ("structure" in purposes) == bool(fit.facts["tables"]) == rounds
+        assert sum(Fraction(c["cost"]) for c in table.reservation.charges()) == table.total_cost  # type: ignore[attr-defined]
+        assert (fit.facts["options"]["rounds"] > 0) == rounds
+        assert any("independently" in note for note in fit.notes) != rounds
+        if delta == 0 and not rounds:
+            assert purposes.count("one-way") == 1  # decided before: one table at the whole price
+
+
+def test_nothing_is_asked_where_public_facts_decide(ledger_path: Path) -> None:
+    """At a large budget there are rounds, at a tiny one there are none; and whoever sets the rounds gets them."""
+    schema = schema_of(SIZES, ROWS)
+    for name, method, budget, found in [
+        ("large", Aim(), "8", {"one-way", "structure", "tables"}),
+        ("tiny", Aim(), "0.001", {"one-way"}),
+        ("set", Aim(rounds=3), "0.1", {"one-way", "structure", "tables"}),
+    ]:
+        table = private_table(schema, chained(SIZES, ROWS), Budget(budget), ledger_path.with_name(f"{name}.db"))
+        method.fit(table)
+        assert set(spent(table)) == found
+
+
+def test_the_plan_says_what_will_be_asked() -> None:
+    plan = Aim().plan(schema_of(SIZES, 600), Budget("0.3"))
+    assert [phase.name for phase in plan.phases] == ["dependence", "one-way", "structure", "tables"]
+    assert sum(phase.cost for phase in plan.phases) == Fraction(3, 10)
+    alone = Aim().plan(schema_of(SIZES, 600), Budget("0.001"))
+    assert [phase.name for phase in alone.phases] == ["one-way"] and "independently" in alone.notes[0]
+
+
+def test_chance_is_no_structure() -> None:
+    """Independent columns of few rows look dependent: by as much as is taken off."""
+    sizes, rows = [12, 20], 300
+    draw = np.random.default_rng(5)
+    seen = []
+    for _ in range(40):
+        counts = np.zeros(sizes)
+        np.add.at(counts, tuple(draw.integers(size, size=rows) for size in sizes), 1)
+        seen.append(0.5 * np.abs(counts - np.outer(counts.sum(axis=1), counts.sum(axis=0)) / rows).sum() / rows)
+    chance = chance_dependence([np.full(size, 1 / size) for size in sizes], rows)
+    assert chance == pytest.approx(np.mean(seen), rel=0.15)
+    assert learnable(chance, chance) == 0 and learnable(-0.1, 0.0) == 0 and learnable(0.3, 0.0) == pytest.approx(0.3)
+
+
+def test_the_error_of_a_column_is_what_noise_does() -> None:
+    draw = np.random.default_rng(6)
+    shares, rows, scale = draw.dirichlet(np.ones(10)), 5000, 60.0
+    noisy = shares * rows + draw.laplace(0, scale, (200, 10))
+    off = 0.5 * np.abs(noisy / rows - shares).sum(axis=1).mean()
+    assert column_error([shares], rows, scale) == pytest.approx(off, rel=0.25)
+    assert column_error([shares], rows, 1e9) <= 0.5

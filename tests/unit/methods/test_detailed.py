@@ -17,6 +17,7 @@ from understudy.errors import ReleaseError, UsageError
 from understudy.evaluate.raw import wasserstein
 from understudy.methods import Detailed, method_named
 from understudy.methods.detailed import MOST, SHARE, portions
+from understudy.methods.model_error import PURPOSE as MODEL_ERROR
 from understudy.privacy.accounting import PURE, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -79,9 +80,10 @@ def test_every_method_publishes_the_shape(method: str, tmp_path: Path) -> None:
     data, schema = fits(method)
     ledger = Ledger(tmp_path / "l.db")
     release = publish(data, schema, epsilon=4, method=method, ledger=ledger)
-    spent = {e.body["purpose"]: Fraction(e.body["cost"]) for e in ledger.entries() if e.kind == "charge"}
-    assert sum(Fraction(e.body["cost"]) for e in ledger.entries() if e.kind == "charge") == 4
-    assert spent["details"] == 4 * SHARE
+    charges = [(e.body["purpose"], Fraction(e.body["cost"])) for e in ledger.entries() if e.kind == "charge"]
+    assert sum(cost for _, cost in charges) == 4
+    checked = sum(cost for purpose, cost in charges if purpose == MODEL_ERROR)
+    assert dict(charges)["details"] == (4 - checked) * SHARE
     assert any(c["purpose"] == "details" for c in release.card["charges"])
     assert any("amount inside its" in note and "5 % of the budget" in note for note in release.card["notes"])
     flat = publish(data, fits(method, fine="")[1], epsilon=4, method=method, ledger=tmp_path / "flat.db")
@@ -102,7 +104,8 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
     planned = plan(schema, epsilon=2, delta=delta, rows=ROWS)
     assert sum(p.cost for p in planned.phases) == total_cost(Budget(2, delta)) and planned.budget == Budget(2, delta)
     (phase,) = [p for p in planned.phases if p.name == "details"]
-    assert phase.cost == total_cost(Budget(2, delta)) * SHARE and "amount inside its 4 bins" in phase.detail
+    left = total_cost(Budget(2, delta)) - sum(p.cost for p in planned.phases if p.name == MODEL_ERROR)
+    assert phase.cost == left * SHARE and "amount inside its 4 bins" in phase.detail
     (details,) = release.details
     if neighbours == "replace-one":
         assert phase.scale == details.noise.scale and phase.cells == len(details.values)

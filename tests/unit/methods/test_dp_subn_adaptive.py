@@ -14,9 +14,9 @@ import pytest
 from conftest import chained, private_table, schema_of
 from federating import federation, parts_of
 from understudy.errors import TooLarge
-from understudy.methods.aim.split import middle_pair
 from understudy.methods.dp_subn import DPSUBN
 from understudy.methods.dp_subn.adaptive import Adaptive, pair_cells
+from understudy.methods.toolkit.budget_split import middle_pair
 from understudy.privacy.accounting import PURE, ZCDP
 from understudy.privacy.budget import Budget
 from understudy.testing import SeededSource

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.methods.jtree.clusters import Clusters, Problem, best_merging, exact, greedy
+from understudy.methods.toolkit.clusters import Clusters, Problem, best_merging, exact, greedy
 from understudy.schema import Axis
 
 needs_cvxpy = pytest.mark.skipif(not find_spec("cvxpy"), reason="cvxpy (the extra `jtree`) is not installed")
@@ -110,7 +110,7 @@ def test_the_greedy_solver_is_near_the_best() -> None:
 @needs_cvxpy
 def test_the_relaxation_can_be_judged() -> None:
     """Never below the optimum, often at it, and far better than not to merge."""
-    from understudy.methods.jtree.relaxation import relaxation
+    from understudy.methods.toolkit.relaxation import relaxation
 
     ratios, gains = [], []
     for seed in range(4):
@@ -129,7 +129,7 @@ def test_the_relaxation_can_be_judged() -> None:
 def test_the_published_program_does_not_see_the_domains() -> None:
     """Problem 6 divides by c^(count − 1) for every attribute, also where count = 0: the size of any cluster comes out as
     the product of all domains. Ours is the cluster's own size wherever z is 0 or 1."""
-    from understudy.methods.jtree.relaxation import _tangents
+    from understudy.methods.toolkit.relaxation import _tangents
 
     problem = example()
     for clusters in (((0, 1), (2, 3)), ((0, 3), (1, 2))):
@@ -178,7 +178,7 @@ def test_without_cvxpy_the_relaxation_says_what_to_install(monkeypatch: pytest.M
 
 ASSIGNED = """
 import numpy as np
-from understudy.methods.jtree.clusters import Problem, assigned, leaning
+from understudy.methods.toolkit.clusters import Problem, assigned, leaning
 from understudy.schema import Axis
 
 for seed in range(8):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import columns_of, private_table, schema_of
-from understudy.methods.jtree.merging import WIDEST, measured_together
 from understudy.methods.privabn import PrivABN
+from understudy.methods.toolkit.merging import WIDEST, measured_together
 from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
 from understudy.schema import Attribute, Axes, Axis, Categories, Schema

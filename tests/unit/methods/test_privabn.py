@@ -19,9 +19,9 @@ from understudy.methods import method_named
 from understudy.methods.method import Fit
 from understudy.methods.privabn import PrivABN
 from understudy.methods.privabn.decision import FULL, full_degree
-from understudy.methods.privabn.joining import Joined, TableSize, room_for
 from understudy.methods.privabn.memory import Memory, Worth, remembered
 from understudy.methods.privabn.search import extensions
+from understudy.methods.toolkit.model_room import Joined, TableSize, room_for
 from understudy.models.graph import triangulated_cells
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Laplace

@@ -14,10 +14,10 @@ from conftest import columns_of, private_table, schema_of
 from understudy.errors import UsageError
 from understudy.methods import method_named
 from understudy.methods.privbayes import PrivBayes
-from understudy.methods.privbayes.conditionals import measured_pairs, nested_dropped, paper_conditionals
-from understudy.methods.privbayes.parents import maximal_parent_sets
-from understudy.methods.privbayes.structure import FixedDegree, any_parents
-from understudy.methods.privbayes.usefulness import useful_degree
+from understudy.methods.toolkit.estimator import measured_pairs, nested_dropped, paper_conditionals
+from understudy.methods.toolkit.parent_candidates import FixedDegree, any_parents
+from understudy.methods.toolkit.parent_sets import maximal_parent_sets
+from understudy.methods.toolkit.usefulness import useful_degree
 from understudy.privacy.accounting import PURE
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement

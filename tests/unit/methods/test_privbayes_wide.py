@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from conftest import columns_of, private_table, schema_of
 from understudy.errors import TooLarge
-from understudy.methods.privbayes import PrivBayes, decision
+from understudy.methods.privbayes import PrivBayes
+from understudy.methods.toolkit import network_decision as decision
 from understudy.privacy.accounting import ZCDP
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import columns_of, private_table, schema_of
 from understudy.methods import METHODS, method_named
-from understudy.methods.row_count import pooled_rows
+from understudy.models.row_total import pooled_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian

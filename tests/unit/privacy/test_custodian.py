@@ -56,14 +56,16 @@ FIGURES = Pair(0.5, {"x": (1.0, 2.0)})
     ],
 )
 def test_no_release_takes_an_exact_figure(release: Release, secret: Any) -> None:
-    for part in ({"facts": {**release.facts, "quality": secret}}, {"card": {**release.card, "quality": secret}}):
+    facts = dataclasses.replace(release.facts, more={"quality": secret})
+    card = dataclasses.replace(release.card, options={"quality": secret})
+    for part in ({"facts": facts}, {"card": card}):
         with pytest.raises(UsageError, match="custodian only"):
             dataclasses.replace(release, **part)
 
 
 def test_an_exact_figure_smuggled_in_later_is_not_saved(release: Release, tmp_path: Path) -> None:
-    fresh = dataclasses.replace(release, facts=dict(release.facts))
-    fresh.facts["quality"] = {"tvd": FIGURES.one}
+    fresh = dataclasses.replace(release, facts=dataclasses.replace(release.facts, more={}))
+    fresh.facts.more["quality"] = {"tvd": FIGURES.one}
     with pytest.raises(UsageError, match="custodian only"):
         fresh.save(tmp_path / "out.zip")
     assert not (tmp_path / "out.zip").exists()
@@ -71,7 +73,9 @@ def test_an_exact_figure_smuggled_in_later_is_not_saved(release: Release, tmp_pa
 
 def test_an_ordinary_release_passes(release: Release, tmp_path: Path) -> None:
     refuse_exact(release.facts, release.card, {"a": 0.5, "b": [1, "x", None]})
-    dataclasses.replace(release, facts={**release.facts, "quality": 0.25}).save(tmp_path / "out.zip")
+    dataclasses.replace(release, facts=dataclasses.replace(release.facts, more={"quality": 0.25})).save(
+        tmp_path / "out.zip"
+    )
 
 
 def test_figures_are_numbers_with_a_mark() -> None:

@@ -334,7 +334,7 @@ def test_variations_are_exact_and_move_no_further_than_claimed(rows: int, synthe
         assert StatisticQuery(question).exact(Joint(real, "ab"), schema).tolist() == [own]
         for neighbours in NEIGHBOURS:
             for other in neighbours_of(real, neighbours, generator, 4):
-                assert abs(question.value(Joint(other, "ab")) - own) <= question.sensitivity()
+                assert abs(question.value(Joint(other, "ab")) - own) <= question.sensitivity(schema)
 
 
 # -- limits that are public --------------------------------------------------------------------------------------

@@ -21,8 +21,11 @@ from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.statistics import (
     Errors,
+    LargestDistance,
     LargestVariation,
     LinearClassifier,
+    ReferenceTables,
+    SumOfDistances,
     SumOfVariations,
     SyntheticTables,
     refusal,
@@ -82,19 +85,23 @@ def worst_change(statistic: Any, definition: str, most: int = 4) -> int:
 @pytest.mark.parametrize("side", range(len(SYNTHETIC)))
 def test_no_neighbours_differ_by_more_than_the_sensitivity(side: int, definition: str) -> None:
     for statistic in (SumOfVariations(SYNTHETIC[side]), LargestVariation(SYNTHETIC[side])):
-        assert worst_change(statistic, definition) <= statistic.sensitivity()
+        assert worst_change(statistic, definition) <= statistic.sensitivity(schema_of(SIZES, None, "add-remove"))
 
 
 @pytest.mark.parametrize("definition", ["replace-one", "add-remove"])
 def test_a_row_is_at_most_one_error(definition: str) -> None:
-    assert worst_change(Errors(CLASSIFIER), definition) == Errors(CLASSIFIER).sensitivity() == 1
+    assert worst_change(Errors(CLASSIFIER), definition) == Errors(CLASSIFIER).sensitivity(schema_of(SIZES, 5)) == 1
 
 
 def test_the_bounds_are_attained() -> None:
     """No smaller claim could stand: one table, one synthetic cell, and the row moves between the others."""
     tables = synthetic_tables(((1, 2),) * 3)
     one = SyntheticTables(tables.asks[1:2], tables.counts[1:2], 3)
-    assert worst_change(LargestVariation(one), "replace-one") == LargestVariation(one).sensitivity() == 6
+    assert (
+        worst_change(LargestVariation(one), "replace-one")
+        == LargestVariation(one).sensitivity(schema_of(SIZES, 5))
+        == 6
+    )
     assert worst_change(SumOfVariations(one), "replace-one") == 6
     assert worst_change(SumOfVariations(one), "add-remove") == 6
 
@@ -104,6 +111,53 @@ def test_a_wrong_claim_is_caught() -> None:
     tables = SYNTHETIC[2]
     assert worst_change(SumOfVariations(tables), "replace-one") > 2 * tables.rows
     assert worst_change(LargestVariation(tables), "replace-one") > tables.rows
+
+
+def reference_tables(seed: int) -> ReferenceTables:
+    """Any whole numbers will do: larger than the counts, negative, all zero."""
+    generator = np.random.default_rng(seed)
+    low, high = [(0, 1), (-2, 3), (0, 3), (5, 9)][seed]
+    return ReferenceTables(ASKS, tuple(generator.integers(low, high, schema_of(SIZES, 5).sizes(a)) for a in ASKS))
+
+
+@pytest.mark.parametrize("definition", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("seed", range(4))
+def test_distances_move_no_further_than_the_tables(seed: int, definition: str) -> None:
+    schema = schema_of(SIZES, 5 if definition == "replace-one" else None, definition)
+    for statistic in (SumOfDistances(reference_tables(seed)), LargestDistance(reference_tables(seed))):
+        assert refusal(statistic, schema) is None
+        assert worst_change(statistic, definition) <= statistic.sensitivity(schema)
+
+
+def test_the_bounds_of_distances_are_attained_and_no_smaller_claim_stands() -> None:
+    """The broken twins: one row for any neighbours, and the bound of one table for the sum of three."""
+    tables = reference_tables(0)
+    for definition, moved in (("replace-one", 2), ("add-remove", 1)):
+        schema = schema_of(SIZES, 5 if moved == 2 else None, definition)
+        assert worst_change(SumOfDistances(tables), definition) == SumOfDistances(tables).sensitivity(schema) or moved
+        assert worst_change(SumOfDistances(tables), "add-remove") == 3
+        assert LargestDistance(tables).sensitivity(schema) == moved
+    assert worst_change(LargestDistance(reference_tables(2)), "replace-one") == 2 > 1
+    assert worst_change(SumOfDistances(reference_tables(2)), "replace-one") > 2
+
+
+def test_reference_tables_must_fit() -> None:
+    schema, good = schema_of(SIZES, 5), reference_tables(1)
+    for bad in (
+        ReferenceTables((), ()),
+        ReferenceTables(good.asks[:1], good.counts),
+        ReferenceTables(good.asks, tuple(c * 1.0 for c in good.counts)),
+        ReferenceTables(good.asks[1:2], (np.asarray([1, 2]),)),
+        ReferenceTables(good.asks[:1], (np.asarray([2**60, 2**60]),)),
+    ):
+        assert refusal(SumOfDistances(bad), schema) is not None
+
+
+def test_a_distance_is_known_by_its_tables_and_not_by_what_they_hold() -> None:
+    """A resumed run on a machine that rounds otherwise gets what was drawn; another table is another question."""
+    one, other = reference_tables(1), reference_tables(2)
+    assert SumOfDistances(one).key == SumOfDistances(other).key != LargestDistance(one).key
+    assert SumOfDistances(ReferenceTables(one.asks[:1], one.counts[:1])).key != SumOfDistances(one).key
 
 
 class TrainedOnRealRows(Errors):

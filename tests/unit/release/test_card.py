@@ -10,14 +10,14 @@ import pytest
 
 from conftest import schema_of
 from understudy.privacy.budget import Budget
-from understudy.privacy.entries import Account
-from understudy.release.card import NOT_PROMISED, STAMP, Card, Together, card_text
+from understudy.privacy.entries import Account, ChargeEntry
+from understudy.release.card import NOT_PROMISED, STAMP, Card, Together
 from understudy.schema import Schema
 
 CHARGES = [
-    {"purpose": "structure", "cost": "1/10", "unit": "epsilon"},
-    {"purpose": "structure", "cost": "1/10", "unit": "epsilon"},
-    {"purpose": "tables", "cost": "4/5", "unit": "epsilon"},
+    ChargeEntry("structure", Fraction(1, 10), "epsilon"),
+    ChargeEntry("structure", Fraction(1, 10), "epsilon"),
+    ChargeEntry("tables", Fraction(4, 5), "epsilon"),
 ]
 
 
@@ -43,11 +43,11 @@ def card(schema: Schema | None = None, epsilon: Any = 1, delta: Any = 0, private
 )
 def test_a_suspicion_in_words(epsilon, words):
     """1/(1 + e^-epsilon), Bayes' rule at even odds."""
-    assert card(epsilon=epsilon).suspicion == f"a 50 % suspicion about one person can become {words}"
+    assert card(epsilon=epsilon).in_words == f"a 50 % suspicion about one person can become {words}"
 
 
 def test_a_delta_in_words():
-    assert card(delta="1e-9").suspicion.endswith("but for a failure of probability 1e-09")
+    assert card(delta="1e-9").in_words.endswith("but for a failure of probability 1e-09")
 
 
 def test_the_unit_of_protection():
@@ -57,9 +57,12 @@ def test_the_unit_of_protection():
 
 
 def test_neighbours_in_words():
-    assert "that there are 12,345 rows is public" in card().neighbours
+    assert "that there are 12,345 rows is public" in card().neighbours_in_words
     hidden = card(schema_of({"a": 2}, None, "add-remove"))
-    assert "even the number of rows is protected" in hidden.neighbours and "12,345" not in hidden.neighbours
+    assert (
+        "even the number of rows is protected" in hidden.neighbours_in_words
+        and "12,345" not in hidden.neighbours_in_words
+    )
 
 
 def test_the_numbers():
@@ -70,7 +73,9 @@ def test_the_numbers():
         {"purpose": "structure", "cost": 0.2, "unit": "epsilon", "times": 2},
         {"purpose": "tables", "cost": 0.8, "unit": "epsilon", "times": 1},
     ]
-    assert document["schema_hash"] == card().schema.hash and len(document["schema_hash"]) == 64
+    assert (
+        document["schema_hash"] == schema_of({"a": 2, "b": 3}, rows=12_345).hash and len(document["schema_hash"]) == 64
+    )
     assert {"understudy", "python", "numpy", "opendp"} == set(document["versions"])
     assert document["not_promised"] == list(NOT_PROMISED) and document["notes"] == ["a note"]
     assert document["private"] is True and document["warnings"] == []
@@ -80,17 +85,17 @@ def test_the_numbers():
 @pytest.mark.parametrize(("epsilon", "warned"), [("10", False), ("10.001", True), ("5000", True)])
 def test_a_large_epsilon_warns(epsilon, warned):
     assert ("epsilon above 10 promises very little" in card(epsilon=epsilon).as_json()["warnings"]) is warned
-    assert card_text(card(epsilon=epsilon).as_json()).startswith("!! epsilon above 10") is warned
+    assert card(epsilon=epsilon).text().startswith("!! epsilon above 10") is warned
 
 
 def test_a_seeded_run_is_stamped():
     document = card(private=False).as_json()
     assert document["private"] is False and document["warnings"] == [STAMP]
-    assert "!! NOT PRIVATE" in card_text(document)
+    assert "!! NOT PRIVATE" in Card.from_json(document).text()
 
 
 def test_the_page():
-    text = card_text(card(delta="1e-6", spent_delta=Fraction(1, 10**6)).as_json())
+    text = card(delta="1e-6", spent_delta=Fraction(1, 10**6)).text()
     for words in (
         "epsilon 1, delta 1e-06 for one row of the table",
         "people: epsilon 1.5, delta 1e-06 spent in all so far",
@@ -114,7 +119,18 @@ def test_several_owners():
     }  # fmt: skip
     assert "account" not in document and "account_total" not in document  # every owner has its own
     assert document["unit"] == "one row of one owner"
-    text = card_text(document)
+    text = Card.from_json(document).text()
     assert "ada, bea, cy: each spent epsilon 0.5 on an account of its own" in text
     assert "the curator together with up to one owner" in text
     assert "A person held by p owners has p times the loss: at two owners epsilon 1." in text
+
+
+def test_a_card_comes_back_from_its_file_as_it_was():
+    for made in (card(), card(delta="1e-6"), card(private=False, epsilon=20)):
+        assert Card.from_json(json.loads(json.dumps(made.as_json()))) == made
+
+
+def test_a_card_still_answers_to_the_words_of_its_file():
+    made = card()
+    assert made["epsilon"] == made.epsilon == 1 and made["charges"][0]["times"] == 2
+    assert made["account_total"] == {"epsilon": 1.5, "delta": 0.0} and made.charges[1]["cost"] == 0.8

@@ -263,7 +263,7 @@ def test_the_summary_is_one_page(release):
     text = release.summary()
     assert text.splitlines()[0] == f"people: {ROWS} rows, 4 attributes modelled" and len(text.splitlines()) < 40
     assert "Measured together" in text and "Promise" in text
-    assert release._repr_html_().startswith("<pre>") and "<script" not in release._repr_html_()
+    assert release._repr_html_().startswith('<div class="understudy">') and "<script" not in release._repr_html_()
 
 
 def test_the_summary_of_a_network(tmp_path):

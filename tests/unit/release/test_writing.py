@@ -25,7 +25,6 @@ from understudy.engines.sources import open_source
 from understudy.errors import UnderstudyError, UsageError
 from understudy.privacy.custodian import ExactTable
 from understudy.release import replacement, writing
-from understudy.release.cells import are_whole
 from understudy.release.frames import library_of, to_frame
 from understudy.release.replacement import replacing
 from understudy.release.writing import check_output, decode_rows, write_csv, write_rows, write_table
@@ -432,7 +431,7 @@ def test_lists_of_whole_numbers_are_integers() -> None:
     assert typed["step"].to_pylist() == [-1, 0, 20] and typed["grade"].to_pylist() == [1, 2, None]
     assert typed["postcode"].to_pylist() == ["01067", "10115", "10115"]
     for values in (["1", "-0"], ["1", "+2"], ["1.0"], ["1", ""], ["1", "9" * 16], ["1", "2 "], ["1", "٣"]):
-        assert not are_whole(Categories(tuple(values)))
+        assert not Categories(tuple(values)).are_whole
 
 
 def test_values_of_a_frame() -> None:

@@ -75,7 +75,7 @@ def test_the_public_page_has_no_custodian_figure(found: Evaluation, release: Rel
     exact = [f"{t.tvd:.4f}" for errors in found.tables.values() for t in errors.each]
     exact += [f"{found.tables[2].mean:.4f}", f"{found.tables[2].k_marginal:.1f}"]
     assert not [figure for figure in exact if figure in html]
-    assert "TVD" not in html and "heat" not in html.split("</style>")[1]
+    assert "What holds" in html  # its map shows expected errors, from the release alone
 
 
 def test_figures_decide_the_kind_of_page(found: Evaluation, release: Release, bought: BoughtFigures) -> None:

@@ -15,14 +15,14 @@ from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.custodian import STAMP, Exact
 from understudy.release import Release
-from understudy.release.card import Card
+from understudy.release.card import suspicion_in_words
+from understudy.release.facts import ReleaseFacts
 from understudy.report import bought_report, public_report
 from understudy.report.budget import suspicion
 from understudy.report.heat_map import HIGH, SHADES
 from understudy.report.markup import coded
 from understudy.report.page import MAX_BYTES
 from understudy.report.style import STYLE
-from understudy.schema import Attribute, Categories, Schema
 
 
 @pytest.fixture(scope="module")
@@ -83,31 +83,31 @@ def test_exact_figures_are_refused(release: Release) -> None:
         public_report(release, (wrong,))
     with pytest.raises(UsageError, match="custodian only"):
         bought_report(wrong)
-    release.facts["tvd"] = Exact(0.25)  # after the release was made
+    release.facts.more["tvd"] = Exact(0.25)  # after the release was made
     try:
         with pytest.raises(UsageError, match="custodian only"):
             public_report(release)
     finally:
-        del release.facts["tvd"]
+        del release.facts.more["tvd"]
     other: Any = {"tvd": 0.25}
     with pytest.raises(TypeError):
         public_report(release, (other,))
 
 
 def test_a_model_without_a_network_shows_its_cliques(release: Release) -> None:
-    html = public_report(replace(release, facts={}))
+    html = public_report(replace(release, facts=ReleaseFacts()))
     assert "The cliques" in html and 'class="network"' in html
 
 
 def test_a_model_without_structure_has_no_drawing(tmp_path: Path) -> None:
     plain = nasty_release(tmp_path, estimate="paper")
-    html = public_report(replace(plain, facts={}))
+    html = public_report(replace(plain, facts=ReleaseFacts()))
     assert 'id="network"' not in html and 'id="tables"' in html
 
 
 def test_generalised_parents_are_dashed(release: Release) -> None:
     network = [{"attribute": "town", "parents": []}, {"attribute": "age", "parents": ["town@1"]}]
-    html = public_report(replace(release, facts={"network": network}))
+    html = public_report(replace(release, facts=ReleaseFacts.of({"network": network})))
     assert 'class="edge coarse"' in html and "town@1" in html
 
 
@@ -120,7 +120,7 @@ def test_cliques_name_attributes_in_the_order_of_the_schema(release: Release) ->
     """Whatever order the model keeps them in, so that a page does not change with the model's insides."""
     turned = replace(release.schema, attributes=tuple(reversed(release.schema.attributes)))
     for schema in (release.schema, turned):
-        html = public_report(replace(release, facts={}, schema=schema))
+        html = public_report(replace(release, facts=ReleaseFacts(), schema=schema))
         listed = html[html.index("The cliques as a list") :].split("</ol>")[0]
         order = [escape(name) for name in schema.names]
         for line in re.findall(r"<li>(.*?)</li>", listed):
@@ -130,8 +130,7 @@ def test_cliques_name_attributes_in_the_order_of_the_schema(release: Release) ->
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 3.5, 4, 5, 9])
 def test_the_large_figure_says_what_the_words_say(epsilon: float) -> None:
-    schema = Schema("t", (Attribute("a", Categories(("0", "1"))),), rows=9)
-    words = Card.of(schema, Budget(str(epsilon)), "privbayes", {}, [], None, True, ()).suspicion
+    words = suspicion_in_words(Budget(str(epsilon)))
     (drawn,) = re.findall(r"<b>(.*?)</b>", suspicion(epsilon))
     assert words.endswith(f"at most {drawn}")
 

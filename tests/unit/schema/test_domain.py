@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from understudy.errors import SchemaError
 from understudy.schema import Attribute, Axis, Booleans, Categories, Dropped, Identifier, Intervals
 from understudy.schema.domain import MAX_CODES, UNFIT
-from understudy.schema.moment import parse_moment
+from understudy.schema.scales import ordered_scale
 
 
 def rng() -> np.random.Generator:
@@ -25,7 +25,7 @@ def every_code(domain: Categories | Booleans | Intervals, times: int = 40) -> np
 
 
 def days(text: str) -> float:
-    return parse_moment(text, "date", None)
+    return ordered_scale("date").parse(text)
 
 
 def assert_comes_back(domain: Intervals) -> None:
@@ -184,7 +184,7 @@ def test_a_format_that_loses_the_bin_is_refused(format):
 )  # fmt: skip
 def test_a_day_without_a_year_is_one_of_1900_without_a_warning(text, format, meant):
     """From Python 3.13 on its own reader warns, and 3.15 may read another year."""
-    found = parse_moment(text, "date", format)
+    found = ordered_scale("date").parse(text, format)
     assert math.isnan(found) if meant is None else found == days(meant)
 
 
@@ -204,12 +204,12 @@ def test_a_format_by_month_fits_bins_of_months():
     ],
 )
 def test_moments(text, kind, format, value):
-    assert parse_moment(text, kind, format) == value
+    assert ordered_scale(kind).parse(text, format) == value
 
 
 @pytest.mark.parametrize("text", ["", "31.12.2024", "2024-02-30", "0001-01-01T00:00:00+14:00", "0"])
 def test_no_moment(text):
-    assert math.isnan(parse_moment(text, "datetime" if "T" in text else "date", None))
+    assert math.isnan(ordered_scale("datetime" if "T" in text else "date").parse(text))
 
 
 # -- attributes ----------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from understudy.drafting import Documents, draft_file
 from understudy.errors import SchemaError, UsageError
 from understudy.schema import Booleans, Categories, Dialect, Intervals, Schema
-from understudy.schema.codebook import read_codebook, strptime_format
+from understudy.schema.codebook import strptime_format
+from understudy.schema.codebooks import read_codebook
 from understudy.schema.draft import draft
 from understudy.schema.header import read_header
 
@@ -39,9 +40,9 @@ def drafted(*args: object, **sources: object) -> Schema:
 def test_names_alone_leave_everything_open():
     schema = drafted(["age", "patient_id", "Größe in cm", "caseID"])
     assert schema.unconfirmed == [
-        ("[table]", "rows"), ("age", "kind"), ("age", "values"), ("patient_id", "kind"), ("Größe in cm", "kind"),
-        ("Größe in cm", "values"), ("caseID", "kind"),
+        ("[table]", "rows"), ("[table]", "proposed"), ("[table]", "undescribed"),
     ]  # fmt: skip
+    assert schema["age"].provenance == "proposed: ages" and schema["Größe in cm"].kind == "drop"
     assert schema["patient_id"].kind == schema["caseID"].kind == "id"
     assert schema.rows == 1 and schema.neighbours == "replace-one"
 
@@ -61,12 +62,12 @@ def test_every_open_point_says_what_to_do():
         ("decimal128(10, 2)", "number", ["kind", "range"]),
         ("double", "number", ["kind", "range"]),
         ("bool", "boolean", ["kind"]),
-        ("string", "category", ["kind", "values"]),
-        ("dictionary<values=string, indices=int32, ordered=0>", "category", ["kind", "values"]),
+        ("string", "drop", []),
+        ("dictionary<values=string, indices=int32, ordered=0>", "drop", []),
         ("date32[day]", "date", ["kind", "range"]),
         ("timestamp[us]", "datetime", ["kind", "range"]),
         ("Datetime(time_unit='us')", "datetime", ["kind", "range"]),
-        ("list<item: int64>", "category", ["kind", "values"]),
+        ("list<item: int64>", "drop", []),
     ],
 )
 def test_declared_types(typed, kind, open_points):
@@ -229,7 +230,7 @@ def test_ddl_settles_types_checks_and_nulls(tmp_path):
     schema = drafted(names, ddl=write(tmp_path, "t.sql", DDL), table_name="stays")
     assert [a.kind for a in schema.attributes] == [
         "id", "integer", "category", "number", "integer", "category", "category", "category", "boolean", "boolean",
-        "date", "datetime", "category", "integer", "number",
+        "date", "datetime", "drop", "integer", "number",
     ]  # fmt: skip
     assert (schema["age"].grid.low, schema["age"].grid.high) == (0, 120) and schema["age"].missing == ()
     assert schema["Sex"].domain == Categories(("m", "w")) and schema["Sex"].missing == ("",)
@@ -237,7 +238,8 @@ def test_ddl_settles_types_checks_and_nulls(tmp_path):
     assert schema["level"].domain == Categories(("1", "2", "3"))
     assert schema["born"].labels[0].startswith("1900-01-01") and schema["born"].labels[-1].endswith("2030-12-31")
     assert isinstance(schema["temp"].domain, Intervals) and schema["temp"].domain.edges[0] == -5.5
-    assert {name for name, _ in schema.unconfirmed} == {"[table]", "weight", "visits", "seen", "blob", "odd"}
+    assert {name for name, _ in schema.unconfirmed} == {"[table]", "weight", "visits", "seen", "odd"}
+    assert "undescribed" in schema.confirm  # blob
 
 
 def test_the_way_pg_dump_writes(tmp_path):
@@ -285,7 +287,7 @@ def test_a_public_file_gives_values_and_ranges(tmp_path):
     assert all(
         schema[name].provenance == "public (declared)" for name in ("age", "sex", "score", "code", "day", "level")
     )
-    assert schema["new"].provenance == "declared" and schema["new"].confirm == ("kind", "values")
+    assert schema["new"].kind == "drop" and "undescribed" in schema.confirm
 
 
 def test_a_public_file_of_something_else(tmp_path):
@@ -339,7 +341,7 @@ def test_of_parquet_names_and_types_are_read(tmp_path):
     table = pa.table({"n": [77, 78], "t": ["SECRET", "b"], "d": pa.array([1, 2], pa.date32())})
     parquet.write_table(table, tmp_path / "d.parquet")
     text = draft_file(tmp_path / "d.parquet").text
-    assert [a.kind for a in Schema.from_toml(text).attributes] == ["integer", "category", "date"]
+    assert [a.kind for a in Schema.from_toml(text).attributes] == ["integer", "drop", "date"]
     assert "SECRET" not in text and "77" not in text and "rows = 1\n" in text
 
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.schema import Attribute, Booleans, Categories, Intervals
+from understudy.schema.canonical import canonical, canonical_number, numeral
 from understudy.schema.domain import UNFIT
-from understudy.schema.readings import Readings, canonical, canonical_number, numeral
+from understudy.schema.readings import Readings
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,10 @@ def test_labels_of_the_binary_tree():
 
 def test_small_and_unordered_domains_have_no_tree():
     assert taxonomy_of(Intervals("number", (0.0, 1.0, 2.0))) is None
-    assert taxonomy_of(Booleans()) is None and taxonomy_of(REGIONS) is None
+    assert (
+        taxonomy_of(Attribute("a", Booleans()).intervals) is None
+        and taxonomy_of(Attribute("a", REGIONS).intervals) is None
+    )
 
 
 def test_a_large_domain_is_not_quadratic():
@@ -125,7 +128,9 @@ def test_levels_of_an_order_are_laid_out_when_looked_at():
     assert not made and attribute.view_size(Axis("a", 3)) == 8192 and list(made) == [2]
     assert attribute.taxonomy.levels[-1].labels == ("0..32767", "32768..65534")
     assert [len(level.labels) for level in attribute.taxonomy.levels[13:]] == [4, 2]
-    assert attribute.taxonomy == taxonomy_of(attribute.domain) and attribute.taxonomy != taxonomy_of(REGIONS)
+    assert attribute.taxonomy == taxonomy_of(attribute.domain) and attribute.taxonomy != taxonomy_of(
+        Attribute("a", REGIONS).intervals
+    )
     with pytest.raises(IndexError):
         attribute.taxonomy.levels[15]
 

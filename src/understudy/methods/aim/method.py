@@ -8,7 +8,9 @@ left to learn is small and needs a closer look. Both read released tables only (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar
@@ -16,16 +18,30 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.candidate_pairs import CandidatePairs
-from understudy.methods.aim.split import middle_pair, weight
+from understudy.methods.aim.worth import (
+    NEVER,
+    SURELY,
+    WORTH_SHARE,
+    Floats,
+    asked_axes,
+    chance_dependence,
+    column_error,
+    even_shares,
+    learnable,
+    needed_dependence,
+)
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
+from understudy.methods.toolkit.budget_split import middle_pair, weight
+from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
+from understudy.models.row_total import pooled_rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
-from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
+from understudy.privacy.questions import TotalDependence
+from understudy.privacy.scores import INDEPENDENCE, REFERENCE_DISTANCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -43,6 +59,8 @@ KAPPA = 0.5
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
 MAX_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
 WIDEST = 100  # and up to here in minutes
+DEPENDENCE = "dependence"
+ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
 
 
 def suits(schema: Schema) -> bool:
@@ -58,6 +76,11 @@ class Costs:
     single: Fraction
     rounds: Fraction  # all of them together
     each: Fraction  # the first ones
+    worth: Fraction = Fraction(0)  # for the mean dependence of pairs, which decides whether there are rounds
+
+    def without_rounds(self) -> Costs:
+        """Return the same with all that rounds would cost for the one-way tables."""
+        return replace(self, single=self.single + self.rounds, rounds=Fraction(0), each=Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -85,6 +108,8 @@ class Aim:
             phases.append(
                 tables_phase("row count", schema, accounting, costs.count, 1, 1, n, "how many rows there are")
             )
+        if costs.worth:
+            phases.append(_worth_phase(schema, accounting, costs.worth))
         largest = max(map(schema.size, variables))
         phases.append(
             tables_phase(
@@ -99,14 +124,19 @@ class Aim:
             cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
             phases.append(tables_phase("tables", schema, accounting, costs.rounds - choosing, rounds, cells, n, detail))
+        notes = []
+        if costs.worth:
+            notes.append("whether pairs are worth their noise is bought first; if not, columns are published alone")
+        if len(variables) > 1:
+            notes.append(
+                f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
+                if costs.rounds
+                else ALONE
+            )
         d, settled = len(variables), self._settled(costs)
         seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
         memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
-        note = f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
-        return Plan(
-            self.name, budget, accounting, n, settled, None, tuple(phases), memory,
-            seconds, (note,) if d > 1 else (),
-        )  # fmt: skip
+        return Plan(self.name, budget, accounting, n, settled, None, tuple(phases), memory, seconds, tuple(notes))
 
     def _check(self, schema: Schema) -> None:
         if (d := len(schema.modelled)) > WIDEST:
@@ -128,8 +158,31 @@ class Aim:
         if len(schema.modelled) == 1:
             return Costs(count, rest, Fraction(0), Fraction(0))
         rounds = self.rounds or self._affordable(schema, accounting, rest, rows)
+        costs = self._split(schema, accounting, count, rest, rounds)
+        if self.rounds is not None or self.single is not None or len(asked_axes(schema)) < 2:
+            return costs
+        needed = self._needed(schema, accounting, costs, rows, even_shares(schema))
+        if needed > NEVER:
+            return costs.without_rounds()
+        worth = rest * exact(WORTH_SHARE) if needed > SURELY else Fraction(0)
+        return replace(self._split(schema, accounting, count, rest - worth, rounds), worth=worth)
+
+    def _split(self, schema: Schema, accounting: Accounting, count: Fraction, rest: Fraction, rounds: int) -> Costs:
         single = rest * self._single(schema, accounting, rounds)
         return Costs(count, single, rest - single, (rest - single) / rounds)
+
+    def _needed(
+        self, schema: Schema, accounting: Accounting, costs: Costs, rows: int, shares: Sequence[Floats]
+    ) -> float:
+        """Return how dependent pairs must be on average for rounds to be worth their price."""
+        d = len(schema.modelled)
+        with_rounds, alone = (
+            column_error(shares, rows, table_noise(schema, accounting, cost / d).mean_abs)
+            for cost in (costs.single, costs.single + costs.rounds)
+        )
+        noise = table_noise(schema, accounting, costs.each * (1 - exact(self.select))).mean_abs
+        pair_error = middle_pair(schema) * noise / (2 * rows)
+        return needed_dependence(with_rounds - alone, pair_error, float(costs.rounds / costs.each), d)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
         """As many rounds as leave the middle pair useful, within bounds for each attribute.
@@ -164,15 +217,29 @@ class Aim:
     # -- fit -------------------------------------------------------------------------------------------------
 
     def fit(self, table: PrivateTable) -> Fit:
-        from understudy.models.estimation import TOLERANCE, fitted
+        from understudy.models.estimation import fitted
+        from understudy.models.refit import Design, refit
 
         schema, variables = table.schema, _variables(table.schema)
         self._check(schema)
         rows, bought = row_count(table)
         costs = self._costs(schema, table.accounting, table.total_cost, rows)
-        measured = table.measure([(axis,) for axis in variables], costs.single, "one-way")
+        seen_rows = table.measure_dependence(asked_axes(schema), costs.worth, DEPENDENCE) if costs.worth else 0.0
+        if table.accounting.power == 1:  # where a table measured twice is worse than one at twice the price
+            costs = self._worthwhile(schema, table.accounting, costs, seen_rows, rows, even_shares(schema))
+        known = [m for m in table.known if m.axes[0] in variables] if len(variables) > 1 else []
+        asked = [(axis,) for axis in variables if axis not in {m.axes[0] for m in known}]
+        fresh = costs.single * len(asked) / len(variables)  # what is known already is paid for: that part is for rounds
+        measured = known + (table.measure(asked, fresh, "one-way") if asked else [])
+        costs = replace(costs, rounds=costs.rounds + costs.single - fresh) if known else costs
         rows = pooled_rows(schema, [*bought, *measured])
         best = fitted(measured, schema, rows, limit=2 * self.cells)
+        if table.accounting.power > 1:
+            shares = [best.tree.project([axis]).table for axis in variables]
+            decided = self._worthwhile(schema, table.accounting, costs, seen_rows, rows, shares)
+            if decided is not costs:
+                measured += table.measure([(axis,) for axis in variables], costs.rounds, "one-way")
+                costs = decided
         candidates = CandidatePairs(schema, variables, self.cells)
         left, each, chosen = costs.rounds, costs.each, []
         while left and (options := candidates()):
@@ -195,15 +262,31 @@ class Aim:
             rows = pooled_rows(schema, [*bought, *measured])
             chosen.append(pair.axes)
             candidates.add(pair.axes)
-            tolerance = ROUGHLY if left else TOLERANCE
-            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta, tolerance=tolerance)
+            if left:
+                best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta, tolerance=ROUGHLY)
         if left:  # nothing is left to offer: the one-way tables once more
-            again = table.measure([(axis,) for axis in variables], left, "one-way")
-            measured += again
-            rows = pooled_rows(schema, [*bought, *measured])
-            best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta)
+            measured += table.measure([(axis,) for axis in variables], left, "one-way")
         facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in chosen]}
-        return Fit(best.tree, (*bought, *measured), rows, facts)
+        refitted = refit([*bought, *measured], Design(schema, 2 * self.cells))
+        notes = () if costs.rounds or len(variables) == 1 else (ALONE,)
+        return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes)
+
+    def _worthwhile(
+        self, schema: Schema, accounting: Accounting, costs: Costs, seen_rows: float, rows: int, shares: list[Floats]
+    ) -> Costs:
+        """Return the costs as they are, or without rounds where what was bought says that they are not worth it."""
+        if not costs.worth:
+            return costs
+        found = learnable(seen_rows / rows, chance_dependence(shares, rows))
+        worth_it = found >= self._needed(schema, accounting, costs, rows, shares)
+        return costs if worth_it else costs.without_rounds()
+
+
+def _worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
+    axes = asked_axes(schema)
+    noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
+    scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
+    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
 
 
 def _variables(schema: Schema) -> Axes:

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.candidate_pairs import CandidatePairs
-from understudy.methods.aim.split import middle_pair, weight
 from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
-from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.methods.plan import Plan
+from understudy.methods.toolkit.budget_split import middle_pair, weight
+from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.row_count import count_cost, row_count
+from understudy.methods.toolkit.terms import Terms
+from understudy.models.row_total import pooled_rows
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
@@ -110,32 +112,24 @@ class Adaptive:
 
     def plan(self, name: str, schema: Schema, budget: Budget, rows: int | None) -> Plan:
         """As for one owner: several have more noise, and then fewer rounds."""
-        n = planned_rows(schema, rows)
-        accounting = accounting_of(budget)
-        costs = self.costs(schema, accounting, total_cost(budget), n)
+        terms = Terms.of(schema, budget, rows)
+        costs = self.costs(schema, terms.accounting, terms.total_cost, terms.rows)
         d, largest = len(schema.modelled), max(a.size for a in schema.modelled)
-        phases = []
-        if costs.count:
-            scale = table_noise(schema, accounting, costs.count).scale
-            phases.append(Phase("row count", costs.count, 1, 1, scale, detail="how many rows there are"))
-        what = "each attribute alone"
-        if not costs.rounds:
-            phases.append(tables_phase("tables", schema, accounting, costs.single, d, largest, n, what))
-        else:
-            phases.append(tables_phase("one-way", schema, accounting, costs.single, d, largest, n, what))
-            detail = "choices by score R, in turn, at most"
-            phases.append(Phase("structure", costs.structure, costs.rounds, detail=detail))
-            cells = max(schema.cells(pair) for pair in combinations(whole_attributes(schema), 2))
-            what = "the pair that the model gets most wrong, round by round, at most"
-            phases.append(
-                tables_phase("tables", schema, accounting, costs.tables, costs.rounds, min(cells, self.cells), n, what)
-            )
-        memory, seconds = effort(schema, n, d * costs.rounds * d // 2, costs.rounds * largest**2)
+        pairs = combinations(whole_attributes(schema), 2)
+        cells = min(self.cells, max((schema.cells(pair) for pair in pairs), default=1))
+        alone = "one-way" if costs.rounds else "tables"
+        phases = [
+            *terms.row_count(costs.count),
+            *terms.tables(alone, costs.single, d, largest, "each attribute alone"),
+            *terms.choices(costs.structure, costs.rounds, "choices by score R, in turn, at most"),
+            *terms.tables(
+                "tables", costs.tables, costs.rounds, cells,
+                "the pair that the model gets most wrong, round by round, at most",
+            ),
+        ]  # fmt: skip
+        seconds, megabytes = effort(terms.rows, d * costs.rounds * d // 2, costs.rounds * largest**2)
         seconds += 0.1 * costs.rounds
-        return Plan(
-            name, budget, accounting, n, self._settled(costs), None, tuple(phases), memory,
-            seconds, self._notes(schema, costs),
-        )  # fmt: skip
+        return terms.plan(name, self._settled(costs), phases, seconds, megabytes, notes=self._notes(schema, costs))
 
     def _settled(self, costs: Costs) -> dict[str, Any]:
         return {
@@ -172,8 +166,11 @@ class Adaptive:
             left = rounds.run(costs)
         if left:  # there is nothing to offer: the one-way tables once more
             rounds.add(self._singles(table, left))
+        from understudy.models.refit import Design, refit
+
         facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in rounds.chosen]}
-        return Fit(rounds.best.tree, (*count, *rounds.measured), rows, facts, self._notes(schema, costs))
+        refitted = refit([*count, *rounds.measured], Design(schema, 2 * self.cells))
+        return Fit(refitted.model, (*count, *rounds.measured), refitted.rows, facts, self._notes(schema, costs))
 
     def _singles(self, table: PrivateTable, cost: Fraction) -> list[Measurement]:
         asks = [(axis,) for axis in whole_attributes(table.schema)]

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
-from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
-from understudy.methods.row_count import table_megabytes
-from understudy.methods.size import SizeLimit
-from understudy.models.bayesian_network import BayesianNetwork, without_unused_codes
-from understudy.models.model import Model
+from understudy.methods.toolkit.estimator import Estimator, MaximumLikelihood, NetworkConditionals, nested_dropped
+from understudy.methods.toolkit.size_limit import SizeLimit
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
@@ -40,27 +36,14 @@ def chosen_tables(table: PrivateTable, pairs: Sequence[Pair], cost: Fraction, ml
     return table.measure(nested_dropped(axes) if ml else axes, cost, "tables")
 
 
-def model_of(
-    table: PrivateTable, pairs: Sequence[Pair], measured: Sequence[Measurement], rows: int, size: SizeLimit, cells: int
-) -> Model:
-    """The model of maximum likelihood, or where that would be too large the paper's product of conditionals."""
-    if not size.fits:
-        return without_unused_codes(BayesianNetwork(table.schema, paper_conditionals(pairs, measured)))
-    from understudy.models.estimation import estimate
-
-    table.progress("estimation", 0, 1)
-    return estimate(measured, table.schema, rows, limit=2 * cells)
+def estimator_of(pairs: Sequence[Pair], size: SizeLimit, cells: int) -> Estimator:
+    """Return maximum likelihood, or where that would be too large the paper's product of conditionals."""
+    return MaximumLikelihood(2 * cells) if size.fits else NetworkConditionals(tuple(pairs))
 
 
-def network_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    return [{"attribute": str(pair.child), "parents": [str(p) for p in pair.parents]} for pair in pairs]
-
-
-def effort(schema: Schema, rows: int, tables: int, cells: int) -> tuple[float, float]:
-    """Megabytes and seconds, roughly, from public sizes: reading, counting so many tables, noise on so many cells."""
-    read = rows * len(schema.modelled) * 8e-8
-    seconds = 1.0 + read + tables * (3e-5 + rows * 6e-9) + cells * 1.5e-5
-    return 200 + table_megabytes(schema, rows) + cells * 24 / 1e6, seconds
+def effort(rows: int, tables: int, cells: int) -> tuple[float, float]:
+    """Return seconds and megabytes, roughly: counting so many tables, noise on so many cells."""
+    return tables * (3e-5 + rows * 6e-9) + cells * 1.5e-5, cells * 24 / 1e6
 
 
 def candidates(variables: int, degree: int) -> int:

@@ -20,19 +20,21 @@ from understudy.methods.dp_subn.binary import (
     candidates,
     chosen_tables,
     effort,
-    model_of,
-    network_json,
+    estimator_of,
     whole_attributes,
 )
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.privbayes.structure import FixedDegree, allowed
-from understudy.methods.privbayes.usefulness import useful_degree
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
-from understudy.methods.size import SizeLimit
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.toolkit.estimator import estimated, network_json
+from understudy.methods.toolkit.greedy_network import allowed
+from understudy.methods.toolkit.parent_candidates import FixedDegree
+from understudy.methods.toolkit.row_count import count_cost, row_count
+from understudy.methods.toolkit.size_limit import SizeLimit
+from understudy.methods.toolkit.terms import Terms
+from understudy.methods.toolkit.usefulness import useful_degree
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
@@ -83,25 +85,18 @@ class DPCCBN:
         return Decision(variables, degree, count, structure, tables)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), total_cost(budget)
-        decision = self.decide(schema, accounting, whole, n)
+        terms = Terms.of(schema, budget, rows)
+        decision = self.decide(schema, terms.accounting, terms.total_cost, terms.rows)
         d, k = len(decision.variables), decision.degree
-        phases = []
-        if decision.count_cost:
-            scale = table_noise(schema, accounting, decision.count_cost).scale
-            phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
-        if k:
-            what = "tables of all candidates, in d − 1 rounds"
-            phases.append(Phase("candidates", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what))
+        what = "tables of all candidates, in d − 1 rounds"
         tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
-        what = "each variable with its parents"
-        phases.append(tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, n, what))
-        memory, seconds = effort(schema, n, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))
-        return Plan(
-            self.name, budget, accounting, n, self._settled(decision), k, tuple(phases), memory,
-            seconds, self._notes(decision),
-        )  # fmt: skip
+        phases = [
+            *terms.row_count(decision.count_cost),
+            *([Phase("candidates", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what)] if k else []),
+            *terms.tables("tables", decision.table_cost, tables, cells, "each variable with its parents"),
+        ]
+        seconds, megabytes = effort(terms.rows, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))
+        return terms.plan(self.name, self._settled(decision), phases, seconds, megabytes, k, self._notes(decision))
 
     def _settled(self, decision: Decision) -> dict[str, Any]:
         return {"beta": self.beta if decision.degree else 0, "degree": decision.degree, "cells": self.cells}
@@ -117,10 +112,9 @@ class DPCCBN:
         size = SizeLimit(table.schema, decision.variables, self.cells)
         pairs = self._structure(table, decision, size)
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
-        rows = pooled_rows(table.schema, [*count, *measured])
-        model = model_of(table, pairs, measured, rows, size, self.cells)
+        found = estimated(table, estimator_of(pairs, size, self.cells), [*count, *measured])
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
-        return Fit(model, (*count, *measured), rows, facts, self._notes(decision))
+        return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
     def _structure(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
         if not decision.degree:

@@ -13,7 +13,8 @@ from typing import ClassVar
 from understudy.methods.dp_subn.binary import MODEL_CELLS
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
-from understudy.methods.privbayes import PrivBayes
+from understudy.methods.toolkit.network_decision import DEFAULT_SETTINGS
+from understudy.methods.toolkit.network_method import NetworkMethod
 from understudy.models.mixture import Mixture
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
@@ -23,21 +24,21 @@ from understudy.schema import Axes, Schema
 
 @dataclass(frozen=True)
 class Independent:
-    """`cells` bounds the model of one owner, as for PrivBayes."""
+    """`cells` bounds the model of one owner, as for one owner alone."""
 
     name: ClassVar[str] = "independent"
 
     cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
 
     @property
-    def _each(self) -> PrivBayes:
-        return PrivBayes(cells=self.cells)
+    def _each(self) -> NetworkMethod:
+        return NetworkMethod.of(self.name, DEFAULT_SETTINGS, self.cells)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         """Of one owner with these rows; with several, each has only its part of them."""
         planned = self._each.plan(schema, budget, rows)
         note = "every owner publishes its own rows: with several, each has only its part of them for the same noise"
-        return replace(planned, method=self.name, notes=(*planned.notes, note))
+        return replace(planned, notes=(*planned.notes, note))
 
     def fit(self, table: PrivateTable) -> Fit:
         fits = [self._each.fit(owner) for owner in table.owners()]

@@ -23,25 +23,25 @@ from understudy.methods.dp_subn.binary import (
     binary_variables,
     chosen_tables,
     effort,
-    model_of,
-    network_json,
+    estimator_of,
     whole_attributes,
 )
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
 from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan, tables_phase
-from understudy.methods.privbayes import PrivBayes
-from understudy.methods.privbayes.conditionals import nested_dropped
-from understudy.methods.privbayes.decision import affordable_degree
-from understudy.methods.privbayes.structure import FixedDegree, greedy_bayes
-from understudy.methods.privbayes.usefulness import cell_noise, useful_cells, useful_degree
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count
-from understudy.methods.size import SizeLimit
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.methods.plan import Phase, Plan
+from understudy.methods.toolkit.estimator import estimated, nested_dropped, network_json
+from understudy.methods.toolkit.greedy_network import greedy_bayes
+from understudy.methods.toolkit.network_decision import DEFAULT_SETTINGS, affordable_degree
+from understudy.methods.toolkit.network_method import NetworkMethod
+from understudy.methods.toolkit.parent_candidates import FixedDegree
+from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
+from understudy.methods.toolkit.size_limit import SizeLimit
+from understudy.methods.toolkit.terms import Terms
+from understudy.methods.toolkit.usefulness import cell_noise, useful_cells, useful_degree
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import table_noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
@@ -118,42 +118,33 @@ class DPSUBN:
             told = "choices are made in turn; where most owners have very few rows the frontier takes over"
             notes = (*planned.notes, told) if self.variant == "auto" else planned.notes
             options = {"variant": "sequential", **planned.options}
-            return replace(planned, method=self.name, options=options, notes=notes)
-        n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), total_cost(budget)
-        decision = self.decide(schema, accounting, whole, n)
-        phases = self._phases(schema, accounting, decision, n)
+            return replace(planned, options=options, notes=notes)
+        terms = Terms.of(schema, budget, rows)
+        decision = self.decide(schema, terms.accounting, terms.total_cost, terms.rows)
+        phases = self._phases(terms, decision)
         tables = sum(phase.tables for phase in phases)
-        memory, seconds = effort(schema, n, tables, sum(phase.tables * phase.cells for phase in phases))
-        return Plan(
-            self.name, budget, accounting, n, self._settled(decision), decision.degree, tuple(phases),
-            memory, seconds, self._notes(decision),
-        )  # fmt: skip
+        seconds, megabytes = effort(terms.rows, tables, sum(phase.tables * phase.cells for phase in phases))
+        return terms.plan(
+            self.name, self._settled(decision), phases, seconds, megabytes, decision.degree, self._notes(decision)
+        )
 
-    def _phases(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> list[Phase]:
-        d, k = len(decision.variables), decision.degree
-        phases = []
-        if decision.count_cost:
-            scale = table_noise(schema, accounting, decision.count_cost).scale
-            phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
-        if decision.view_cost:
-            cells = max(map(schema.cells, decision.views))
-            what = "views that cover every pair once"
-            phases.append(
-                tables_phase(
-                    "correlations", schema, accounting, decision.view_cost, len(decision.views), cells, rows, what
-                )
-            )
-        if decision.structure_cost:
-            phases.append(Phase("structure", decision.structure_cost, d - 1, detail="choices by score R, in turn"))
-        if decision.update_cost:
-            what = f"the search frontier, in each of {self._updates} rounds"
-            cost, cells = decision.update_cost / self._updates, 2 ** (decision.frontier + 1)
-            phase = tables_phase("update", schema, accounting, cost, d - 1, cells, rows, what)
-            phases.append(replace(phase, cost=decision.update_cost))
+    def _phases(self, terms: Terms, decision: Decision) -> list[Phase]:
+        d, k, schema = len(decision.variables), decision.degree, terms.schema
+        wide = max(map(schema.cells, decision.views), default=1)
+        updates = terms.tables(
+            "update", decision.update_cost / self._updates, d - 1, 2 ** (decision.frontier + 1),
+            f"the search frontier, in each of {self._updates} rounds",
+        )  # fmt: skip
         tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
-        what = "each variable with its parents"
-        return [*phases, tables_phase("tables", schema, accounting, decision.table_cost, tables, cells, rows, what)]
+        return [
+            *terms.row_count(decision.count_cost),
+            *terms.tables(
+                "correlations", decision.view_cost, len(decision.views), wide, "views that cover every pair once"
+            ),
+            *terms.choices(decision.structure_cost, d - 1, "choices by score R, in turn"),
+            *(replace(phase, cost=decision.update_cost) for phase in updates),
+            *terms.tables("tables", decision.table_cost, tables, cells, "each variable with its parents"),
+        ]
 
     def _settled(self, decision: Decision) -> dict[str, Any]:
         return {
@@ -175,8 +166,8 @@ class DPSUBN:
     # -- fit -------------------------------------------------------------------------------------------------
 
     @property
-    def _sequential(self) -> PrivBayes:
-        return PrivBayes(cells=self.cells)
+    def _sequential(self) -> NetworkMethod:
+        return NetworkMethod.of(self.name, DEFAULT_SETTINGS, self.cells)
 
     @property
     def _adaptive(self) -> Adaptive:
@@ -211,10 +202,9 @@ class DPSUBN:
         measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
         if size.fits:
             measured = [*gathered.inside([m.axes for m in measured]), *measured]
-        rows = pooled_rows(table.schema, [*count, *measured])
-        model = model_of(table, pairs, measured, rows, size, self.cells)
+        found = estimated(table, estimator_of(pairs, size, self.cells), [*count, *measured])
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
-        return Fit(model, (*count, *measured), rows, facts, self._notes(decision))
+        return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
     def _first(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
         """Phase 2: d − 1 choices, in turn."""

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.methods.toolkit.estimator import Estimate
 from understudy.models.consistency import Agreement
 from understudy.models.factor import Factor
 from understudy.models.graph import clique_tree
 from understudy.models.junction_tree import JunctionTree
+from understudy.models.row_total import pooled_rows
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Axes, Axis, Schema
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ThresholdedCliques:
+    """The rule of JTree: consistent tables, small counts cut off, the product of cliques over separators."""
+
+    cliques: tuple[Axes, ...]
+    cells: int  # the most that the model may have
+
+    def __call__(self, measurements: Sequence[Measurement], schema: Schema) -> Estimate:
+        rows, counts = pooled_rows(schema, measurements), [m for m in measurements if m.axes]
+        tables = [Factor(t.axes, thresholded(t.table, rows)) for t in consistent(counts, schema)]
+        return Estimate(clique_model(tables, self.cliques, schema, self.cells), rows)
 
 
 def consistent(measurements: Sequence[Measurement], schema: Schema) -> list[Factor]:

@@ -7,13 +7,14 @@ What may be chosen in a round depends on the schema, the budget and earlier choi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from understudy.models.graph import triangulated_cells
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axis
+from understudy.schema import Axes, Axis
 
 Clique = frozenset[Axis]
 Edge = tuple[Axis, Axis]  # in the order of the schema
@@ -88,10 +89,12 @@ class ChordalGraph:
 class CandidateEdges:
     """Which edges a round may choose from: every clique stays θ-useful, and the model under its cell limit.
 
-    A tree's edges are judged as if the tree were complete, so that a later edge never spoils an earlier one.
+    A tree's edges are judged as if the tree were complete, so that a later edge never spoils an earlier one. Where
+    rules join attributes, the model with these cliques must stay under the limit too.
     """
 
-    def __init__(self, graph: ChordalGraph, useful: Useful, limit: int) -> None:
+    def __init__(self, graph: ChordalGraph, useful: Useful, limit: int, rules: Sequence[Axes] = ()) -> None:
+        self._rules = rules
         self._graph = graph
         self._useful = useful
         self._limit = limit
@@ -104,7 +107,14 @@ class CandidateEdges:
         room = self._limit - sum(graph.cliques.values())
         self._bridges = [(u, v) for u, v in self._bridges if not graph.connected(u, v)]
         bridges = [(u, v) for u, v in self._bridges if graph.sizes[u] * graph.sizes[v] <= room]
+        if self._rules:
+            bridges = [edge for edge in bridges if self._fits_with_rules(edge)]
+            return bridges or [e for e in graph.chords() if self._fits(e, room) and self._fits_with_rules(e)]
         return bridges or [edge for edge in graph.chords() if self._fits(edge, room)]
+
+    def _fits_with_rules(self, edge: Edge) -> bool:
+        cliques = [*self._graph.cliques, self._graph.after(edge)[0], *self._rules]
+        return triangulated_cells(cliques, self._graph.sizes, self._limit) <= self._limit
 
     def _fits(self, edge: Edge, room: int) -> bool:
         clique, replaced = self._graph.after(edge)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
-from understudy.methods.jtree.consistency import clique_model, consistent, thresholded
+from understudy.methods.jtree.consistency import ThresholdedCliques
 from understudy.methods.jtree.edges import (
     CandidateEdges,
     ChordalGraph,
@@ -19,17 +19,17 @@ from understudy.methods.jtree.edges import (
     room_for_chords,
     tree_rounds,
 )
-from understudy.methods.jtree.merging import merged
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
-from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
-from understudy.models.estimation import MODEL_CELLS, estimate
-from understudy.models.factor import Factor
-from understudy.models.model import Model
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.methods.plan import Plan
+from understudy.methods.toolkit.estimator import Estimator, MaximumLikelihood, estimated
+from understudy.methods.toolkit.merging import merged
+from understudy.methods.toolkit.row_count import count_cost, row_count
+from understudy.methods.toolkit.terms import Terms
+from understudy.methods.toolkit.usefulness import cell_noise, useful_cells
+from understudy.models.estimation import MODEL_CELLS
+from understudy.models.structural_zeros import rule_cliques
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
@@ -105,36 +105,25 @@ class JTree:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), total_cost(budget)
-        decision = self.decide(schema, accounting, whole, n)
-        phases = []
-        if decision.count_cost:
-            scale = table_noise(schema, accounting, decision.count_cost).scale
-            phases.append(Phase("row count", decision.count_cost, 1, 1, scale, detail="how many rows there are"))
-        if decision.rounds:
-            tree = min(decision.tree, decision.rounds)
-            detail = (
-                f"{decision.rounds} choices of an edge by score R: {tree} for a spanning tree, "
-                "the rest (as many again, or as many as are not too noisy) for edges that keep every clique useful"
-            )
-            phases.append(Phase("structure", decision.structure_cost, decision.rounds, detail=detail))
-        phases.append(self._tables_phase(schema, accounting, decision, n))
-        seconds, memory = _effort(schema, decision, n)
-        return Plan(
-            self.name, budget, accounting, n, self.settled(decision), None, tuple(phases), memory, seconds,
-            _notes(decision),
-        )  # fmt: skip
-
-    def _tables_phase(self, schema: Schema, accounting: Accounting, decision: Decision, rows: int) -> Phase:
-        """At worst: the tables of a tree, unmerged. Merging only lowers the noise."""
+        terms = Terms.of(schema, budget, rows)
+        decision = self.decide(schema, terms.accounting, terms.total_cost, terms.rows)
+        tree = min(decision.tree, decision.rounds)
+        chosen = (
+            f"{decision.rounds} choices of an edge by score R: {tree} for a spanning tree, "
+            "the rest (as many again, or as many as are not too noisy) for edges that keep every clique useful"
+        )
+        # at worst the tables of a tree, unmerged: merging only lowers the noise
         tables = max(1, len(decision.sizes) - 1 if decision.rounds else len(decision.sizes))
-        noise = table_noise(schema, accounting, decision.table_cost / tables)
         largest = max(decision.sizes.values(), default=1)
         cells = max(largest, decision.useful(tables)) if decision.rounds else largest
-        error = min(1.0, cells * noise.mean_abs / (2 * rows))
-        detail = "noisy counts of clusters of cliques, at most so many"
-        return Phase("tables", decision.table_cost, tables, cells, noise.scale, error, detail)
+        clusters = "noisy counts of clusters of cliques, at most so many"
+        phases = [
+            *terms.row_count(decision.count_cost),
+            *terms.choices(decision.structure_cost, decision.rounds, chosen),
+            *terms.tables("tables", decision.table_cost, tables, cells, clusters),
+        ]
+        seconds, megabytes = _effort(decision, terms.rows)
+        return terms.plan(self.name, self.settled(decision), phases, seconds, megabytes, notes=_notes(decision))
 
     def settled(self, decision: Decision) -> dict[str, Any]:
         """The options with every default replaced by what it came to."""
@@ -160,31 +149,27 @@ class JTree:
         clusters = [_axes(table.schema, [cliques[i] for i in cluster]) for cluster in merging.clusters]
         table.progress("tables", 0, 1)
         measurements = table.measure(clusters, cost, "tables")
-        rows = pooled_rows(table.schema, [*count, *measurements])
-        table.progress("estimation", 0, 1)
-        model = self._model(measurements, cliques, table.schema, rows)
+        found = estimated(table, self._estimator(table.schema, cliques), [*count, *measurements])
         facts = {
             "options": {**self.settled(decision), "merging": merging.solver},
             "edges": [[str(u), str(v)] for u, v in graph.edges],  # in the order of choice
             "cliques": [[str(axis) for axis in _axes(table.schema, [clique])] for clique in cliques],
             "clusters": [[str(axis) for axis in axes] for axes in clusters],
         }
-        return Fit(model, (*count, *measurements), rows, facts, _notes(decision))
+        return Fit(found.model, (*count, *measurements), found.rows, facts, _notes(decision))
 
     def _graph(self, table: PrivateTable, decision: Decision) -> tuple[ChordalGraph, Fraction]:
         graph = ChordalGraph(decision.sizes)
         if not decision.rounds:
             return graph, Fraction(0)
-        candidates = CandidateEdges(graph, decision.useful, self.cells)
+        rules = rule_cliques(table.schema, list(decision.sizes))
+        candidates = CandidateEdges(graph, decision.useful, self.cells, rules)
         return graph, choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
 
-    def _model(
-        self, measurements: Sequence[Measurement], cliques: Sequence[Clique], schema: Schema, rows: int
-    ) -> Model:
+    def _estimator(self, schema: Schema, cliques: Sequence[Clique]) -> Estimator:
         if self.estimate == "ml":
-            return estimate(measurements, schema, rows, limit=self.cells)
-        tables = [Factor(t.axes, thresholded(t.table, rows)) for t in consistent(measurements, schema)]
-        return clique_model(tables, [_axes(schema, [clique]) for clique in cliques], schema, self.cells)
+            return MaximumLikelihood(self.cells)
+        return ThresholdedCliques(tuple(_axes(schema, [clique]) for clique in cliques), self.cells)
 
 
 def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, tree: int) -> int:
@@ -228,11 +213,9 @@ def _notes(decision: Decision) -> tuple[str, ...]:
     return ()
 
 
-def _effort(schema: Schema, decision: Decision, rows: int) -> tuple[float, float]:
-    """Seconds and megabytes, roughly, from public sizes."""
+def _effort(decision: Decision, rows: int) -> tuple[float, float]:
+    """Return seconds and megabytes, roughly, from public sizes."""
     d = len(decision.sizes)
     pairs = d * (d - 1) // 2 if decision.rounds else 0
     cells = d * min(decision.useful(max(1, d)), 10**6)
-    read = rows * len(schema.modelled) * 4e-8
-    seconds = 1.0 + read + pairs * (rows * 3e-9 + 3e-5) + decision.rounds * pairs * 3e-6 + cells * 2e-5
-    return seconds, 150 + table_megabytes(schema, rows) + cells * 100 / 1e6
+    return pairs * (rows * 3e-9 + 3e-5) + decision.rounds * pairs * 3e-6 + cells * 2e-5, cells * 100 / 1e6

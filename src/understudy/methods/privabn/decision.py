@@ -1,6 +1,6 @@
 """What PrivABN decides before it reads a row: which search, which degree, and what a larger parent set must earn.
 
-The budget's split and the noise of a cell are PrivBayes' own (`methods.privbayes.decision`).
+The budget's split and the noise of a cell are those of any network (`methods.toolkit.network_decision`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from understudy.errors import TooLarge
-from understudy.methods.privbayes import decision as privbayes
-from understudy.methods.privbayes.decision import Settings
+from understudy.methods.toolkit import network_decision
+from understudy.methods.toolkit.network_decision import Settings
 from understudy.privacy.accounting import ZCDP, Accounting, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.scores import INDEPENDENCE, Pair
@@ -45,7 +45,7 @@ class Decision:
     """All that follows from public facts."""
 
     search: str  # full, growth, released or none
-    base: privbayes.Decision
+    base: network_decision.Decision
     degree: int
     calls: int  # private choices, at most
     error: float  # of a choice, in units of R
@@ -75,7 +75,7 @@ def search_of(wishes: Wishes, attributes: int, accounting: Accounting) -> str:
 
 
 def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -> Settings:
-    """PrivBayes' settings for a fined search of this degree."""
+    """Return a network's settings for a search of this degree with a penalty for noise."""
     full = search == "full"
     tree = not full or degree <= 1  # cheap tables: more of the budget is for finding them
     beta = 0.3 if wishes.beta is None and tree else wishes.beta
@@ -111,7 +111,7 @@ def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fracti
 def _decide(
     wishes: Wishes, search: str, schema: Schema, accounting: Accounting, whole: Fraction, rows: int, degree: int
 ) -> Decision:
-    base = privbayes.decide(settings(wishes, search, degree, accounting), schema, accounting, whole, rows)
+    base = network_decision.decide(settings(wishes, search, degree, accounting), schema, accounting, whole, rows)
     d = len(base.variables)
     if base.independent:
         return Decision("none", base, 0, 0, 0.0, 0)
@@ -123,7 +123,7 @@ def _decide(
         error = choice_error(schema, accounting, base.structure_cost / calls, rows, options)
     penalty_per_cell = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
     if error > HOPELESS and (search != "full" or degree <= 1):
-        alone = privbayes.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
+        alone = network_decision.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
         return Decision("none", alone, 0, 0, error, 0)
     return Decision(search, base, degree, calls, error, penalty_per_cell)
 

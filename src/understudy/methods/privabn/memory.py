@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from understudy.methods.privabn.joining import Room
 from understudy.methods.privabn.search import Network
+from understudy.methods.toolkit.model_room import Room
 from understudy.privacy.questions import PairScores
 from understudy.privacy.scores import Pair
 from understudy.schema import Axes, Axis, Schema

@@ -6,27 +6,39 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from understudy.methods.jtree.merging import WIDEST, measured_together
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privabn.decision import Decision, Wishes, blurred_note, decide, search_of
-from understudy.methods.privabn.joining import TRIANGULATED, room_for
 from understudy.methods.privabn.memory import Worth, remembered
 from understudy.methods.privabn.search import Network, grow
-from understudy.methods.privbayes import PrivBayes
-from understudy.methods.privbayes import decision as privbayes
-from understudy.methods.privbayes.conditionals import nested_dropped, paper_conditionals
-from understudy.methods.privbayes.effort import effort
-from understudy.methods.privbayes.method import MODEL_CELLS, _largest, _pair_json, _phases
-from understudy.methods.row_count import planned_rows, pooled_rows, row_count, table_megabytes
-from understudy.models.bayesian_network import BayesianNetwork
-from understudy.models.model import Model
-from understudy.privacy.accounting import PURE, Accounting, accounting_of, total_cost
+from understudy.methods.toolkit import network_decision
+from understudy.methods.toolkit.estimator import (
+    Estimator,
+    MaximumLikelihood,
+    NetworkConditionals,
+    estimated,
+    nested_dropped,
+    network_json,
+)
+from understudy.methods.toolkit.merging import WIDEST, measured_together
+from understudy.methods.toolkit.model_room import TRIANGULATED, room_for
+from understudy.methods.toolkit.network_effort import effort
+from understudy.methods.toolkit.network_method import (
+    MODEL_CELLS,
+    NetworkMethod,
+    largest_table,
+    network_phases,
+    one_way_tables,
+)
+from understudy.methods.toolkit.row_count import row_count
+from understudy.methods.toolkit.terms import Terms
+from understudy.models.row_total import pooled_rows
+from understudy.privacy.accounting import PURE, Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import SMALL_DOMAIN, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Schema
+from understudy.schema import Schema
 
 LINKS = 200_000_000  # cells of all pairwise tables: ten thousand binary attributes, about two gigabytes
 
@@ -64,15 +76,14 @@ class PrivABN:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n = planned_rows(schema, rows)
-        accounting, whole = accounting_of(budget), total_cost(budget)
-        decision = decide(self._wishes(schema), schema, accounting, whole, n)
-        together = accounting.power == 1 and self._wishes(schema).ml
-        seconds, memory = _effort(schema, decision, n, together)
-        return Plan(
-            self.name, budget, accounting, n, self._settled(schema, decision), decision.degree,
-            tuple(_plan_phases(schema, decision, budget, n, together)), memory, seconds,
-            self._notes(schema, decision, accounting, whole, n),
+        terms, wishes = Terms.of(schema, budget, rows), self._wishes(schema)
+        decision = decide(wishes, schema, terms.accounting, terms.total_cost, terms.rows)
+        together = terms.accounting.power == 1 and wishes.ml
+        seconds, megabytes = _effort(schema, decision, terms.rows, together)
+        notes = self._notes(schema, decision, terms.accounting, terms.total_cost, terms.rows)
+        return terms.plan(
+            self.name, self._settled(schema, decision), _phases(terms, decision, together), seconds, megabytes,
+            decision.degree, notes,
         )  # fmt: skip
 
     def _settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
@@ -109,25 +120,23 @@ class PrivABN:
             return self._fit_full(table, wishes)
         rows, count = row_count(table)
         decision = decide(wishes, schema, table.accounting, table.total_cost, rows)
-        base = decision.base
-        singles: list[Measurement] = []
-        if base.single_cost:
-            singles = table.measure([(axis,) for axis in base.variables], base.single_cost, "one-way")
+        singles = one_way_tables(table, decision.base)
         network = self._network(table, decision, wishes)
         table.progress("tables", 0, 1)
-        measurements = [
-            *singles,
-            *self._tables(table, network, base.table_cost + network.left, wishes.ml),
-        ]
-        rows = pooled_rows(schema, [*count, *measurements])
-        model = self._model(table, network, measurements, wishes.ml, rows)
-        notes = self._notes(schema, decision, table.accounting, table.total_cost, rows)
-        facts = {"options": self._settled(schema, decision), "network": [_pair_json(pair) for pair in network.pairs]}
-        return Fit(model, (*count, *measurements), rows, facts, notes)
+        measured = [*singles, *self._tables(table, network, decision.base.table_cost + network.left, wishes.ml)]
+        estimator: Estimator = MaximumLikelihood(2 * self.cells) if wishes.ml else NetworkConditionals(network.pairs)
+        found = estimated(table, estimator, [*count, *measured])
+        notes = self._notes(schema, decision, table.accounting, table.total_cost, found.rows)
+        facts = {"options": self._settled(schema, decision), "network": network_json(network.pairs)}
+        return Fit(found.model, (*count, *measured), found.rows, facts, notes)
 
     def _fit_full(self, table: PrivateTable, wishes: Wishes) -> Fit:
-        """The full public candidate set with a penalty for noise is PrivBayes' own search."""
-        fit = FullSearch(estimate="ml" if wishes.ml else "paper", cells=self.cells, wishes=wishes).fit(table)
+        """Fit by the full public candidate set with a penalty for noise: the search that PrivBayes has too."""
+
+        def base(schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> network_decision.Decision:
+            return decide(wishes, schema, accounting, whole, rows).base
+
+        fit = NetworkMethod(self.name, base, wishes.ml, self.cells, together=True).fit(table)
         rows = pooled_rows(table.schema, [m for m in fit.measurements if not m.axes])  # what the search knew
         decision = decide(wishes, table.schema, table.accounting, table.total_cost, rows)
         notes = self._notes(table.schema, decision, table.accounting, table.total_cost, rows)
@@ -149,44 +158,11 @@ class PrivABN:
         )
 
     def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
-        """Joint counts of every attribute with its parents; with maximum likelihood as clusters of them."""
+        """Measure joint counts of every attribute with its parents; with maximum likelihood as clusters of them."""
         asks = [pair.axes for pair in network.pairs]
         if ml:
-            asks = clusters(table, nested_dropped(asks), cost, self.cells)
+            asks = measured_together(nested_dropped(asks), table.schema, table.accounting, cost, self.cells)
         return table.measure(asks, cost, "tables")
-
-    def _model(
-        self, table: PrivateTable, network: Network, measurements: list[Measurement], ml: bool, rows: int
-    ) -> Model:
-        if not ml:
-            return BayesianNetwork(table.schema, paper_conditionals(network.pairs, measurements))
-        from understudy.models.estimation import estimate
-
-        table.progress("estimation", 0, 1)
-        return estimate(measurements, table.schema, rows, limit=2 * self.cells)
-
-
-@dataclass(frozen=True)
-class FullSearch(PrivBayes):
-    """PrivBayes with PrivABN's decision."""
-
-    wishes: Wishes | None = None
-
-    def decide(self, schema: Schema, accounting: Any, whole: Fraction, rows: int) -> privbayes.Decision:
-        assert self.wishes is not None
-        return decide(self.wishes, schema, accounting, whole, rows).base
-
-    def _tables(self, table: PrivateTable, decision: privbayes.Decision, asks: list[Axes]) -> list[Measurement]:
-        if table.accounting.power > 1:
-            return super()._tables(table, decision, asks)
-        return table.measure(clusters(table, asks, decision.table_cost, self.cells), decision.table_cost, "tables")
-
-
-def clusters(table: PrivateTable, asks: list[Axes], cost: Fraction, cells: int) -> list[Axes]:
-    """In pure epsilon the noise grows with the number of tables, so small ones are measured together (as JTree's)."""
-    if table.accounting.power > 1:
-        return asks
-    return measured_together(asks, table.schema, table.accounting, cost, cells)
 
 
 SEARCHES = {
@@ -197,8 +173,8 @@ SEARCHES = {
 }
 
 
-def _plan_phases(schema: Schema, decision: Decision, budget: Budget, rows: int, together: bool) -> list[Phase]:
-    """PrivBayes' phases, with what this search does for the structure. Tables together are fewer and less noisy."""
+def _phases(terms: Terms, decision: Decision, together: bool) -> list[Phase]:
+    """Return a network's phases, with what this search does for the structure. Tables together are less noisy."""
     words = {
         "full": "choices by score R less the noise of the table",
         "growth": "choices: an attribute by its best link, then its parents one by one or none",
@@ -210,21 +186,20 @@ def _plan_phases(schema: Schema, decision: Decision, budget: Budget, rows: int, 
     calls = {"structure": decision.calls}
     return [
         replace(p, tables=calls.get(p.name, p.tables), detail=details.get(p.name, p.detail))
-        for p in _phases(schema, decision.base, budget, rows)
+        for p in network_phases(terms, decision.base)
     ]
 
 
 def _effort(schema: Schema, decision: Decision, rows: int, together: bool) -> tuple[float, float]:
-    """Seconds and megabytes, roughly, from public sizes."""
+    """Return seconds and megabytes, roughly, from public sizes."""
     merging = len(schema.modelled) ** 2 * 2e-5 if together and len(schema.modelled) <= WIDEST else 0.0
     if decision.search in ("full", "none"):
-        seconds, memory = effort(schema, decision.base, rows, _largest(schema, decision.base))
-        return seconds + merging, memory
+        seconds, megabytes = effort(schema, decision.base, rows, largest_table(schema, decision.base))
+        return seconds + merging, megabytes
     d, columns = len(schema.modelled), sum(min(a.size, SMALL_DOMAIN) - 1 for a in schema.modelled)
-    read = rows * d * 8e-8
     pairs = columns**2 / 2 * rows / 64 * 1.2e-9
     choices = decision.calls * (4e-3 + d * 8e-6)
     if decision.degree > 1 and d <= TRIANGULATED:
         choices += d**4 * 4e-8
-    memory = 250 + table_megabytes(schema, rows) + (columns**2 + d**2) * 20 / 1e6
-    return 1.0 + read + pairs + choices + d * 0.008 + merging, memory
+    megabytes = 50 + (columns**2 + d**2) * 20 / 1e6
+    return pairs + choices + d * 0.008 + merging, megabytes

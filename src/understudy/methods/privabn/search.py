@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from understudy.methods.privabn.joining import Room
+from understudy.methods.toolkit.model_room import Room
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis

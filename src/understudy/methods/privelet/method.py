@@ -10,9 +10,9 @@ from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.privelet.rule import Choice, decide, total_known
-from understudy.methods.row_count import planned_rows, table_megabytes
+from understudy.methods.toolkit.terms import Terms
 from understudy.models.wavelet import WaveletModel
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.questions import MAX_CELLS
 from understudy.privacy.questions.wavelets import MAX_DIMENSIONS, Form, wavelet_dimensions, wavelet_sensitivity
@@ -62,19 +62,18 @@ class Privelet:
         return cast(Form, self.form)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n, accounting, whole = planned_rows(schema, rows), accounting_of(budget), total_cost(budget)
-        axes, choice = self.decide(schema, accounting)
-        noise = accounting.noise.for_cost(wavelet_sensitivity(choice.dimensions, schema, self._form), whole)
+        terms = Terms.of(schema, budget, rows)
+        axes, choice = self.decide(schema, terms.accounting)
+        sensitivity = wavelet_sensitivity(choice.dimensions, schema, self._form)
+        noise = terms.accounting.noise.for_cost(sensitivity, terms.total_cost)
         deviation = math.sqrt(choice.spread * noise.variance)
         typical = deviation / noise.deviation_per_scale  # as a scale of one draw
         cells = math.prod(d.coefficients for d in choice.dimensions)
         detail = f"noise {noise.scale:,.4g} in each; shown is an average range count's"
-        phase = Phase("coefficients", whole, 1, cells, typical, None, detail)
-        seconds = 0.5 + n * len(schema.modelled) * 8e-8 + cells * SECONDS_A_CELL
-        memory = 200 + table_megabytes(schema, n) + cells * 48 / 1e6
-        return Plan(
-            self.name, budget, accounting, n, self._settled(axes), None, (phase,), memory,
-            seconds, self._notes(schema, axes, choice),
+        phase = Phase("coefficients", terms.total_cost, 1, cells, typical, None, detail)
+        return terms.plan(
+            self.name, self._settled(axes), [phase], cells * SECONDS_A_CELL, cells * 48 / 1e6,
+            notes=self._notes(schema, axes, choice),
         )  # fmt: skip
 
     def _settled(self, axes: Axes) -> dict[str, Any]:

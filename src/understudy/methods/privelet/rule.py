@@ -18,7 +18,7 @@ from understudy.errors import UsageError
 from understudy.models.wavelet_trees import adjoint, whole
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.questions.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
-from understudy.schema import Attribute, Axes, Axis, Intervals, Schema
+from understudy.schema import Attribute, Axes, Axis, Schema
 
 Floats = NDArray[np.float64]
 LONGEST_LIST = 256  # values of an unordered attribute without a taxonomy: more have no ranges, only cells lost in noise
@@ -68,7 +68,7 @@ def total_known(schema: Schema, form: Form) -> bool:
 
 def kinds_for(attribute: Attribute, transform: str) -> tuple[Kind, ...]:
     own: Kind | None = None
-    if isinstance(attribute.domain, Intervals):
+    if attribute.intervals is not None:
         own = "haar"
     elif attribute.levels > 1:
         own = "nominal"
@@ -84,7 +84,7 @@ def kinds_for(attribute: Attribute, transform: str) -> tuple[Kind, ...]:
 
 
 def typical(schema: Schema, axis: Axis, dimension: Dimension) -> Typical:
-    ordered = isinstance(schema[axis.attribute].domain, Intervals)
+    ordered = schema[axis.attribute].intervals is not None
     taken = adjoint(_prefixes(dimension.size) if ordered else _groups(schema, axis), dimension)
     total = whole(dimension)
     along = total @ taken

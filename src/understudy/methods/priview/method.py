@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 
 from understudy.errors import TooLarge, UsageError
 from understudy.methods.method import Fit, option
-from understudy.methods.plan import Phase, Plan
-from understudy.methods.privbayes.usefulness import cell_noise, useful_cells
+from understudy.methods.plan import Plan
 from understudy.methods.priview.covering import covering_design
-from understudy.methods.row_count import count_cost, planned_rows, pooled_rows, row_count, table_megabytes
-from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.methods.toolkit.estimator import MaximumLikelihood, estimated
+from understudy.methods.toolkit.row_count import count_cost, row_count
+from understudy.methods.toolkit.terms import Terms
+from understudy.methods.toolkit.usefulness import cell_noise, useful_cells
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import table_noise
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -43,26 +44,19 @@ class PriView:
     cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n = planned_rows(schema, rows)
+        terms = Terms.of(schema, budget, rows)
         self._check(schema)
-        accounting, whole = accounting_of(budget), total_cost(budget)
-        count, tables = self._costs(schema, whole)
-        views = self._views(schema, accounting, tables, n)
-        cells = max(schema.cells(view) for view in views)
-        noise = table_noise(schema, accounting, tables / len(views))
-        error = min(1.0, cells * noise.mean_abs / (2 * n))
-        phases = [Phase("tables", tables, len(views), cells, noise.scale, error, "fixed views that cover every pair")]
-        if count:
-            count_scale = table_noise(schema, accounting, count).scale
-            phases.insert(0, Phase("row count", count, 1, 1, count_scale, None, "how many rows there are"))
-        joint = schema.cells(schema.names)
-        seconds = 1.0 + n * len(schema.modelled) * 8e-8 + joint * 2e-5 + cells * len(views) * 1.2e-5
-        memory = 200 + table_megabytes(schema, n) + joint * 400 / 1e6
-        return Plan(self.name, budget, accounting, n, self._settled(views), None, tuple(phases), memory, seconds)
+        count, tables = self._costs(schema, terms.total_cost)
+        views = self._views(schema, terms.accounting, tables, terms.rows)
+        cells, joint = max(schema.cells(view) for view in views), schema.cells(schema.names)
+        phases = [
+            *terms.row_count(count),
+            *terms.tables("tables", tables, len(views), cells, "fixed views that cover every pair"),
+        ]
+        seconds = joint * 2e-5 + cells * len(views) * 1.2e-5
+        return terms.plan(self.name, self._settled(views), phases, seconds, joint * 400 / 1e6)
 
     def fit(self, table: PrivateTable) -> Fit:
-        from understudy.models.estimation import estimate
-
         schema = table.schema
         self._check(schema)
         rows, bought = row_count(table)
@@ -70,11 +64,9 @@ class PriView:
         views = self._views(schema, table.accounting, cost, rows)
         table.progress("tables", 0, 1)
         measured = table.measure(views, cost, "tables")
-        rows = pooled_rows(schema, [*bought, *measured])
-        table.progress("estimation", 0, 1)
-        model = estimate(measured, schema, rows, limit=self.cells)
+        found = estimated(table, MaximumLikelihood(self.cells), [*bought, *measured])
         facts = {"options": self._settled(views), "views": [[str(axis) for axis in view] for view in views]}
-        return Fit(model, (*bought, *measured), rows, facts)
+        return Fit(found.model, (*bought, *measured), found.rows, facts)
 
     def _check(self, schema: Schema) -> None:
         if not schema.binary:

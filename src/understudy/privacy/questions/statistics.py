@@ -7,11 +7,16 @@ V = Σ|N·c − n·s| = 2nN·TVD over its cells.
     LargestVariation   the largest V          2N     (the maximum TVD is this over 2nN)
     Errors             rows that a public classifier gets wrong: 1
 
+and for a public table r of whole numbers, D = Σ|c − r| over its cells:
+
+    SumOfDistances     ΣD over q tables       2q where a row is replaced, q where one comes or goes
+    LargestDistance    the largest D          2, or 1
+
 Replacing a row moves c by one in two cells, so V by at most 2N; a maximum moves no further than what it is taken over.
 When a row comes or goes, c and n change together: V moves by at most Σ|N·e − s| = 2(N − s(x)) ≤ 2N, since s adds up
 to N. What is cut off at 2^62 moves no further than before; that happens only where the row count is private, has no
 declared maximum and is beyond 2^61/Nq. A row counts as one error or none whatever the other rows are, because the
-classifier was trained without them.
+classifier was trained without them. D moves no further than c itself, in L1: by 2, or by 1 (the triangle inequality).
 What has no such lemma (L2, mutual information, a classifier trained on real rows) is not in the list and is refused.
 tests/unit/privacy/test_statistics.py checks every bound on all small tables.
 """
@@ -31,6 +36,7 @@ from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise, as_integers
 from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.scores.reference_distance import deviation, is_huge
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import MAX_ROWS, Axes, Schema
 
@@ -45,6 +51,11 @@ def variation(real: Integers, rows: int, synthetic: Integers, synthetic_rows: in
         return int(np.abs(synthetic_rows * real - rows * synthetic).sum())
     cells = zip(real.ravel().tolist(), synthetic.ravel().tolist(), strict=True)
     return sum(abs(synthetic_rows * c - rows * s) for c, s in cells)
+
+
+def row_distance(schema: Schema) -> int:
+    """Return how far one row can move D: as far as the table of counts itself, in L1."""
+    return 2 if schema.neighbours == "replace-one" else 1
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------
@@ -81,6 +92,34 @@ class SyntheticTables:
         for counts in self.counts:
             digest.update(counts.astype("<i8").tobytes())
         return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceTables:
+    """The public side of a distance: which tables, and a public whole number for each cell of them."""
+
+    asks: tuple[Axes, ...]
+    counts: tuple[Integers, ...]
+
+    def distances(self, engine: CountingEngine) -> Iterator[int]:
+        for begin in range(0, len(self.asks), _BATCH):
+            part = slice(begin, begin + _BATCH)
+            for real, reference in zip(engine.marginals(self.asks[part]), self.counts[part], strict=True):
+                yield deviation(real, reference)
+
+    def refusal(self, schema: Schema) -> str | None:
+        if not self.asks or len(self.asks) != len(self.counts):
+            return "a distance needs at least one table, and a reference table for each"
+        for axes, counts in zip(self.asks, self.counts):
+            if counts.dtype != np.int64 or counts.shape != schema.sizes(axes) or is_huge(counts):
+                return "a reference table must hold a whole number for each cell, 2^60 at most in all"
+        return None
+
+    @property
+    def key(self) -> str:
+        """Which tables, not what they hold: that follows from earlier answers by arithmetic that another machine may
+        round otherwise, and a run that is resumed there is given what was drawn and paid for all the same."""
+        return hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.asks]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +169,7 @@ class Statistic(Protocol):
     @property
     def key(self) -> str: ...
     def refusal(self, schema: Schema) -> str | None: ...
-    def sensitivity(self) -> int: ...
+    def sensitivity(self, schema: Schema) -> int: ...
     def value(self, engine: CountingEngine) -> int: ...
 
 
@@ -147,7 +186,7 @@ class SumOfVariations:
     def refusal(self, schema: Schema) -> str | None:
         return self.tables.refusal(schema)
 
-    def sensitivity(self) -> int:
+    def sensitivity(self, schema: Schema) -> int:
         return 2 * self.tables.rows * len(self.tables.asks)
 
     def value(self, engine: CountingEngine) -> int:
@@ -167,11 +206,51 @@ class LargestVariation:
     def refusal(self, schema: Schema) -> str | None:
         return self.tables.refusal(schema)
 
-    def sensitivity(self) -> int:
+    def sensitivity(self, schema: Schema) -> int:
         return 2 * self.tables.rows
 
     def value(self, engine: CountingEngine) -> int:
         return min(max(self.tables.variations(engine)), MAX_FIGURE)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfDistances:
+    """ΣD over the tables: how far the rows are from public tables of counts, in rows."""
+
+    tables: ReferenceTables
+
+    @property
+    def key(self) -> str:
+        return f"sum of distances {self.tables.key}"
+
+    def refusal(self, schema: Schema) -> str | None:
+        return self.tables.refusal(schema)
+
+    def sensitivity(self, schema: Schema) -> int:
+        return row_distance(schema) * len(self.tables.asks)
+
+    def value(self, engine: CountingEngine) -> int:
+        return min(sum(self.tables.distances(engine)), MAX_FIGURE)
+
+
+@dataclass(frozen=True, eq=False)
+class LargestDistance:
+    """The largest D."""
+
+    tables: ReferenceTables
+
+    @property
+    def key(self) -> str:
+        return f"largest distance {self.tables.key}"
+
+    def refusal(self, schema: Schema) -> str | None:
+        return self.tables.refusal(schema)
+
+    def sensitivity(self, schema: Schema) -> int:
+        return row_distance(schema)
+
+    def value(self, engine: CountingEngine) -> int:
+        return min(max(self.tables.distances(engine)), MAX_FIGURE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +266,7 @@ class Errors:
     def refusal(self, schema: Schema) -> str | None:
         return self.classifier.refusal(schema)
 
-    def sensitivity(self) -> int:
+    def sensitivity(self, schema: Schema) -> int:
         return 1
 
     def value(self, engine: CountingEngine) -> int:
@@ -196,7 +275,7 @@ class Errors:
         return engine.errors(self.classifier)
 
 
-STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, Errors)
+STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, SumOfDistances, LargestDistance, Errors)
 
 
 def refusal(statistic: Any, schema: Schema) -> str | None:
@@ -232,7 +311,7 @@ class StatisticQuery(NoisyQuery[NoisyStatistic]):
             raise UsageError(reason)
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
-        moved = self.statistic.sensitivity()
+        moved = self.statistic.sensitivity(schema)
         return Sensitivity(moved, moved**2).times(schema.rows_per_person)
 
     def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:

@@ -42,7 +42,7 @@ from understudy.errors import TooLarge, UsageError
 from understudy.privacy.noise import Noise, as_integers
 from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Axis, Intervals, Schema
+from understudy.schema import Axes, Axis, Schema
 
 Kind = Literal["haar", "nominal", "plain"]
 Form = Literal["tight", "published"]
@@ -143,7 +143,7 @@ def dimension(schema: Schema, axis: Axis, kind: str) -> Dimension:
     size, attribute = schema.size(axis), schema[axis.attribute]
     if kind == "plain":
         return Dimension("plain", size)
-    if kind == "haar" and isinstance(attribute.domain, Intervals) and axis.base:
+    if kind == "haar" and attribute.intervals is not None and axis.base:
         return Dimension("haar", size, binary_tree(size))
     if kind == "nominal" and attribute.levels > 1 and axis.base:
         return Dimension("nominal", size, _taxonomy_tree(schema, axis))

@@ -45,11 +45,11 @@ def reference_refusal(
     if references is not None and len(references) != len(options):
         return "score D needs one reference table for each option"
     for pair, table in zip(options, references or ()):
-        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or _huge(table):
+        if table.dtype != np.int64 or table.shape != schema.sizes(pair.axes) or is_huge(table):
             return f"the reference table of {pair} must hold a whole number for each cell, 2^60 at most in all"
     return None
 
 
-def _huge(table: NDArray[np.int64]) -> bool:
+def is_huge(table: NDArray[np.int64]) -> bool:
     """Return whether Σ|r| is above 2^60: added up as floats and so that what they round off does not matter."""
     return float(np.abs(table.astype(np.float64)).sum()) > 2.0**60 * (1 - 2.0**-20)

@@ -32,7 +32,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class Score(ABC):
-    """A score's value on a table of counts, how far one row can move it, and how much of it a row is worth."""
+    """A score of an attribute with its parents: an integer from exact counts, by which `choose` makes private choices.
+
+    `sensitivity` is how far one person can move it, `unit` how much of it one row is worth; both are integers on the
+    scale of `value`, so that a penalty cannot be in another unit.
+
+    >>> from understudy.privacy.scores import INDEPENDENCE, Pair
+    >>> from understudy.schema import Axis
+    >>> INDEPENDENCE.sensitivity(Pair(Axis("smoker"), (Axis("sex"),)), schema) > 0
+    True
+    """
 
     name: ClassVar[str]  # in options, in files and on the wire
     has_references: ClassVar[bool] = False  # whether each option is compared with a public table of its own

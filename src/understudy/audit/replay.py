@@ -1,0 +1,148 @@
+"""Replay: the same run on a neighbour, with the outputs of all mechanisms frozen.
+
+A run on one table is recorded. The run on its neighbour is given the recorded outputs instead of fresh draws: it must
+ask the same questions at the same price in the same order, hand the samplers the same scales, and end in the same
+release, byte for byte. Else something about the rows got past the mechanisms. Along the way the exact integers of both
+runs give the loss of this path, the worst over all outputs of each step, which must stay within the budget; and
+the ledger's trace says whether every count was paid for on disk before it was made.
+
+Adaptive composition needs no more than this: each step is a mechanism on its own, chosen by earlier outputs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from understudy.audit.enumeration import ROUNDING, losses
+from understudy.audit.findings import Finding
+from understudy.audit.mechanisms import HALVED, categories, whole_numbers
+from understudy.audit.observation import Draw, NoDraw, Observed, Observer, observed_runs
+from understudy.audit.whole_runs import Ledgers, Setting, Texts, fresh_ledgers, published
+from understudy.errors import UnderstudyError
+from understudy.methods import METHODS
+from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.budget import Budget
+from understudy.privacy.random_source import SystemSource
+from understudy.publishing import Publication
+from understudy.schema import Attribute, Schema
+
+ROWS = 200  # so many that methods look for structure
+BUDGETS = (Budget(2), Budget(2, "0.001"))
+
+
+class OtherQuestion(UnderstudyError):
+    """The replayed run went another way than the recorded one."""
+
+
+class FrozenSource(Observer):
+    """Gives out recorded outputs, and refuses any call that was not recorded."""
+
+    def __init__(self, recorded: Sequence[Draw], seen: Observed) -> None:
+        super().__init__(NoDraw(), seen)
+        self._left = list(recorded)
+
+    def _outcome(self, sampler: str, values: Any, scale: float) -> Any:
+        if not self._left:
+            raise OtherQuestion("on the neighbour more was drawn")
+        draw = self._left.pop(0)
+        if (draw.sampler, draw.scale, draw.values.size) != (sampler, scale, np.size(values)):
+            raise OtherQuestion("on the neighbour another draw was asked for")
+        return draw.outcome
+
+    @property
+    def spent(self) -> bool:
+        """Whether every recorded output was used."""
+        return not self._left
+
+
+def replayed(setting: Setting, ledgers: Ledgers) -> Finding:
+    """Record a run on the first table of a setting, replay it on the second, and compare all that can be seen."""
+    name = "replay"
+    with observed_runs() as first:
+        source = Observer(SystemSource(), first)
+        made = published(setting, setting.one, ledgers, source, first)
+    with observed_runs() as second:
+        frozen = FrozenSource(source.draws, second)
+        try:
+            again = published(setting, setting.two, ledgers, frozen, second)
+        except OtherQuestion as error:
+            return Finding(name, setting.what, False, error.message)
+    complaint = first.disorder or second.disorder or _difference(first, second, made, again, frozen)
+    claim = float(total_cost(setting.budget))
+    bound = sum(_loss(a, b) for a, b in zip(source.draws, frozen.draws))
+    if complaint is None and bound > claim * (1 + ROUNDING):
+        complaint = "the steps of this run lose more than its budget"
+    unit = accounting_of(setting.budget).unit
+    says = complaint or f"{len(first.asked)} questions alike; loss {bound:.4f} of {claim:.4g} {unit}"
+    return Finding(name, setting.what, complaint is None, says, claim, bound, unit)
+
+
+def _difference(
+    first: Observed, second: Observed, made: Publication, again: Publication, frozen: FrozenSource
+) -> str | None:
+    if [a.key for a in first.asked] != [a.key for a in second.asked] or not frozen.spent:
+        return "on the neighbour other questions were asked"
+    if made.charges != again.charges:
+        return "on the neighbour another price was paid"
+    if sum((charge.cost for charge in made.charges), Fraction(0)) < sum((a.cost for a in first.asked), Fraction(0)):
+        return "less was charged than was asked for"
+    if made.release.hash != again.release.hash:
+        return "on the neighbour the same outputs make another release"
+    return None
+
+
+def _loss(here: Draw, there: Draw) -> float:
+    if here.sampler == "below":
+        return 0.0
+    both = np.stack([here.values, there.values])
+    return float(losses(here.sampler, both, here.scale, np.array([0]), np.array([1]))[0])
+
+
+# -- settings ------------------------------------------------------------------------------------------------------
+
+
+def settings(long: bool) -> Iterator[Setting]:
+    """Yield every method, and every wrapper of one, under both promises and both neighbour definitions."""
+    for method in METHODS:
+        attributes = (whole_numbers(8),) if method == "privelet" else categories(2, 2, 2)
+        yield from _worlds(method, method, attributes, long)
+    yield from _worlds("privbayes", "bins found by a noisy tree", (UNBINNED, *categories(2, 2)[1:]), long)
+    yield from _worlds("privbayes", "details inside bins", (HALVED, *categories(2, 2)[1:]), long)
+
+
+UNBINNED = Schema.from_toml(
+    '[table]\nname = "audit"\nneighbours = "add-remove"\n[attributes.a]\nkind = "integer"\nrange = [0, 15]'
+)["a"]
+
+
+def _worlds(method: str, what: str, attributes: tuple[Attribute, ...], long: bool) -> Iterator[Setting]:
+    for budget in BUDGETS:
+        for neighbours in ("replace-one", "add-remove"):
+            if not long and budget.delta and neighbours == "add-remove":
+                continue
+            for number, (one, two) in enumerate(_pairs(attributes, neighbours, long)):
+                rows = {"rows": len(one["a"])} if neighbours == "replace-one" else {"rows_max": len(one["a"])}
+                schema = Schema("audit", attributes, neighbours=neighbours, **rows)  # type: ignore[arg-type]
+                label = f"{what} ({neighbours}, {accounting_of(budget).name}{f', {number + 1}' if number else ''})"
+                yield Setting(label, method, schema, budget, one, two)
+
+
+def _pairs(attributes: tuple[Attribute, ...], neighbours: str, long: bool) -> Iterator[tuple[Texts, Texts]]:
+    """Yield rows that are all alike, and one that is not; in the long audit also rows that are mixed."""
+    names = [attribute.name for attribute in attributes]
+    far = {name: "7" if name == "a" and len(attributes[0].labels) != 2 else "1" for name in names}
+    for mixed in (False, True) if long else (False,):
+        base = [{name: str(i % 2 if mixed else 0) for i, name in enumerate(names, start=k)} for k in range(ROWS)]
+        changed = [*base[:-1], far] if neighbours == "replace-one" else base[:-1]
+        whole = base if neighbours == "replace-one" else [*base[:-1], far]
+        yield tuple({name: [row[name] for row in rows] for name in names} for rows in (whole, changed))  # type: ignore[misc]
+
+
+def replay_all(long: bool = False) -> list[Finding]:
+    """Return a finding for each method in each setting."""
+    with fresh_ledgers() as ledgers:
+        return [replayed(setting, ledgers) for setting in settings(long)]

@@ -1,0 +1,68 @@
+"""Checking: does the data fit the schema? For the custodian: what is found is exact, outside any promise."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import Any
+
+from understudy.engines.addresses import SCHEMES, address_of, scheme_of
+from understudy.engines.cell_fit import CellFit as CellFit
+from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
+from understudy.progress import ProgressBar
+from understudy.schema import Schema
+from understudy.schema.rows_seen import note_rows_seen
+
+
+def check_fit(
+    data: Any,
+    schema: Schema,
+    engine: str | None = None,
+    master: str | None = None,
+    types: str | None = None,
+    progress: bool | None = None,
+) -> list[dict[str, Any]]:
+    """Return every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
+    from understudy.engines.misfit_sql import finding_sql
+
+    with ProgressBar(progress) as bar:
+        bar("reading and checking", 0, 1, Fraction(0))
+        found = find_misfits(data, schema, engine, master, types)
+    table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
+    if scheme_of(data) in SCHEMES:
+        table = address_of(data).table  # an address may hold a password
+    return [
+        {
+            "kind": m.reason,
+            "attribute": m.attribute,
+            "message": m.message,
+            "sql": finding_sql(m.attribute, schema, table) if m.reason == "cells" and m.attribute else None,
+        }
+        for m in found
+    ]
+
+
+def check_cells(
+    data: Any,
+    schema: Schema,
+    engine: str | None = None,
+    master: str | None = None,
+    types: str | None = None,
+    show: int = 0,
+) -> list[CellFit]:
+    """Count how the cells of each attribute are read: missing, clamped, undeclared. Exact; for the custodian alone.
+
+    With `show`, that many distinct offending cells of each sort come with the counts, and a note beside the schema says
+    that rows were seen: what is declared otherwise from then on is published as `provenance = "after seeing rows"`.
+    """
+    if show:
+        note_rows_seen(schema)
+    return fit_of_cells(data, schema, engine, master, types, show)
+
+
+def check_rows(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> list[dict[str, Any]] | None:
+    """How many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
+    broken = find_rule_breaks(data, schema, engine, master, types)
+    return None if broken is None else [{"rule": r.text, "rows": n} for r, n in zip(schema.rules, broken)]

@@ -1,0 +1,128 @@
+"""Discovering: the rows of a table are coded on probes, and what the schema leaves open is bought from them.
+
+Three passes over the data at most: one on the probes (and all that is declared, so that a misfit is found before
+anything is charged), one that groups texts for value lists, and the one of whoever goes on with the completed schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from understudy.engines.opening import Opened, open_engine, open_groups
+from understudy.methods import Plan, method_named
+from understudy.methods.discovery import Discovered, Discovery
+from understudy.privacy.budget import Amount, Budget
+from understudy.privacy.ledger import Ledger
+from understudy.privacy.local_table import LocalPrivateTable
+from understudy.privacy.random_source import RandomSource, SystemSource
+from understudy.privacy.refusals import refuse_early
+from understudy.privacy.reservation import Reservation
+from understudy.privacy.table import Progress
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True)
+class Data:
+    """Private rows, and how they are to be read."""
+
+    data: Any
+    engine: str | None = None
+    master: str | None = None
+    types: str | None = None
+
+    def open(self, schema: Schema, key: bytes | None = None) -> Opened:
+        """Return an engine over the rows, coded by this schema."""
+        return open_engine(self.data, schema, self.engine, self.master, self.types, key)
+
+
+def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Mapping[str, Any]) -> Plan:
+    """Return the plan of a run that first buys what its schema leaves open: the rest on a public guess of that."""
+    guessed, budget = wanted.stand_in(), wanted.budget
+    rest = budget.shared(1 - wanted.cost / wanted.whole)
+    made = method_named(method, options, guessed, model_error=True).plan(guessed, rest, rows)
+    wanted.check(made.rows)
+    return replace(made, budget=budget, phases=(*wanted.phases(), *made.phases), notes=(*made.notes, *wanted.notes()))
+
+
+def buy(
+    rows: Data,
+    opened: Opened,
+    wanted: Discovery,
+    reservation: Reservation,
+    source: RandomSource,
+    progress: Progress | None = None,
+) -> Discovered:
+    """Return the completed schema; `opened` has the rows on the probes, and is closed."""
+    probes = wanted.probes()
+    try:
+        groups = open_groups(rows.data, probes, rows.engine, rows.master, rows.types)
+        return wanted.buy(LocalPrivateTable(probes, opened.engine, reservation, source, progress, groups))
+    finally:
+        opened.engine.close()
+
+
+def buy_and_reopen(
+    rows: Data,
+    opened: Opened,
+    wanted: Discovery,
+    reservation: Reservation,
+    source: RandomSource,
+    progress: Progress,
+) -> tuple[Discovered, Opened]:
+    """Buy what the schema leaves open, and open the rows again by the schema that came out."""
+    try:
+        found = buy(rows, opened, wanted, reservation, source, progress)
+        progress("read", 0, 1, reservation.total_cost - reservation.left)
+        return found, rows.open(found.schema)
+    except BaseException as error:
+        reservation.abandon(type(error).__name__)
+        raise
+
+
+def discover(
+    data: Any,
+    schema: Schema,
+    *,
+    epsilon: Amount,
+    delta: Amount = 0,
+    ledger: str | Path,
+    cap: Amount | None = None,
+    engine: str | None = None,
+    master: str | None = None,
+    types: str | None = None,
+    source: RandomSource | None = None,
+    keep: Callable[[Discovered], None] | None = None,
+) -> Discovered:
+    """Buy what a schema leaves open, and nothing else: the whole budget is for that.
+
+    `keep` is called with the outcome before the ledger closes the run, so that a killed one is continued.
+    """
+    wanted = Discovery.of(schema, Budget(epsilon, delta)).alone()
+    wanted.check(schema.rows if schema.rows is not None else schema.rows_max)
+    rows, source = Data(data, engine, master, types), source or SystemSource()
+    with Ledger(ledger) as book:
+        refuse_early(book, schema, wanted.budget)
+        key = book.source_key()
+        opened = rows.open(wanted.probes(), key)
+        try:
+            reservation = book.reserve(
+                schema, wanted.budget, {"method": "discovery", "options": {}},
+                cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private,
+                fingerprint=opened.engine.fingerprint(key),
+            )  # fmt: skip
+        except BaseException:
+            opened.engine.close()
+            raise
+        try:
+            found = buy(rows, opened, wanted, reservation, source)
+            found = replace(found, schema=replace(found.schema, confirm=()))
+            if keep is not None:
+                keep(found)
+            reservation.finish(found.schema.hash)
+        except BaseException as error:
+            reservation.abandon(type(error).__name__)
+            raise
+    return found

@@ -1,0 +1,119 @@
+"""Remedies: what would make the cells fit that an attribute's declaration does not cover, in the words of schema.toml.
+
+They follow from private cells, so they are for the custodian's eyes alone; a schema that is changed by them was
+declared after seeing rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from understudy.schema import Attribute, Booleans, Categories, Intervals
+from understudy.schema.scales import ordered_scale
+
+FORMATS = (
+    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d", "%Y%m%d",
+    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y",
+    "%B %d, %Y",
+)  # fmt: skip
+CLOCKS = (" %H:%M:%S", "T%H:%M:%S", " %H:%M", "T%H:%M", " %I:%M %p", ":%H:%M:%S")
+NO_VALUE = frozenset((
+    "", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", ".", "-", "--", "?", "#n/a", "(blank)",
+))  # fmt: skip
+_MAX_LISTED = 6  # texts that a remedy spells out
+
+
+def remedies(attribute: Attribute, cells: Mapping[str, int], decimal: str = ".") -> tuple[str, ...]:
+    """Return what to write so that these cells (with their numbers) are covered; what helps nothing is left out."""
+    if not cells:
+        return ()
+    absent = [text for text in cells if text.strip().casefold() in NO_VALUE]
+    left = [text for text in cells if text not in absent]
+    found = [_missing(absent)] if absent else []
+    if left:
+        found += _for_domain(attribute, left, decimal)
+    return tuple(found)
+
+
+def _missing(texts: list[str]) -> str:
+    if texts == [""]:
+        return "missing = true reads the empty cells"
+    listed = ", ".join(f'"{text}"' for text in sorted(texts)[:_MAX_LISTED])
+    return f"missing = [{listed}] reads the cells that say there is no value"
+
+
+def _for_domain(attribute: Attribute, texts: list[str], decimal: str) -> list[str]:
+    domain = attribute.domain
+    if isinstance(domain, Categories | Booleans):
+        return _for_list(attribute, texts)
+    assert isinstance(domain, Intervals)
+    if domain.kind in ("date", "datetime"):
+        return _for_moments(domain, texts)
+    return _for_numbers(domain, texts, decimal)
+
+
+def _for_list(attribute: Attribute, texts: list[str]) -> list[str]:
+    declared = set(attribute.domain.labels) if isinstance(attribute.domain, Categories) else set()
+    if isinstance(attribute.domain, Booleans):
+        declared = {*attribute.domain.true, *attribute.domain.false}
+    folded = {text.casefold() for text in declared}
+    if all(text.strip() in declared for text in texts):
+        return ["trim = true in [table.csv] reads them: they differ by blanks at their ends"]
+    if all(text.strip().casefold() in folded for text in texts):
+        return ["they differ from the listed values by upper and lower case: list them as the file writes them"]
+    how_many = (
+        "a value is not listed: list it" if len(texts) == 1 else f"{len(texts):,} values are not listed: list them"
+    )
+    return [f"{how_many}, or send what is not listed to one value with `other`"]
+
+
+def _for_numbers(domain: Intervals, texts: list[str], decimal: str) -> list[str]:
+    number = replace_kind(domain)
+    tries: list[tuple[str, Callable[[str], bool]]] = [
+        ('decimal = "," in [table.csv] reads them', lambda text: _reads(domain, text, ",")),
+        ('kind = "number" reads them: they have decimals', lambda text: _reads(number, text, decimal)),
+        ('kind = "number" with decimal = "," in [table.csv] reads them', lambda text: _reads(number, text, ",")),
+    ]
+    fits = next((said for said, reads in tries if all(map(reads, texts))), None)
+    if fits is not None:
+        return [fits]
+    plain = sum(
+        text.strip().strip("$€£%").replace(",", "").replace(" ", "").replace("'", "").isdecimal() for text in texts
+    )
+    if plain == len(texts):
+        return ["they are numbers with signs of thousands, money or per cent: write them without, or list them"]
+    return ["they are no numbers: declare the texts among them in `missing`, or send them to a value with `other`"]
+
+
+def replace_kind(domain: Intervals) -> Intervals:
+    """Return a domain of numbers, to try whether cells are numbers at all."""
+    return Intervals("number", (0.0, 1.0)) if domain.kind == "integer" else replace(domain, points=(), format=None)
+
+
+def _reads(domain: Intervals, text: str, decimal: str) -> bool:
+    return not math.isnan(domain.parse(text, decimal))
+
+
+def _for_moments(domain: Intervals, texts: list[str]) -> list[str]:
+    days = [format for format in FORMATS if _parses(texts, "date", format)]
+    if days:
+        return [_format(domain, "date", days)]
+    moments = [day + clock for day in FORMATS for clock in CLOCKS if _parses(texts, "datetime", day + clock)]
+    if moments:
+        return [_format(domain, "datetime", moments)]
+    if _parses(texts, "datetime", None):
+        return ['kind = "datetime" without `format` reads them (ISO 8601)']
+    return ["no usual format reads all of them: several are mixed, or some are no dates"]
+
+
+def _parses(texts: list[str], kind: str, format: str | None) -> bool:
+    return all(not math.isnan(ordered_scale(kind).parse(text.strip(), format)) for text in texts)
+
+
+def _format(domain: Intervals, kind: str, formats: list[str]) -> str:
+    words = " or ".join(f'"{format}"' for format in formats)
+    also = f'kind = "{kind}" and ' if domain.kind != kind else ""
+    several = ": these cells fit several, so say which is meant" if len(formats) > 1 else ""
+    return f"{also}format = {words} reads them{several}"

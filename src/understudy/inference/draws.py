@@ -1,0 +1,106 @@
+"""Draws: several synthetic tables from the posterior of the model, for analyses that nobody foresaw.
+
+Table i has the rows of refit i: another model that the noise (and sampling) might have led to. With `about`, the joint
+table of the named columns is changed by a draw of the discrepancy law as well, so that what the model leaves out
+between them is in the spread too. Rows are independent draws (multinomial) then; without `about` they may be
+systematic. Memory is that of one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError
+from understudy.inference.combining import Combined, RowsBy, combine
+from understudy.inference.discrepancy import discrepancies
+from understudy.inference.intervals import Inference
+from understudy.models.junction_tree import JunctionTree
+from understudy.models.model import Rows
+
+Floats = NDArray[np.float64]
+MAX_RATIO = 4.0  # by which the law may raise a cell: rows are drawn and kept by their share of it
+MAX_CELLS = 1_000_000  # of the joint table of `about`
+MAX_TABLES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class CodedDraws:
+    """Synthetic tables in codes, drawn one at a time, and the rule that combines what is found on them."""
+
+    inference: Inference
+    tables: int
+    about: tuple[str, ...]
+    rows_by: RowsBy
+    rows: int
+    seed: int
+
+    @staticmethod
+    def of(
+        inference: Inference, tables: int, about: Sequence[str] = (), rows: int | None = None,
+        rows_by: RowsBy = "multinomial", seed: int = 0,
+    ) -> CodedDraws:  # fmt: skip
+        """Check what is asked for; nothing is drawn yet."""
+        release = inference.release
+        if not 2 <= tables <= MAX_TABLES:
+            raise UsageError(f"draw from 2 to {MAX_TABLES} tables; 20 are usual")
+        if about and rows_by == "systematic":
+            raise UsageError("tables about named columns have multinomial rows: leave `rows_by` out")
+        for name in about:
+            if name not in release.schema.names:
+                raise UsageError(f"{name!r} is no modelled column of this release", attribute=name)
+        if inference.refits is None:
+            raise UsageError(
+                "this release cannot be drawn from for inference: its model came about in a way that cannot be "
+                "repeated with fresh noise. `sample` still draws rows"
+            )
+        return CodedDraws(inference, tables, tuple(dict.fromkeys(about)), rows_by, rows or release.rows, seed)
+
+    @property
+    def covers(self) -> str:
+        """What the spread of these tables includes."""
+        sampling = " and sampling" if self.inference.population == "sample" else ""
+        if self.about and self.inference.law is not None:
+            named = ", ".join(self.about)
+            return f"noise{sampling}, and model error for analyses of measured tables or of {named}"
+        return f"noise{sampling} only: valid for analyses that depend on measured tables; name columns with `about`"
+
+    def __len__(self) -> int:
+        return self.tables
+
+    def __iter__(self) -> Iterator[Rows]:
+        refits = self.inference.refits
+        assert refits is not None
+        for i in range(self.tables):
+            generator = np.random.default_rng([self.seed, i])
+            model = refits.models[i % len(refits.models)]
+            yield self._about(model, generator) if self.about else model.sample(self.rows, generator, self.rows_by)
+
+    def _about(self, model: JunctionTree, generator: np.random.Generator) -> Rows:
+        """Draw rows of the model and keep each with a chance proportional to how much the law raised its cell."""
+        ratio = self._ratio(model, generator)
+        parts: list[Rows] = []
+        have = 0
+        while have < self.rows:
+            drawn = model.sample(max(1024, int(1.1 * (self.rows - have) * MAX_RATIO)), generator, "multinomial")
+            cells = ratio[tuple(drawn[name].astype(np.int64) for name in self.about)]
+            kept = np.flatnonzero(generator.random(len(cells)) * MAX_RATIO < cells)[: self.rows - have]
+            parts.append({name: codes[kept] for name, codes in drawn.items()})
+            have += len(kept)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _ratio(self, model: JunctionTree, generator: np.random.Generator) -> Floats:
+        table = model.project(self.about).table
+        law = self.inference.law
+        if law is None or table.size > MAX_CELLS or len(self.about) < 2:
+            return np.ones(table.shape)
+        change = discrepancies(table, self.about, self.inference.release, law, generator, 1)[0]
+        ratio = np.divide(table + change, table, out=np.zeros_like(table), where=table > 0)
+        return np.asarray(np.clip(ratio, 0.0, MAX_RATIO), dtype=np.float64)
+
+    def combine(self, estimates: Sequence[float], variances: Sequence[float]) -> Combined:
+        """Combine by the rule that belongs to how these rows were drawn."""
+        return combine(estimates, variances, self.rows_by, self.rows / self.inference.release.rows)

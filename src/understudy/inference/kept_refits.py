@@ -1,0 +1,74 @@
+"""Refits kept in a file beside the release, so that the next question does not wait for them.
+
+The file holds clique tables of public models and says which release they belong to; whatever does not fit is ignored
+and refitted. No pickle.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UnderstudyError
+from understudy.inference.refits import Population, Refits, Released
+from understudy.models.factor import Factor
+from understudy.models.junction_tree import JunctionTree
+from understudy.models.serialization import axis_of
+
+Floats = NDArray[np.float64]
+SUFFIX = ".refits.npz"
+
+
+def refits_beside(release_file: Path, population: Population) -> Path:
+    """Return where the refits of a release file are kept: a hidden file beside it."""
+    return release_file.with_name(f".{release_file.name}.{population}{SUFFIX}")
+
+
+def write_refits(path: Path, release: Released, made: Refits) -> None:
+    """Keep the clique tables of every refit; a folder that cannot be written to is no reason to fail."""
+    first = made.models[0]
+    if any(model.cliques != first.cliques for model in made.models):
+        return
+    head = {
+        "release": release.hash, "population": made.population, "rows": list(made.rows),
+        "cliques": [[axis.as_json() for axis in clique] for clique in first.cliques],
+    }  # fmt: skip
+    beliefs = np.stack([model.beliefs for model in made.models]).astype(np.float32)
+    try:
+        with path.open("wb") as file:
+            np.savez(file, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), beliefs=beliefs)
+    except OSError:
+        path.unlink(missing_ok=True)
+
+
+def read_refits(path: Path, release: Released, population: Population, count: int) -> Refits | None:
+    """Return what was kept for this very release, or None."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            head = json.loads(bytes(kept["head"]))
+            if (head["release"], head["population"], len(head["rows"])) != (release.hash, population, count):
+                return None
+            models = [_model(release, head["cliques"], own) for own in kept["beliefs"].astype(np.float64)]
+            rows = tuple(int(n) for n in head["rows"])
+    except (OSError, ValueError, LookupError, TypeError, AssertionError, UnderstudyError):
+        return None
+    return Refits(tuple(models), rows, population) if len(models) == count else None
+
+
+def _model(release: Released, cliques: list[list[Any]], flat: Floats) -> JunctionTree:
+    schema, at, factors = release.schema, 0, []
+    for items in cliques:
+        axes = tuple(axis_of(item, schema) for item in items)
+        cells = schema.cells(axes)
+        table = flat[at : at + cells].reshape(schema.sizes(axes))
+        if not np.isfinite(table).all() or (table < 0).any() or not table.sum() > 0:
+            raise ValueError("this is no table of probabilities")
+        factors.append(Factor(axes, table / table.sum()))
+        at += cells
+    if at != len(flat):
+        raise ValueError("the clique tables do not fit")
+    return JunctionTree.of_beliefs(schema, factors)

@@ -1,0 +1,206 @@
+"""A query's figures as sums of weighted cells, to first order: what least squares and simulations are given.
+
+count, share, sum    Σ w·x                         as they are
+mean, rate           (Σ v·x − m·Σ w·x) / Σ w·x     m the published figure
+median, quantile     the same for the share of values below the published quantile, turned back afterwards
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.inference.least_squares import Terms, Weights
+from understudy.query.evaluation import Evaluated, group_weights, stacked_values, values, weigh
+from understudy.query.quantiles import Places, of_masses
+from understudy.query.queries import Query
+from understudy.schema import Intervals
+
+Floats = NDArray[np.float64]
+CONCENTRATION = 3.0  # of the share of a cut bin on one side of the cut: a beta law of so many values
+IN_BIN = 0.12  # standard deviation of a bin's mean about its middle, in widths
+SHAPED = 0.35  # of both, where the shape inside bins was measured
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """One query on one model."""
+
+    query: Query
+    found: Evaluated
+    rows: int
+
+    @property
+    def divides(self) -> bool:
+        return self.query.measure in ("mean", "rate", "median", "quantile")
+
+    @property
+    def _ranked(self) -> bool:
+        return self.query.measure in ("median", "quantile")
+
+    @cached_property
+    def _both(self) -> tuple[Floats, Floats]:
+        return values(self.query, self.found, self.rows)
+
+    @cached_property
+    def values(self) -> Floats:
+        return np.asarray([self._both[0][codes] for codes in self.query.groups], dtype=np.float64)
+
+    @cached_property
+    def counts(self) -> Floats:
+        return np.asarray([self._both[1][codes] for codes in self.query.groups], dtype=np.float64)
+
+    # -- terms ---------------------------------------------------------------------------------------------------
+
+    def terms(self, i: int) -> Terms:
+        """Return the sums that the i-th figure consists of, to first order; each has a vector for each attribute."""
+        query = self.query
+        weights = {name: query.selections[name].weights for name in self.found.names}
+        if query.of is None and query.measure != "rate":
+            return [(1 / self.rows if query.measure == "share" else 1.0, self._weights(i, weights))]
+        over = 1 / max(float(self.counts[i]), 1.0)
+        value = float(np.nan_to_num(self.values[i]))
+        if query.measure == "rate":
+            whole = group_weights(query, self.found.names)
+            return [(over, self._weights(i, weights)), (-value * over, self._weights(i, whole))]
+        assert query.of is not None
+        selection = query.selections[query.of]
+        present = self._weights(i, weights | {query.of: selection.present})
+        if self._ranked:
+            below = self._weights(i, weights | {query.of: self._below[i]})
+            return [(over, below), (-query.at * over, present)]
+        moments = self._weights(i, weights | {query.of: selection.moments})
+        return [(1.0, moments)] if query.measure == "sum" else [(over, moments), (-value * over, present)]
+
+    def size(self, i: int) -> Terms:
+        """Return the sum of the rows behind the i-th figure."""
+        query = self.query
+        weights = {name: query.selections[name].weights for name in self.found.names}
+        if query.measure == "rate":
+            weights = group_weights(query, self.found.names)
+        if query.of is not None:
+            weights[query.of] = query.selections[query.of].present
+        return [(1.0, self._weights(i, weights))]
+
+    def _weights(self, i: int, weights: dict[str, Floats]) -> Weights:
+        out = []
+        for name in self.found.names:
+            w = weights[name]
+            if name in self.query.by:
+                code = self.query.groups[i][self.query.by.index(name)]
+                w = np.where(np.arange(len(w)) == code, w, 0.0)
+            out.append(w)
+        return out
+
+    def centre(self, i: int, value: float) -> float:
+        """Return where the interval is centred, from the least-squares estimate of the terms."""
+        if self._ranked:
+            return self.query.at + value
+        return float(self.values[i]) + value if self.divides else value
+
+    def centres(self, base: Floats) -> Floats:
+        return np.full(len(base), self.query.at) if self._ranked else base
+
+    def sampling(self, terms: Terms, i: int) -> float:
+        """Return the variance of the terms if the rows were drawn anew from the model."""
+        table = self.found.table
+        square = sum(f * g * _contracted(table, [a * b for a, b in zip(v, w)]) for f, v in terms for g, w in terms)
+        mean = sum(f * _contracted(table, v) for f, v in terms)
+        return max(0.0, self.rows * (square - mean**2))
+
+    # -- figures of another table --------------------------------------------------------------------------------
+
+    def figures(self, tables: Floats, rows: Floats | None = None) -> Floats:
+        """Return the figures on each of several stacked tables; of a quantile, the share below the published one."""
+        n = np.full(len(tables), float(self.rows)) if rows is None else rows
+        codes = np.asarray(self.query.groups, dtype=np.int64).reshape(len(self.query.groups), -1)
+        places: tuple[Any, ...] = (slice(None), *codes.T)
+        if not self._ranked:
+            found = stacked_values(self.query, self.found.names, tables, n)
+            return np.asarray(found[places]).reshape(len(tables), -1)
+        present = self.query.selections[self.query.of or ""].present
+        masses = np.stack([of_masses(self.query, table, self.found.names) for table in tables])
+        masses = masses[places].reshape(len(tables), len(self.query.groups), -1)
+        below, whole = (masses * np.stack(self._below)).sum(axis=-1), masses @ present
+        return np.asarray(np.divide(below, whole, out=np.full_like(below, np.nan), where=whole > 0))
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.of(self.query.selections[self.query.of or ""])
+
+    @cached_property
+    def _masses(self) -> Floats:
+        return of_masses(self.query, self.found.table, self.found.names)
+
+    @cached_property
+    def _below(self) -> list[Floats]:
+        """For each group, the part of each code below its published quantile."""
+        size = self.query.schema[self.query.of or ""].size
+        return [
+            self._places.gathered(self._places.below(self._masses[codes], self.query.at)[0], size)
+            for codes in self.query.groups
+        ]
+
+    def inverted(self, centre: Floats, reach: Floats) -> tuple[Floats, Floats] | None:
+        """Return an interval of shares below the published quantile as one of the quantile: Woodruff's."""
+        if not self._ranked:
+            return None
+        middle, half = [], []
+        for i, codes in enumerate(self.query.groups):
+            masses, at = self._masses[codes], self.query.at
+            shift = float(centre[i]) - at
+            ends = [at - shift - float(reach[i]), at - shift + float(reach[i])]
+            if not np.isfinite(ends).all():
+                middle.append(math.nan)
+                half.append(math.inf)
+                continue
+            low, high = (self._places.quantile(masses, end) for end in ends)
+            _, cell = self._places.below(masses, at)
+            width = float(self._places.high[cell] - self._places.low[cell])
+            shaped = self.query.selections[self.query.of or ""].inside is not None
+            extra = 1.96 * IN_BIN * width * (SHAPED if shaped else 1.0)
+            middle.append((low + high) / 2)
+            half.append((high - low) / 2 + extra)
+        return np.asarray(middle), np.asarray(half)
+
+
+def _contracted(table: Floats, weights: Weights) -> float:
+    for w in weights:
+        table = np.tensordot(w, table, axes=(0, 0))
+    return float(table)
+
+
+def inside_deviation(linear: Linear) -> Floats:
+    """Return the standard deviation of each figure that the shape inside bins leaves: of cut bins, and of a mean."""
+    query, names, table = linear.query, linear.found.names, linear.found.table
+    variance = np.zeros((table.shape and tuple(query.schema[n].size for n in query.by)) or ())
+    weights = {name: query.selections[name].weights for name in names}
+    for name in names:
+        selection = query.selections[name]
+        known = SHAPED if selection.inside is not None else 1.0
+        if name == query.of and query.measure in ("mean", "sum"):
+            domain = query.schema[name].domain
+            assert isinstance(domain, Intervals)
+            own = np.zeros(query.schema[name].size)
+            own[domain.bin_codes] = IN_BIN * np.diff(np.asarray(domain.edges))
+            own *= known * (selection.weights > 0)
+        elif selection.whole or linear._ranked:
+            continue
+        else:
+            w = selection.weights
+            own = known * np.sqrt(w * (1 - w) / (CONCENTRATION + 1))
+        if name in query.by:
+            variance = variance + weigh(table, names, weights | {name: own}, query.by) ** 2
+            continue
+        by_code = weigh(table, names, weights | {name: np.ones(len(own))}, [*query.by, name])
+        variance = variance + (by_code**2 * own**2).sum(axis=-1)
+    deviation = np.sqrt(variance) * linear.rows
+    found = np.asarray([deviation[codes] for codes in query.groups], dtype=np.float64)
+    if query.measure == "share":
+        return found / linear.rows
+    return found / np.maximum(linear.counts, 1.0) if query.measure in ("mean", "rate") else found

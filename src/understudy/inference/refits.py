@@ -1,0 +1,119 @@
+"""Refits: what the release might have been. Tables counted from its model, fresh noise on them, and the same estimate.
+
+For a finite population the tables are the model's own; for a sample of a population, rows are drawn from the model
+first and all tables are counted from the same rows. The spread of the refitted models is the error that noise (and
+sampling) left in this one. Post-processing of a release: it costs nothing, and a seed is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.junction_tree import JunctionTree
+from understudy.models.model import Model, Rows
+from understudy.models.refit import Design, refit
+from understudy.models.within_bins import Shapes
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.noise import Laplace
+from understudy.schema import Axes, Schema
+
+Floats = NDArray[np.float64]
+Population = Literal["finite", "sample"]
+REFITS = 20
+_SEED = 19
+
+
+class Released(Protocol):
+    """What inference needs of a release."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def measurements(self) -> tuple[Measurement, ...]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def model_error(self) -> dict[str, Any] | None: ...
+    @property
+    def shapes(self) -> Shapes: ...
+    @property
+    def design(self) -> Design | None: ...
+    @property
+    def hash(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Models of the same design, each fitted to tables with fresh noise, and the rows that each stands for."""
+
+    models: tuple[JunctionTree, ...]
+    rows: tuple[int, ...]
+    population: Population
+
+    @staticmethod
+    def of(
+        release: Released, population: Population = "finite", count: int = REFITS, cache: Path | None = None
+    ) -> Refits | None:
+        """Refit `count` times, or read what was refitted before from `cache`.
+
+        None where the model came about in another way than by `refit` (a paper's own rule, wavelets, several owners).
+        """
+        design = release.design
+        if design is None or not isinstance(release.model, JunctionTree):
+            return None
+        from understudy.inference.kept_refits import read_refits, write_refits
+
+        if cache is not None and (known := read_refits(cache, release, population, count)) is not None:
+            return known
+        generator = np.random.default_rng([_SEED, count, population == "sample"])
+        found = [refit(renoised(release, population, generator), design) for _ in range(count)]
+        made = Refits(tuple(f.model for f in found), tuple(f.rows for f in found), population)
+        if cache is not None:
+            write_refits(cache, release, made)
+        return made
+
+    def project(self, names: Sequence[str]) -> list[Floats]:
+        """Return each refit's probability table over these attributes."""
+        return [model.project(names).table for model in self.models]
+
+
+def renoised(release: Released, population: Population, generator: np.random.Generator) -> list[Measurement]:
+    """Return the release's measurements as they might have been if its model were the truth."""
+    rows = _drawn(release, generator) if population == "sample" else None
+    return [replace(m, values=_noisy(m, _expected(m, release, rows), generator)) for m in release.measurements]
+
+
+def _drawn(release: Released, generator: np.random.Generator) -> Rows:
+    assert isinstance(release.model, JunctionTree)
+    return release.model.sample(release.rows, generator, "multinomial")
+
+
+def _expected(m: Measurement, release: Released, rows: Rows | None) -> Floats:
+    if not m.axes:
+        return np.full((), float(release.rows))
+    if rows is None:
+        assert isinstance(release.model, JunctionTree)
+        return release.rows * release.model.project(m.axes).table
+    return _counted(rows, m.axes, release.schema)
+
+
+def _counted(rows: Rows, axes: Axes, schema: Schema) -> Floats:
+    cells = np.zeros(len(next(iter(rows.values()))), dtype=np.int64)
+    for axis in axes:
+        codes = rows[axis.attribute]
+        cells = cells * schema.size(axis) + (codes if axis.base else schema.view_map(axis)[codes])
+    return np.bincount(cells, minlength=schema.cells(axes)).astype(np.float64).reshape(schema.sizes(axes))
+
+
+def _noisy(m: Measurement, expected: Floats, generator: np.random.Generator) -> NDArray[np.int64]:
+    draw = generator.laplace if isinstance(m.noise, Laplace) else generator.normal
+    noisy = expected.reshape(m.values.shape) + draw(0.0, max(m.noise.scale, 1e-12), m.values.shape)
+    return np.rint(noisy).astype(np.int64)

@@ -1,0 +1,374 @@
+"""Discovery: what a schema leaves open is bought before a method begins, out of the same budget.
+
+Kinds and formats come from one histogram a column, ranges from octaves or decades, value lists from thresholded counts.
+What each costs is a public rule of the declared schema and the budget (docs/decisions/0024-paid-discovery.md). The
+schema that comes out is a function of the declared one and of the outcomes in the ledger's journal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from understudy.errors import SchemaError, UsageError
+from understudy.methods.plan import Phase
+from understudy.models.discovered import found_cells, found_kind, visible
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement, table_noise
+from understudy.privacy.noise import Noise
+from understudy.privacy.questions.value_lists import NO_DELTA, Grouping, ValueList, ValueLists
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.attribute import MISSING
+from understudy.schema.domain import Kind
+from understudy.schema.files import attribute_from_dict
+from understudy.schema.octaves import LOWEST, decade_edges, octave_edges, range_probe
+from understudy.schema.scales.identifiers import Dropped
+from understudy.schema.text_classes import TextClasses, decades, formats, lengths
+from understudy.schema.tree_grid import MIN_VALUES
+from understudy.schema.undiscovered import PAID, Undiscovered, What
+
+KINDS_SHARE = Fraction(1, 25)  # of the budget, for the formats of all columns if each had to be found
+RANGES_SHARE = Fraction(1, 25)
+LISTS_SHARE = Fraction(1, 5)  # which also buys the one-way tables of these columns
+LISTS_DELTA = Fraction(1, 2)  # of delta, for value lists
+LARGEST_GROUP = Fraction(1, 4)  # of the rows: where no smaller group would be seen, nothing is bought
+FORMATS, RANGES, LISTS = "formats", "ranges", "value lists"
+OTHER = "other"
+FEW_VALUES = 16  # of a found range, up to which each value has a cell of its own
+NEAR_ZERO = 2.0 ** (LOWEST + 2)
+_EPOCH = datetime(1970, 1, 1)
+_PLACEHOLDERS: dict[What, dict[str, Any]] = {
+    "kind": {"kind": "number", "range": [0, 100]},
+    "range": {"range": [0, 100]},
+    "values": {"values": [str(i) for i in range(10)], "other": "0"},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Discovered:
+    """A schema in which nothing is left open, the one-way tables that came with it, and what to say about it."""
+
+    schema: Schema
+    known: tuple[Measurement, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What is to be bought for a declared schema, and at what cost: all of it public."""
+
+    schema: Schema
+    budget: Budget  # with the delta of value lists set aside
+    portion: Fraction = Fraction(1)  # how many times the usual shares are spent: more where nothing else is bought
+
+    @staticmethod
+    def of(schema: Schema, budget: Budget) -> Discovery:
+        """Return what is to be bought; refuse lists under pure epsilon."""
+        if schema.rules:
+            raise UsageError("rules need a schema in which nothing is left to be bought: buy it first (init --epsilon)")
+        left = {_open(a).what for a in schema.undiscovered}
+        if "values" in left and not budget.delta:
+            raise UsageError(NO_DELTA)
+        aside = budget.delta * LISTS_DELTA if left & {"values", "kind"} else Fraction(0)
+        return Discovery(schema, budget.setting_aside(aside))
+
+    def alone(self) -> Discovery:
+        """Return the same for a run that buys nothing else, and so spends all on it."""
+        return replace(self, portion=self.whole / self.cost)
+
+    # -- costs -----------------------------------------------------------------------------------------------
+
+    @property
+    def accounting(self) -> Accounting:
+        return accounting_of(self.budget)
+
+    @cached_property
+    def whole(self) -> Fraction:
+        return total_cost(self.budget)
+
+    def _asked(self, *what: What) -> tuple[Attribute, ...]:
+        return tuple(a for a in self.schema.undiscovered if _open(a).what in what)
+
+    @property
+    def _columns(self) -> int:
+        """The columns that a budget is split over."""
+        return len(self.schema.modelled) + len(self.schema.undiscovered)
+
+    def _each(self, share: Fraction) -> Fraction:
+        return self.whole * share * self.portion / self._columns
+
+    @property
+    def lists_delta(self) -> Fraction:
+        """Return the delta of one column's list: all columns that may turn out to have one share evenly."""
+        return self.budget.aside / max(1, len(self._asked("values", "kind")))
+
+    @property
+    def cost(self) -> Fraction:
+        """Return the most that discovery can cost: an undeclared column needs a range or a list, whichever is more."""
+        after = LISTS_SHARE if self.budget.delta else RANGES_SHARE
+        shares = {"kind": KINDS_SHARE + after, "range": RANGES_SHARE, "values": LISTS_SHARE}
+        return sum((self._each(shares[_open(a).what]) for a in self.schema.undiscovered), Fraction(0))
+
+    # -- what can be seen ------------------------------------------------------------------------------------
+
+    def table_noise(self, share: Fraction) -> Noise:
+        """Return the noise of one histogram."""
+        return table_noise(self.schema, self.accounting, self._each(share))
+
+    def list_threshold(self) -> tuple[Noise, int]:
+        """Return the noise of a list's counts, and the noisy count from which a value is listed."""
+        question = ValueLists((Grouping("any"),), self.lists_delta)
+        noise = question.noise(self.schema, self.accounting, self._each(LISTS_SHARE))
+        return noise, question.threshold(self.schema, noise)
+
+    @cached_property
+    def groups(self) -> dict[str, int]:
+        """Return about the smallest group that each part of discovery can see."""
+        found = {}
+        if self._asked("kind"):
+            found[FORMATS] = visible(self.table_noise(KINDS_SHARE), formats().size)
+        if self._asked("kind", "range"):
+            found[RANGES] = visible(self.table_noise(RANGES_SHARE), len(octave_edges("number")))
+        if self._asked("values") or (self._asked("kind") and self.budget.delta):
+            found[LISTS] = self.list_threshold()[1]
+        return found
+
+    def check(self, rows: int | None) -> None:
+        """Refuse, from public facts, what would see no group smaller than a quarter of the rows."""
+        if rows is None:
+            return
+        for what, group in self.groups.items():
+            if group > LARGEST_GROUP * rows:
+                raise UsageError(
+                    f"discovery of {what} would see no group of fewer than about {group:,} rows, more than a quarter "
+                    f"of the {rows:,} there are: nothing would be found. Declare more of the schema, leave columns "
+                    "out, or spend a larger epsilon"
+                )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a plan says about it."""
+        shown = ", ".join(f"{what} from about {group:,} rows on" for what, group in self.groups.items())
+        found = [f"what the schema leaves open is bought first: the smallest groups that are seen are {shown}"]
+        if self.budget.aside:
+            found.append(
+                f"delta {float(self.budget.delta):.6g} is split: {float(self.budget.delta - self.budget.aside):.6g} "
+                f"for the conversion, {float(self.budget.aside):.6g} for value lists, evenly over "
+                f"{len(self._asked('values', 'kind'))} columns"
+            )
+        return tuple(found)
+
+    def phases(self) -> tuple[Phase, ...]:
+        """Return what would be bought, at most."""
+        found = []
+        if names := self._asked("kind"):
+            scale = self.table_noise(KINDS_SHARE).scale
+            cost = self._each(KINDS_SHARE) * len(names)
+            found.append(Phase(FORMATS, cost, len(names), formats().size, scale, None, _names(names)))
+        if names := (self._asked("range") if self.budget.delta else self._asked("kind", "range")):
+            scale = self.table_noise(RANGES_SHARE).scale
+            cells = len(octave_edges("number"))
+            found.append(
+                Phase(RANGES, self._each(RANGES_SHARE) * len(names), len(names), cells, scale, None, _names(names))
+            )
+        if names := (self._asked("values", "kind") if self.budget.delta else ()):
+            noise, threshold = self.list_threshold()
+            detail = f"{_names(names)}: texts of {threshold:,} rows or more, with noise"
+            found.append(Phase(LISTS, self._each(LISTS_SHARE) * len(names), len(names), 0, noise.scale, None, detail))
+        return tuple(found)
+
+    # -- schemas ---------------------------------------------------------------------------------------------
+
+    def stand_in(self) -> Schema:
+        """Return a schema of the same shape with public guesses in the place of what is to be bought: for plans."""
+        return self._with({a.name: _guess(a) for a in self.schema.undiscovered})
+
+    def probes(self) -> Schema:
+        """Return the schema on which rows are coded for discovery: one more attribute for each histogram."""
+        found: list[Attribute] = []
+        for attribute in self.schema.attributes:
+            found += _probes(attribute, self.schema.csv.decimal)
+        return replace(self.schema, attributes=tuple(found), text=None)
+
+    def _with(self, found: Mapping[str, Attribute]) -> Schema:
+        return replace(self.schema, attributes=tuple(found.get(a.name, a) for a in self.schema.attributes), text=None)
+
+    # -- buying ----------------------------------------------------------------------------------------------
+
+    def buy(self, table: PrivateTable) -> Discovered:
+        """Buy what is left open from a table coded on `probes`, in the order that a resumed run asks again."""
+        bodies, notes = self._kinds(table)
+        bodies |= {a.name: _open(a).body for a in self._asked("range", "values")}
+        ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in _ORDERED]
+        notes += self._ranges(table, ranged, bodies)
+        listed = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") == "category"]
+        lists = self._lists(table, listed, bodies, notes)
+        found = {a.name: _completed(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
+        schema = self._with(found)
+        known = tuple(_one_way(schema[n], v) for n, v in lists.items() if schema[n].size == len(v.counts))
+        return Discovered(schema, known, tuple(notes))
+
+    def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        asked = self._asked("kind")
+        if not asked:
+            return {}, []
+        table.progress(FORMATS, 0, 1)
+        asks = [(Axis(_probe(a.name, FORMATS)),) for a in asked]
+        bodies, notes = {}, []
+        for attribute, histogram in zip(asked, table.measure(asks, self._each(KINDS_SHARE) * len(asks), FORMATS)):
+            domain = table.schema[histogram.axes[0].attribute].domain
+            assert isinstance(domain, TextClasses)
+            found = found_kind(histogram, domain)
+            notes += [f"{attribute.name}: {note}" for note in found.notes]
+            if found.body is None:
+                notes.append(f"{attribute.name}: no format stood out from the noise, so the column is left out")
+            missing = dict.fromkeys([*attribute.missing, *(found.body or {}).get("missing", [])])
+            bodies[attribute.name] = (found.body or {"kind": "drop"}) | ({"missing": [*missing]} if missing else {})
+        return bodies, notes
+
+    def _ranges(self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]) -> list[str]:
+        """Fill in the range of each of these bodies."""
+        if not asked:
+            return []
+        table.progress(RANGES, 0, 1)
+        asks = [(_range_axis(a, bodies[a.name]["kind"]),) for a in asked]
+        notes = []
+        for attribute, histogram in zip(asked, table.measure(asks, self._each(RANGES_SHARE) * len(asks), RANGES)):
+            body = bodies[attribute.name]
+            cells = len(_edges(attribute, body["kind"])) - 1
+            found = found_cells(histogram.values[:cells].tolist(), histogram.noise)
+            if found is None:
+                notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
+                bodies[attribute.name] = {"kind": "drop"}
+            else:
+                bodies[attribute.name] = body | _range(body, _edges(attribute, body["kind"]), *found)
+        return notes
+
+    def _lists(
+        self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]], notes: list[str]
+    ) -> dict[str, ValueList]:
+        """Fill in the values of each of these bodies."""
+        if not asked:
+            return {}
+        if not self.budget.delta:
+            for attribute in asked:
+                notes.append(f"{attribute.name}: texts, whose list pure epsilon cannot buy, so the column is left out")
+                bodies[attribute.name] = {"kind": "drop"}
+            return {}
+        table.progress(LISTS, 0, 1)
+        groupings = [_grouping(a, bodies[a.name]) for a in asked]
+        cost, delta = self._each(LISTS_SHARE) * len(asked), self.lists_delta * len(asked)
+        lists = table.list_values(groupings, delta, cost, LISTS)
+        for attribute, found in zip(asked, lists):
+            label = bodies[attribute.name].get("other", OTHER)
+            more = [] if label == MISSING else [label]
+            bodies[attribute.name] |= {"values": [*found.values, *more], "other": label}
+            if not found.values:
+                notes.append(f"{attribute.name}: no text is shared by enough rows, so the column is taken for an id")
+                bodies[attribute.name] = {"kind": "id"}
+        return {a.name: found for a, found in zip(asked, lists)}
+
+
+_ORDERED = ("integer", "number", "date", "datetime")
+
+
+def _open(attribute: Attribute) -> Undiscovered:
+    assert isinstance(attribute.domain, Undiscovered)
+    return attribute.domain
+
+
+def _names(attributes: Sequence[Attribute]) -> str:
+    return ", ".join(a.name for a in attributes)
+
+
+def _probe(name: str, what: str) -> str:
+    return f"{name} ({what})"
+
+
+def _probes(attribute: Attribute, decimal: str) -> list[Attribute]:
+    """Return the attributes that are coded in the place of one that is left open."""
+    domain, name = attribute.domain, attribute.name
+    if not isinstance(domain, Undiscovered):
+        return [attribute]
+    if domain.what == "range":
+        kind = domain.declared_kind
+        assert kind is not None
+        return [range_probe(_probe(name, RANGES), kind, domain.body.get("format"), attribute.missing, name)]
+    if domain.what == "values":  # not asked for: the ledger knows the table by it
+        return [Attribute(_probe(name, "lengths"), lengths(), read_from=name)]
+    classes = Attribute(_probe(name, FORMATS), formats(decimal), read_from=name)
+    octaves = range_probe(_probe(name, "octaves"), "number", None, (), name)
+    return [classes, octaves, Attribute(_probe(name, "decades"), decades(), read_from=name)]
+
+
+def _range_axis(attribute: Attribute, kind: Kind) -> Axis:
+    """Return the histogram that has the range of this kind."""
+    if _open(attribute).what == "range":
+        return Axis(_probe(attribute.name, RANGES))
+    return Axis(_probe(attribute.name, "octaves" if kind in ("integer", "number") else "decades"))
+
+
+def _edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:
+    """Return the edges of that histogram's cells, on the scale of the kind."""
+    if kind in ("date", "datetime"):
+        return decade_edges(kind)
+    return octave_edges(kind if _open(attribute).what == "range" else "number")
+
+
+def _range(body: Mapping[str, Any], edges: Sequence[float], first: int, last: int) -> dict[str, Any]:
+    """Return the range from the first of these cells to the last, as a schema file has it."""
+    kind, low, high = body["kind"], edges[first], edges[last + 1]
+    if kind == "date":
+        return {"range": [(_EPOCH + timedelta(days=end)).date().isoformat() for end in (low, high - 1)]}
+    if kind == "datetime":
+        step = body.get("step", 1)
+        return {"range": [(_EPOCH + timedelta(seconds=end)).isoformat() for end in (low, high - step)]}
+    if 0 < low <= 1 or -NEAR_ZERO <= low < 0 or (kind == "integer" and low == -1):  # no more than the cell around 0
+        low = 0.0
+    if -1 <= high < 0 or 0 < high <= NEAR_ZERO:
+        high = 0.0
+    if kind == "integer":
+        low, high = math.floor(low), math.ceil(high)
+        if FEW_VALUES < high - low < MIN_VALUES:  # long enough that a tree finds its bins
+            high = low + MIN_VALUES
+    span = [int(end) if end == math.floor(end) else end for end in (low, high)]
+    places = body.get("decimals")
+    digits = places is not None and max(abs(low), abs(high)) * 10**places >= 2**53
+    return {"range": span} | ({"decimals": None} if digits else {})
+
+
+def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
+    missing = attribute.missing or tuple(body.get("missing", ()))
+    label = body.get("other", OTHER)
+    return Grouping(attribute.column, missing, (label, MISSING), bool(missing) and label != MISSING)
+
+
+def _completed(name: str, body: Mapping[str, Any], notes: list[str]) -> Attribute:
+    """Return the attribute with what was bought; left out if no schema can have it (a public fact by now)."""
+    full = {key: value for key, value in body.items() if value is not None} | {"provenance": PAID}
+    if full["kind"] in _ORDERED:
+        full.setdefault("other", MISSING)
+    try:
+        return attribute_from_dict(name, full, in_file=True)
+    except SchemaError as error:
+        notes.append(f"{name}: what was found makes no attribute ({error.message}), so the column is left out")
+        return Attribute(name, Dropped(), provenance=PAID)
+
+
+def _one_way(attribute: Attribute, found: ValueList) -> Measurement:
+    """Return the one-way table that came with a list: its codes are the values, `other`, then missing."""
+    return Measurement((Axis(attribute.name),), found.counts, found.noise)
+
+
+def _guess(attribute: Attribute) -> Attribute:
+    domain = _open(attribute)
+    body = {**domain.body, **_PLACEHOLDERS[domain.what]}
+    if body["kind"] in ("date", "datetime"):
+        body["range"] = ["2000-01-01", "2030-01-01"]
+    return attribute_from_dict(attribute.name, body, in_file=True)

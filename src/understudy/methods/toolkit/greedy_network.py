@@ -1,0 +1,82 @@
+"""GreedyBayes (Zhang et al. 2017, Algorithms 2 and 4): a network found by private choices, one attribute at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from understudy.methods.toolkit.parent_candidates import Candidates
+from understudy.methods.toolkit.size_limit import SizeLimit
+from understudy.privacy.scores import Pair, Score
+from understudy.privacy.table import PrivateTable
+from understudy.schema import Axis
+
+
+def greedy_bayes(
+    table: PrivateTable,
+    variables: Sequence[Axis],
+    candidates: Candidates,
+    score: Score,
+    cost: Fraction,
+    size: SizeLimit | None = None,
+    penalty: Callable[[Pair], int] | None = None,
+) -> tuple[Pair, ...]:
+    """The first attribute at random, then d−1 choices at cost/(d−1) each, among what the model's size allows."""
+    left = list(variables)
+    size = size or SizeLimit(table.schema, variables, 1 << 62)
+    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
+    pairs = [Pair(placed[0])]
+    rounds = len(left)
+    while left:
+        table.progress("structure", len(pairs), rounds + 1)
+        size.add(pairs[-1].axes)
+        options = allowed(candidates(placed, left), placed, left, size)
+        penalties = [penalty(pair) for pair in options] if penalty is not None else None
+        pair = table.choose(options, score, cost / rounds, "structure", penalties, of=rounds)
+        pairs.append(pair)
+        placed.append(pair.child)
+        left.remove(pair.child)
+    return tuple(pairs)
+
+
+def allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
+    """The options that keep the model small; where an attribute has none left, single parents, or no parent."""
+    kept = [pair for pair in options if size.allows(pair.child, pair.parents)]
+    served = {pair.child for pair in kept}
+    for child in left:  # in order: what is offered is journalled, and a resumed run must offer the same
+        if child not in served:
+            single = [Pair(child, (parent,)) for parent in placed if size.allows(child, (parent,))]
+            kept += single or [Pair(child)]
+    return kept
+
+
+def greedy_tree(
+    table: PrivateTable,
+    variables: Sequence[Axis],
+    score: Score,
+    cost: Fraction,
+    cells: int,
+    penalty_per_cell: int | None,
+    limit: int,
+) -> tuple[Pair, ...]:
+    """The first attribute at random, then d−1 choices at cost/(d−1) each among all links of at most `cells` cells.
+
+    A tree needs no triangulation: its model has the cells of its tables, and stays under `limit`. With a
+    penalty for each cell, no parent is always an option.
+    """
+    left = list(variables)
+    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
+    pairs, rounds = [Pair(placed[0])], len(left)
+    room = limit - sum(table.schema.sizes(tuple(variables)))
+    while left:
+        table.progress("structure", len(pairs), rounds + 1)
+        most = max(0, min(cells, limit // 8, room))
+        pair = table.choose_edge(
+            tuple(left), tuple(placed), score, cost / rounds, "structure",
+            cells=most, penalty_per_cell=penalty_per_cell or 0, allow_no_parent=penalty_per_cell is not None, of=rounds,
+        )  # fmt: skip
+        room -= table.schema.cells(pair.axes) if pair.parents else 0
+        pairs.append(pair)
+        placed.append(pair.child)
+        left.remove(pair.child)
+    return tuple(pairs)

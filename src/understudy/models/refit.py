@@ -1,0 +1,48 @@
+"""Refitting: from noisy tables to a model and a row count, every step of it in one deterministic function.
+
+Whatever a method measured, its fit ends here: the row count pooled from all totals, empty tails, agreement between
+tables, the model of least weighted squares. None of it reads a row, and none of it depends on what a method thought
+on the way. So a release's own tables give its model again, and tables with fresh noise on them give what the release
+might have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.models.estimation import MODEL_CELLS, estimate
+from understudy.models.junction_tree import JunctionTree
+from understudy.models.row_total import pooled_rows
+from understudy.privacy.measurement import Measurement
+from understudy.schema import Schema
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a model is besides its measurements: the schema that they belong to, and how large it may become.
+
+    The limit only refuses: two designs that differ in it give the same model, or none.
+    """
+
+    schema: Schema
+    max_cells: int = MODEL_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class Refitted:
+    """A model and the number of rows that it stands for."""
+
+    model: JunctionTree
+    rows: int
+
+
+def refit(measurements: Sequence[Measurement], design: Design) -> Refitted:
+    """Return the model that fits these noisy tables best, and the pooled row count.
+
+    `measurements` are all that were made, in their order; one over no axes is a row count. Deterministic, and it costs
+    nothing: `refit(release.measurements, release.design)` has the model of the release.
+    """
+    rows = pooled_rows(design.schema, measurements)
+    tables = [m for m in measurements if m.axes]
+    return Refitted(estimate(tables, design.schema, rows, limit=design.max_cells), rows)

@@ -1,0 +1,152 @@
+"""Decoding under rules: values for coded rows that meet what bins could not decide, and columns that are computed.
+
+A row keeps its codes. Where its values break a constraint they are drawn again inside the same cells, which gives the
+distribution inside them given the rules; where that does not help soon, the cell's witness is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.models.model import Rows
+from understudy.models.ruled_model import computed_codes, computed_values
+from understudy.models.within_bins import Shapes, placed_rows
+from understudy.release.writing import Values
+from understudy.schema import Intervals, Schema
+from understudy.schema.predicates import Cells
+from understudy.schema.rule_blocks import Block, repaired
+
+TRIES = 24  # times that values are drawn again
+
+
+@dataclass(frozen=True, eq=False)
+class Settling:
+    """Turns codes of free columns into values that meet all constraints.
+
+    Parameters
+    ----------
+    schema
+        With the computed columns, and with bins.
+    blocks
+        The constraints of its free columns, and of given conditions.
+    """
+
+    schema: Schema
+    shapes: Shapes
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def _open(self) -> tuple[Block, ...]:
+        return tuple(block for block in self.blocks if block.open.any())
+
+    @cached_property
+    def _needed(self) -> tuple[str, ...]:
+        """The ordered columns whose values are looked at here, and not where rows are written."""
+        known = self.schema.rule_book.determined.values()
+        names = [n for block in self._open for n in block.names] + [n for d in known for n in d.sources]
+        return tuple(n for n in dict.fromkeys(names) if isinstance(self.schema[n].domain, Intervals))
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to settle and nothing to compute."""
+        return not self._open and not self.schema.rule_book.determined
+
+    def __call__(self, rows: Rows, generator: np.random.Generator) -> tuple[Rows, Values]:
+        """Return codes for decoding, and the values that are settled here."""
+        drawn = {name: self._draw(name, rows[name], generator) for name in self._needed}
+        for block in self._open:
+            self._settle(block, rows, drawn, generator)
+        columns = {name: self._cells(name, rows[name], drawn.get(name)) for name in rows}
+        placed = {name: shape for name, shape in self.shapes.items() if name not in drawn}
+        found = placed_rows(rows, placed, generator)
+        values: Values = {name: self._typed(name, drawn[name], rows[name]) for name in drawn}
+        for name, known in self.schema.rule_book.determined.items():
+            if known.term is None:
+                found[name] = computed_codes(self.schema, known, columns)
+            else:
+                numbers, absent = computed_values(known, columns)
+                values[name] = self._whole(name, np.where(absent, 0.0, numbers)), absent
+        return found, values
+
+    def codes(self, rows: Rows, generator: np.random.Generator) -> Rows:
+        """Return the codes of all columns, computed ones among them, for rows of free codes."""
+        found, values = self(rows, generator)
+        more = {}
+        for name, known in self.schema.rule_book.determined.items():
+            if known.term is None:
+                more[name] = found[name]
+                continue
+            numbers, absent = values[name]
+            attribute = self.schema[name]
+            assert isinstance(attribute.domain, Intervals)
+            encoded = attribute.domain.encode_numbers(np.asarray(numbers, dtype=np.float64))
+            more[name] = np.where(absent, attribute.missing_code, encoded).astype(np.uint16)
+        return rows | more
+
+    def _draw(self, name: str, codes: NDArray[Any], generator: np.random.Generator) -> NDArray[np.float64]:
+        attribute = self.schema[name]
+        if name in self.shapes:
+            codes, attribute = self.shapes[name].cells(codes, generator), self.shapes[name].fine
+        return np.asarray(attribute.decode(codes, generator)[0], dtype=np.float64)
+
+    def _cells(self, name: str, codes: NDArray[Any], values: NDArray[np.float64] | None) -> Cells:
+        return Cells.of_values(codes, values, codes == self.schema[name].missing_code)
+
+    def _settle(
+        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], generator: np.random.Generator
+    ) -> None:
+        """Draw the values of a block again until all rows meet it; `drawn` is changed."""
+        cells = block.cells(rows)
+        left = np.flatnonzero(block.open.ravel()[cells])
+        left = left[~self._held(block, rows, drawn, left)]
+        for _ in range(TRIES):
+            if not len(left):
+                return
+            again = {name: self._draw(name, rows[name][left], generator) for name in block.wide}
+            for name, values in again.items():
+                drawn[name][left] = values
+            left = left[~self._held(block, rows, drawn, left)]
+        left = self._repair(block, rows, drawn, left)
+        witness = block.witnesses(cells[left])
+        for i, name in enumerate(block.wide):
+            drawn[name][left] = witness[:, i]
+
+    def _repair(
+        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], left: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Move one value of a row to where a comparison becomes an equation; return the rows that it does not help."""
+        if not len(left):
+            return left
+        own = {name: self._cells(name, rows[name][left], _some(drawn, name, left)) for name in block.names}
+        moved, held = repaired({a.name: a for a in self.schema.attributes}, block, own)
+        for name in block.wide:
+            bounds = moved[name].bounds
+            assert bounds is not None
+            drawn[name][left[held]] = bounds.low[held]
+        return left[~held]
+
+    def _held(
+        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], left: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        own = {name: self._cells(name, rows[name][left], _some(drawn, name, left)) for name in block.names}
+        return np.broadcast_to(block.held(own), left.shape)
+
+    def _typed(self, name: str, values: NDArray[np.float64], codes: NDArray[Any]) -> tuple[Any, NDArray[np.bool_]]:
+        return self._whole(name, values), codes == self.schema[name].missing_code
+
+    def _whole(self, name: str, values: NDArray[np.float64]) -> NDArray[Any]:
+        domain = self.schema[name].domain
+        assert isinstance(domain, Intervals)
+        return np.rint(values).astype(np.int64) if domain.integral else values
+
+
+def _some(
+    drawn: dict[str, NDArray[np.float64]], name: str, rows: NDArray[np.int64] | Sequence[int]
+) -> NDArray[np.float64] | None:
+    return drawn[name][rows] if name in drawn else None

@@ -1,0 +1,78 @@
+"""The parts of a release file put together again, each checked against the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from understudy.models.ruled_model import with_rules
+from understudy.models.serialization import (
+    MAX_TOTAL,
+    ArraySource,
+    axis_of,
+    checked_noise,
+    details_from_parts,
+    model_from_parts,
+)
+from understudy.models.tree_parts import trees_from_parts
+from understudy.privacy.entries import Head
+from understudy.privacy.measurement import Measurement
+from understudy.release.card import Card
+from understudy.release.facts import ReleaseFacts, check_facts
+from understudy.release.release import Release
+from understudy.release.storage import MAX_ATTRIBUTES, StoredRelease
+from understudy.schema import Schema
+from understudy.schema.files import schema_from_dict
+
+
+def release_from(stored: StoredRelease) -> Release:
+    """Return the release of a file, each part checked against the others before it is unpacked."""
+    body = stored.documents["model"]
+    columns = tuple(_listed(body["columns"]))
+    if len(columns) > MAX_ATTRIBUTES or len(columns) != len(stored.documents["schema"]["attributes"]):
+        raise ValueError
+    schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
+    check_facts(body["facts"], schema)
+    listed = _listed(stored.documents["measurements"]["measurements"])
+    release = Release(
+        schema,
+        with_rules(model_from_parts(body["model"], stored, schema.free), schema),
+        tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
+        _whole(body["rows"], 1),
+        columns,
+        ReleaseFacts.of(body["facts"]),
+        Card.from_json(stored.documents["card"]),
+        Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
+        details=details_from_parts(_listed(body.get("details", [])), stored, schema),
+        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
+    )
+    # as it was read: written anew, a junction tree may come out in another order with another hash
+    release.__dict__["members"] = stored.all_members()
+    release.summary()  # it can be shown
+    return release
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError
+    return value
+
+
+def _whole(value: Any, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= MAX_TOTAL:
+        raise ValueError
+    return value
+
+
+def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
+    """A schema is written by name; this is the order of the original file."""
+    if sorted(columns) != sorted(a.name for a in schema.attributes):
+        raise ValueError
+    return replace(schema, attributes=tuple(schema[name] for name in columns))
+
+
+def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
+    axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
+    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), checked_noise(document))

@@ -1,0 +1,117 @@
+"""Views of an answer and of an evaluation, exact or bought."""
+
+from __future__ import annotations
+
+from understudy.errors import UsageError
+from understudy.evaluate.buying import BoughtFigures
+from understudy.evaluate.evaluation import Evaluation
+from understudy.privacy.custodian import STAMP
+from understudy.query.answer_text import shown_number
+from understudy.query.queries import Answer, Figure
+from understudy.report.bars import Bar, Whisker, table_of
+from understudy.report.bought import bought_section
+from understudy.report.custodian import compared_card, errors_table, worst_tables
+from understudy.report.heat_map import heat_map
+from understudy.report.markup import Markup, coded, join, tag
+from understudy.report.numerals import TVD_IN_WORDS, count, plural
+from understudy.report.page import tiles
+from understudy.report.views_of_releases import heading
+
+MAX_FIGURES = 60  # of an answer
+MAX_DRAWN = 6  # attributes of an evaluation
+REACH = 1.96  # standard errors of a whisker: 19 times in 20
+
+
+def answer_view(answer: Answer) -> Markup:
+    shown = answer.figures[:MAX_FIGURES]
+    covers = answer.stderr_covers or "not known; no measured table shows this sum"
+    if answer.by:
+        body = _groups(answer, shown)
+    else:
+        value, error = (shown_number(n, answer.measure) for n in (shown[0].value, shown[0].stderr))
+        body = tiles((value, answer.measure), *([(f"± {error}", "standard error")] if shown[0].stderr else []))
+    more = len(answer.figures) - len(shown)
+    title = f"{answer.measure} by {', '.join(answer.by)}" if answer.by else answer.measure
+    return join([
+        heading("answer", title), body, tag("p", plural(more, "more group"), class_="source") if more > 0 else None,
+        tag("p", f"Standard error: {covers}.", class_="source"),
+        *(tag("p", coded(note), class_="source") for note in answer.notes),
+    ])  # fmt: skip
+
+
+def _groups(answer: Answer, shown: tuple[Figure, ...]) -> Markup:
+    top = max((abs(f.value or 0.0) + REACH * (f.stderr or 0.0) for f in shown), default=0.0) or 1.0
+    known = any(figure.stderr is not None for figure in shown)
+    bars = [_bar(figure, answer, top, known) for figure in shown]
+    heads = [answer.measure, *(["± stderr"] if known else [])]
+    return tag("div", table_of(bars, heads, 1.0, " × ".join(answer.by)), class_="panel")
+
+
+def _bar(figure: Figure, answer: Answer, top: float, known: bool) -> Bar:
+    value, error = figure.value or 0.0, figure.stderr
+    whisker = None
+    if error is not None:
+        whisker = Whisker((value - REACH * error) / top, value / top, (value + REACH * error) / top)
+    cells = (shown_number(figure.value, answer.measure), *([shown_number(error, answer.measure)] if known else []))
+    return Bar(" × ".join(figure.by[name] for name in answer.by), max(0.0, value) / top, cells, whisker)
+
+
+# -- evaluations -------------------------------------------------------------------------------------------------
+
+
+def evaluation_view(found: Evaluation) -> Markup:
+    """Under its stamp: the figures are exact."""
+    real, other = found.rows
+    figures = [(f"{errors.mean:.4f}", f"mean TVD, {alpha}-way") for alpha, errors in found.tables.items()]
+    title = f"How good is the stand-in for {found.schema.name}?"
+    words = f"{count(other)} synthetic rows against the {count(real)} real ones they stand in for."
+    return join([
+        _stamp(), heading("evaluation", title, words), tiles(*figures) if figures else None, *_tables(found),
+        _one_way(found),
+        tag("p", "Next: ", tag("code", 'evaluation.plot("' + found.schema.names[0] + '")'), " ",
+            tag("code", 'evaluation.report().save("FILE.custodian.html")'), class_="next"),
+    ])  # fmt: skip
+
+
+def _stamp() -> Markup:
+    return tag("div", STAMP, class_="stamp", role="note")
+
+
+def _tables(found: Evaluation) -> list[Markup]:
+    if not found.tables:
+        return []
+    worst = tag("div", *(worst_tables(errors) for errors in found.tables.values()), class_="two")
+    parts = [tag("div", errors_table(found), class_="panel scroll"), tag("p", TVD_IN_WORDS, class_="source")]
+    if 2 in found.tables and len(found.schema.names) > 1:
+        drawn = tag("div", heat_map(found.tables[2], found.schema.names), class_="panel")
+        parts.append(tag("details", tag("summary", "Two attributes at a time"), drawn))
+    return [*parts, tag("details", tag("summary", "The worst tables"), worst)]
+
+
+def _one_way(found: Evaluation) -> Markup | None:
+    shown = [a for a in found.schema.modelled if a.name in found.one_way][:MAX_DRAWN]
+    cards = [compared_card(attribute, found.one_way[attribute.name], 8) for attribute in shown]
+    return (
+        tag("details", tag("summary", "One attribute at a time"), tag("div", *cards, class_="cards")) if cards else None
+    )
+
+
+def pairs_map(found: Evaluation) -> Markup:
+    """Return the error of every two-way table, under the stamp."""
+    if 2 not in found.tables or len(found.schema.names) < 2:
+        raise UsageError("no two-way tables were compared: ask for them with alpha=[2], or plot one attribute by name")
+    return join([_stamp(), tag("div", heat_map(found.tables[2], found.schema.names), class_="panel")])
+
+
+def compared_attribute(found: Evaluation, name: str, most: int) -> Markup:
+    """Return one attribute in the original and in the stand-in, under the stamp."""
+    attribute = found.schema[name]
+    if name not in found.one_way:
+        raise UsageError(f"{name} was not compared (kind {attribute.kind})", attribute=name)
+    return join([_stamp(), compared_card(attribute, found.one_way[name], most)])
+
+
+def bought_view(bought: BoughtFigures) -> Markup:
+    section = bought_section(bought)
+    title = f"How good is the stand-in for {bought.schema.name}?"
+    return join([heading("bought figures", title), *(() if section is None else section.body)])

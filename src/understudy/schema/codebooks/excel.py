@@ -1,0 +1,72 @@
+"""Excel: a sheet of an .xlsx file as rows of text, for codebooks and for the header of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import SchemaError, UsageError
+from understudy.schema.codebooks.document import Reader, TrustClass, scalar_text
+from understudy.schema.codebooks.tabular import read_rows
+
+SUFFIXES = (".xlsx", ".xlsm")
+_SHEETS = ("codebook", "dictionary", "data dictionary", "variables", "metadata")
+
+
+def _library() -> Any:
+    try:
+        import openpyxl
+    except ImportError:
+        raise UsageError("an Excel file needs one more package: pip install 'understudy[codebooks]'") from None
+    return openpyxl
+
+
+def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -> Iterator[list[Any]]:
+    """Read a sheet row by row, as values; of a codebook the sheet that is called so, else the first one.
+
+    A row without any value ends the table. `rows` stops after so many.
+    """
+    try:
+        book = _library().load_workbook(path, read_only=True, data_only=True)
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        EOFError,
+        SyntaxError,
+        ArithmeticError,
+    ) as error:  # zipfile's own are among these
+        raise SchemaError(f"cannot read {path.name!r} as an Excel file ({type(error).__name__})") from None
+    except Exception as error:
+        raise SchemaError(f"{path.name!r} is no Excel file, or damaged ({type(error).__name__})") from None
+    try:
+        named = [name for name in book.sheetnames if name.strip().casefold() in _SHEETS]
+        sheet = book[named[0]] if codebook and named else book.worksheets[0]
+        sheet.reset_dimensions()  # what a writer says about the size may be wrong
+        for row in sheet.iter_rows(max_row=rows, values_only=True):
+            if all(value is None for value in row):
+                return
+            yield list(row)
+    finally:
+        book.close()
+
+
+def cell_text(value: Any) -> str:
+    """Return a cell as the text that a CSV file would hold."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat()
+    return value.isoformat() if isinstance(value, date | time) else scalar_text(value)
+
+
+EXCEL = Reader(
+    "a table of attributes (Excel)",
+    TrustClass.STATED,
+    lambda document: document.parsed is None and document.suffix in SUFFIXES,
+    lambda document: read_rows(
+        ([cell_text(value) for value in row] for row in sheet_rows(document.path, codebook=True)), document.path.name
+    ),
+)

@@ -1,0 +1,77 @@
+"""Edits: a schema with other keys in one attribute or in [table], checked as a file would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from understudy.errors import SchemaError
+from understudy.schema.table import Schema, plain_lists
+
+_RANGES = ("range", "bins", "edges", "points", "step", "decimals", "format", "fine", "fine_cells", "heaps")
+# keys that go with another kind of column: a new `values` takes the old range away
+_DOMAIN_KEYS = {"values": ("category", ("values", "taxonomy")), "true": ("boolean", ("true", "false"))}
+
+
+def edited(schema: Schema, attribute: str | None, keys: Mapping[str, Any]) -> Schema:
+    """Return the schema after an edit; `Schema.edit` says what it does."""
+    from understudy.schema.files import schema_from_dict
+    from understudy.schema.writing import schema_as_dict
+
+    document = schema_as_dict(schema)
+    bodies = document["attributes"]
+    _keep_tree_bins(schema, bodies)
+    if attribute is None:
+        document["table"] = _changed(document["table"], keys)
+        left = [point for point in document["table"].pop("confirm", []) if point not in keys]
+        document["table"] |= {"confirm": left} if left else {}
+        if keys.get("neighbours") == "add-remove":
+            document["table"].pop("rows", None)
+    else:
+        body = bodies[schema[attribute].name]
+        bodies[attribute] = _changed(_fitting(body, keys), keys)
+        bodies[attribute].pop("confirm", None)
+        bodies[attribute].pop("provenance", None)
+    made = schema_from_dict(document, in_file=True)
+    return replace(made, path=schema.path)
+
+
+def _keep_tree_bins(schema: Schema, bodies: dict[str, Any]) -> None:
+    """In the plain form a long range without bins has one for each value; in a file that is written out."""
+    for attribute in schema.attributes:
+        body = bodies[attribute.name]
+        if "range" in body and "bins" not in body and "fine" not in body and attribute.grid is None:
+            body["bins"] = "each"
+
+
+def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The body without keys that the edit makes void, and of the kind that it implies."""
+    kept = dict(body)
+    for key, (kind, own) in _DOMAIN_KEYS.items():
+        if key in keys and "kind" not in keys and body.get("kind") != kind:
+            kept = {"kind": kind, **{k: v for k, v in kept.items() if k in ("missing", "other")}}
+            return {k: v for k, v in kept.items() if k not in own}
+    if "kind" in keys and keys["kind"] != body.get("kind"):
+        return {k: v for k, v in kept.items() if k in ("missing", "other")} | _kept_range(body, keys)
+    if "range" in keys or "edges" in keys:
+        if body.get("kind") not in ("integer", "number", "date", "datetime"):
+            raise SchemaError('`range` goes with a kind: write kind="integer" (or number, date, datetime) too')
+        void = ("range", "bins", "edges") if "bins" not in keys else ("range", "edges")
+        return {k: v for k, v in kept.items() if k not in void}
+    if "bins" in keys:
+        kept.pop("edges", None)
+    return kept
+
+
+def _kept_range(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    """An integer that becomes a number keeps its range."""
+    numbers = {"integer", "number"}
+    if {body.get("kind"), keys["kind"]} <= numbers and "range" in body:
+        return {"range": body["range"]}
+    return {}
+
+
+def _changed(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    fresh = {**body, **{key: plain_lists(value) for key, value in keys.items()}}
+    return {key: value for key, value in fresh.items() if value is not None}

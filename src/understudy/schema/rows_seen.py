@@ -1,0 +1,76 @@
+"""Rows seen: a note, beside a schema, of what it declared when `check --show` first showed cells of the table.
+
+Whoever has seen cells and then changes a declaration may have taken the change from the rows; epsilon does not cover
+such a choice. So `publish` compares: attributes that are declared otherwise than at the first look, or were not
+declared then, get `provenance = "after seeing rows"`, which is in the hashed schema, in the release and on the card.
+The note has digests of declarations and nothing about rows. It knows an account in one folder; it does not know what
+a person saw in another program, and whoever deletes it deletes a record, as with a ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import UsageError
+from understudy.schema.attribute import Attribute
+from understudy.schema.table import Schema
+
+AFTER_SEEING_ROWS = "after seeing rows"
+FILE_NAME = "understudy-rows-seen.json"
+_UNCOUNTED = ("confirm", "provenance")  # not part of what is declared about values
+
+
+def note_rows_seen(schema: Schema) -> Path:
+    """Note, before cells are shown, what the schema declares now; a first note of the account stays as it is."""
+    folder = schema.path.parent if schema.path is not None else Path()
+    path = folder / FILE_NAME
+    noted = _read(path)
+    if schema.account not in noted:
+        noted[schema.account] = {a.name: digest(a) for a in schema.attributes}
+        try:
+            path.write_text(json.dumps(noted, indent=1, sort_keys=True), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cells are shown only once it is noted that they were, in {str(path)!r}, which cannot be written: "
+                f"{error.strerror}"
+            ) from None
+    return path
+
+
+def declared_after(schema: Schema, *folders: Path) -> tuple[str, ...]:
+    """Return the attributes that are declared otherwise than when rows were first shown; none without a note."""
+    places = [schema.path.parent] if schema.path is not None else []
+    notes = [_read(folder / FILE_NAME).get(schema.account) for folder in dict.fromkeys([*places, *folders])]
+    first = [note for note in notes if isinstance(note, dict)]
+    return tuple(a.name for a in schema.modelled if any(note.get(a.name) != digest(a) for note in first))
+
+
+def with_sight(schema: Schema, *folders: Path) -> Schema:
+    """Return the schema with `provenance = "after seeing rows"` where it was changed after rows were shown."""
+    changed = set(declared_after(schema, *folders))
+    if not changed:
+        return schema
+    attributes = tuple(replace(a, provenance=AFTER_SEEING_ROWS) if a.name in changed else a for a in schema.attributes)
+    return replace(schema, attributes=attributes, text=None)
+
+
+def digest(attribute: Attribute) -> str:
+    """Return the digest of what an attribute declares about values."""
+    from understudy.schema.writing import attribute_as_dict
+
+    body = {key: value for key, value in attribute_as_dict(attribute).items() if key not in _UNCOUNTED}
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise UsageError(f"{path.name!r} notes that rows were shown, and cannot be read: restore it") from None
+    return found if isinstance(found, dict) else {}

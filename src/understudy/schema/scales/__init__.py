@@ -1,0 +1,31 @@
+"""Scales: one codec for each kind of column. A new kind is a file in this folder and a word in this table."""
+
+from __future__ import annotations
+
+from understudy.schema.scales.booleans import Boolean
+from understudy.schema.scales.categories import Category
+from understudy.schema.scales.dates import Date
+from understudy.schema.scales.datetimes import DateTime
+from understudy.schema.scales.identifiers import Drop, Id
+from understudy.schema.scales.integers import Integer
+from understudy.schema.scales.reals import Number
+from understudy.schema.scales.scale import OrderedScale, Scale
+from understudy.schema.scales.times import TimeOfDay
+
+__all__ = ["SCALES", "OrderedScale", "Scale", "ordered_scale"]
+
+SCALES: dict[str, Scale] = {
+    scale.kind: scale
+    for scale in (Integer(), Number(), Date(), DateTime(), TimeOfDay(), Category(), Boolean(), Id(), Drop())
+}  # fmt: skip
+
+
+def ordered_scale(kind: str) -> OrderedScale:
+    """The scale of an ordered kind.
+
+    >>> ordered_scale("date").show(19_723)
+    '2024-01-01'
+    """
+    scale = SCALES[kind]
+    assert isinstance(scale, OrderedScale)
+    return scale

@@ -1,0 +1,221 @@
+"""A scale: the codec of one kind of column. All rules of a kind are methods of its scale, in one file.
+
+An ordered scale places cells on a line of numbers (numbers themselves, days, seconds); the bins and points on that line
+are a matter of `Intervals`, whatever the kind. `SCALES` in this package has one scale for each kind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import SchemaError
+from understudy.schema.domain import Domain, Floats
+from understudy.schema.scales.sql_cell import SqlCell, SqlNumber, Type
+
+ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
+_MAX_WHOLE = 1 << 16
+
+
+class Scale(ABC):
+    """The codec of one kind; `keys` are what an attribute of this kind may say in the schema file.
+
+    A draft is told the kind by `words` of a codebook, by `ddl_types` of a CREATE TABLE, or by the type of a file's
+    column, a pattern.
+    """
+
+    kind: ClassVar[str]
+    keys: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[tuple[str, ...]]
+    ddl_types: ClassVar[str] = ""
+    file_types: ClassVar[str] = ""
+
+    @abstractmethod
+    def read(self, body: Mapping[str, Any]) -> Domain:
+        """The domain that an attribute of the schema file declares."""
+
+
+class OrderedScale(Scale):
+    """The codec of a kind whose cells lie on a line of numbers.
+
+    Parameters
+    ----------
+    integral
+        Whether values are whole numbers of the scale.
+    arithmetic
+        Whether 0, sums and means of values mean something; not so for dates and times.
+    listable
+        Whether a range without `bins` has a cell for each value.
+    wanted, noun, writings
+        What cells have to be, one value, and values in some format, in the words of messages.
+    unit
+        What the scale counts, where a value is shown as a number.
+    placeholder
+        The range of a draft that knows none.
+    sql_types, text_types, inferred_types
+        The column types of a database that are read as such, as text, and as text where types were inferred.
+    """
+
+    integral: ClassVar[bool] = True
+    arithmetic: ClassVar[bool] = False
+    listable: ClassVar[bool] = True
+    wanted: ClassVar[str]
+    noun: ClassVar[str]
+    writings: ClassVar[str] = "dates"
+    unit: ClassVar[str | None] = None
+    placeholder: ClassVar[tuple[str, str]]
+    sql_types: ClassVar[tuple[Type, ...]]
+    sql_reads: ClassVar[str]
+    text_types: ClassVar[tuple[Type, ...]] = ("text",)
+    inferred_types: ClassVar[tuple[Type, ...]]
+
+    def read(self, body: Mapping[str, Any]) -> Domain:
+        from understudy.schema.intervals import read_intervals
+
+        return read_intervals(self, body)
+
+    # -- texts -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def parse(self, text: str, format: str | None = None, decimal: str = ".") -> float:
+        """The place of a cell of text, or NaN."""
+
+    @abstractmethod
+    def show(self, value: float, format: str | None = None, decimal: str = ".") -> str:
+        """The text that a cell with this value holds."""
+
+    @abstractmethod
+    def reading(self, text: str, format: str | None) -> float | None:
+        """The place of a canonical text of an inferred column; infinite for one that is no value, None for no such
+        text."""
+
+    def ambiguous(self, format: str) -> bool:
+        """Whether libraries that infer types read texts of this format in more than one way."""
+        return True
+
+    @abstractmethod
+    def position(self, text: str, format: str | None) -> float:
+        """The place that a word of a query names, or NaN."""
+
+    @abstractmethod
+    def from_file(self, value: Any, format: str | None) -> float:
+        """The place of a value in the schema file."""
+
+    @abstractmethod
+    def in_file(self, value: float) -> Any:
+        """A place as the schema file has it."""
+
+    @abstractmethod
+    def roundness(self, values: Floats) -> NDArray[np.int64]:
+        """How round each value is, for scales without arithmetic: cuts between bins are made at round ones."""
+
+    # -- Arrow -----------------------------------------------------------------------------------------------
+
+    def numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
+        """The places of a typed column, and its nulls; None where the column is not of such a type."""
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(piece.type) and not _textual(piece.type.value_type):
+            piece = piece.dictionary_decode()
+        return self.typed_numbers(piece)
+
+    @abstractmethod
+    def typed_numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
+        """The same of a column that is no dictionary."""
+
+    @abstractmethod
+    def as_integers(self, piece: Any) -> Any | None:
+        """A typed column whose places are whole numbers, as such; None where it is not of such a type."""
+
+    def whole(self, piece: Any) -> tuple[Any, int, int] | None:
+        """A typed column of few different whole numbers, with its least and its greatest."""
+        import pyarrow.compute as pc
+
+        if (piece := self.as_integers(piece)) is None:
+            return None
+        found = pc.min_max(piece).as_py()
+        low, high = found["min"], found["max"]
+        if low is None or max(-low, high) >= 2**53 or high - low >= min(len(piece), _MAX_WHOLE):
+            return None
+        return piece, low, high
+
+    @abstractmethod
+    def plain(self, texts: Any, format: str | None, decimal: str, *, loose: bool = False) -> Floats:
+        """The place of each plainly written text, as `parse` has it; NaN where only `parse` can tell.
+
+        `loose` takes fractions and exponents for whole numbers too, as a column of floats would bring them.
+        """
+
+    @abstractmethod
+    def to_arrow(self, values: NDArray[Any], absent: NDArray[np.bool_]) -> Any:
+        """Values as a typed array."""
+
+    @abstractmethod
+    def cell_texts(self, column: Any, format: str | None, decimal: str, places: int | None) -> Any:
+        """The text of each value of a typed array, with so many decimals where they are declared."""
+
+    # -- SQL -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def typed_sql(self, cell: SqlCell) -> SqlNumber:
+        """The place of a cell of one of the `sql_types`; null is an empty cell, infinity one that does not fit."""
+
+    @abstractmethod
+    def text_sql(self, cell: SqlCell, format: str | None) -> SqlNumber | None:
+        """The place of a cell of text, null where it is not plainly written; None for a format that SQL cannot read."""
+
+    @abstractmethod
+    def inferred_sql(self, cell: SqlCell, format: str | None) -> SqlNumber:
+        """The place of the canonical text of a cell, null where it is not plainly written."""
+
+    @abstractmethod
+    def cell_pattern(self, format: str | None, decimal: str) -> str | None:
+        """A regular expression for the cells that fit, or None for a format that has names or two-digit years in it."""
+
+
+# -- what several scales need --------------------------------------------------------------------------------
+
+
+def only(texts: Any, pattern: str) -> Any:
+    """The texts that match, null for the others."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
+
+
+def cast(texts: Any, type: str, through: str) -> Floats:
+    """Texts as numbers; all NaN when Arrow refuses one of them (30 February), for the exact parser to look at."""
+    import pyarrow as pa
+
+    try:
+        values = texts.cast(type).cast(through).cast("float64")
+    except pa.ArrowInvalid:
+        return np.full(len(texts), np.nan)
+    found: Floats = np.array(values.fill_null(np.nan).to_numpy(zero_copy_only=False))
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def whole_or_real(value: float) -> int | float:
+    """A number as the schema file has it."""
+    return int(value) if value == math.floor(value) else value
+
+
+def texts_of(value: Any, key: str) -> tuple[str, ...]:
+    """A list of texts of the schema file, or one text."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+        raise SchemaError(f"`{key}` is a list of texts (in quotes)")
+    return tuple(str(v) for v in value)
+
+
+def _textual(type: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type))

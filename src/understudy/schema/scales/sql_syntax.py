@@ -1,0 +1,104 @@
+"""Syntax: the few things that databases write differently. Texts in, SQL out, nothing is run.
+
+A regular expression is given without anchors and always has to match the whole cell. `engines/sql_dialects.py` has the
+dialects; scales and engines are handed one of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Syntax(ABC):
+    """What all dialects have in common; a subclass for each has the rest."""
+
+    name = "sql"
+    fence = ""  # keeps a subquery from being merged into the query around it, where that would repeat its work
+    patterns = 1000  # different regular expressions that a statement may match without compiling them for every row
+    small = 64  # pieces of a step function that are worth a tree of CASEs
+    timestamp = "TIMESTAMP"
+    instant = "TIMESTAMPTZ"
+
+    def quoted(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, text: str) -> str:
+        if "\0" in text:
+            raise UsageError("a declared value holds a NUL character, which no database compares: take it out")
+        return "'" + text.replace("'", "''") + "'"
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS DOUBLE PRECISION)"
+
+    def as_double(self, sql: str) -> str:
+        return f"CAST({sql} AS DOUBLE PRECISION)"
+
+    def as_integer(self, sql: str) -> str:
+        return f"CAST({sql} AS BIGINT)"
+
+    def parsed_double(self, text: str) -> str:
+        """Of a text that was found to be a numeral."""
+        return self.as_double(text)
+
+    def parsed_integer(self, text: str) -> str:
+        return self.as_integer(text)
+
+    def decimal_as_double(self, cell: str) -> str:
+        """Of a decimal of any length; null for one that is no number."""
+        return self.as_double(cell)
+
+    def broken(self, value: str) -> str:
+        """Whether a double is no whole number."""
+        return f"{value} <> floor({value})"
+
+    def wide_sum(self, sql: str) -> str:
+        """Return a sum of BIGINTs that cannot overflow."""
+        return f"sum({sql})"
+
+    @abstractmethod
+    def as_text(self, sql: str) -> str:
+        """Text that is compared byte by byte, whatever the column's collation says."""
+
+    @abstractmethod
+    def divide(self, sql: str, by: int) -> str:
+        """Of an integer that is not negative, by a positive one, without rest."""
+
+    @abstractmethod
+    def matches(self, cell: str, pattern: str) -> str: ...
+
+    @abstractmethod
+    def group(self, cell: str, pattern: str, at: int) -> str: ...
+
+    @abstractmethod
+    def days(self, column: str) -> str:
+        """A finite date as days since 1970."""
+
+    @abstractmethod
+    def microseconds(self, column: str) -> str:
+        """A timestamp as microseconds since 1970."""
+
+    def finite(self, column: str) -> str | None:
+        """Whether a date or timestamp is a day at all; None where it always is."""
+        return f"isfinite({column})"
+
+    @abstractmethod
+    def pick(self, values: Sequence[int], at: str) -> str:
+        """The value at this place, counted from 0."""
+
+    @abstractmethod
+    def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
+        """codes[k] for the number k of bounds that are at most the value, for long lists; and a table to join."""
+
+    def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
+        """A table of texts and codes to join with."""
+        rows = ", ".join(f"({self.text(key)}, {code})" for key, code in pairs)
+        return f"(VALUES {rows}) AS {alias}(k, c)"
+
+    @abstractmethod
+    def keys(self, keys: Sequence[str], relation: str) -> str:
+        """How often each key occurs in one pass over the relation; every row has every key."""

@@ -1,0 +1,67 @@
+"""What a schema leaves to be bought: attributes with `values`, `range` or `kind` = "discover".
+
+Until it is bought such an attribute has no codes and takes no part in anything, like one that is dropped. Its body is
+kept as it was written: what is bought is filled in there, and the ordinary reader of schemas reads the result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from understudy.errors import SchemaError
+from understudy.schema.domain import Kind
+from understudy.schema.scales.identifiers import Dropped
+
+DISCOVER = "discover"
+PAID = "paid"  # the provenance of what was bought
+What = Literal["kind", "range", "values"]
+_LISTED_KEYS = ("kind", "missing", "other", "confirm", "provenance", "values")
+_KINDLESS_KEYS = ("kind", "missing", "confirm", "provenance")
+_RANGE_KEYS = ("kind", "missing", "other", "confirm", "provenance", "range", "bins", "step", "decimals", "format")
+_ORDERED = ("integer", "number", "date", "datetime")
+
+
+@dataclass(frozen=True)
+class Undiscovered(Dropped):
+    """A domain that is to be bought: what of it, and the rest as it was declared."""
+
+    what: What = "kind"
+    text: str = "{}"  # the body of the attribute, as JSON
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Return the body of the attribute as it was declared."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+    @property
+    def declared_kind(self) -> Kind | None:
+        """Return the kind, unless that is to be bought too."""
+        kind: Kind = self.body["kind"]
+        return None if self.what == "kind" else kind
+
+
+def asks_for(body: Mapping[str, Any]) -> What | None:
+    """Return what an attribute's body leaves to be bought, None for one that is declared whole."""
+    found: list[What] = [key for key in ("kind", "range", "values") if body.get(key) == DISCOVER]
+    return found[0] if found else None
+
+
+def undiscovered(body: Mapping[str, Any], what: What) -> Undiscovered:
+    """Return the domain of an attribute that leaves this to be bought; refuse keys that make no sense beside it."""
+    kind = body.get("kind")
+    wanted: dict[What, tuple[str, ...]] = {"kind": (DISCOVER,), "range": _ORDERED, "values": ("category",)}
+    if kind not in wanted[what]:
+        raise SchemaError(f'{what} = "discover" goes with kind = {" or ".join(map(repr, wanted[what]))}')
+    known = {"kind": _KINDLESS_KEYS, "range": _RANGE_KEYS, "values": _LISTED_KEYS}[what]
+    for key in body:
+        if key not in known:
+            raise SchemaError(
+                f'`{key}` cannot be declared beside {what} = "discover": it is about something that is not known yet'
+            )
+    if what == "range" and body.get("bins") not in (None, "auto"):
+        raise SchemaError('range = "discover" has its bins found too: leave `bins` out')
+    return Undiscovered(what, json.dumps(dict(body), sort_keys=True))

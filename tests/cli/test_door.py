@@ -1,0 +1,73 @@
+"""The way in on the command line: questions a column, proposals with reasons, and the friction that was found there."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from command import ROWS, run, write_people
+
+from understudy.schema import Schema
+
+CANARY = "Zaphod"
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch):
+    def give(*lines: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    return give
+
+
+def test_ask_stops_goes_on_and_publishes(tmp_path: Path, answers) -> None:
+    data, _ = write_people(tmp_path)
+    schema = tmp_path / "asked.toml"
+    answers(str(ROWS), "y", "", "0..99")  # rows, header, id, age; then the input ends
+    stopped = run("init", data, "--ask", "-o", schema)
+    assert stopped.code == 0 and "the same command goes on" in stopped.out, stopped.err
+    answers("Female|Male", "Anders|Brae|Cormont|Dunmere missing ?", "category Y|N", "number 0..1000")
+    done = run("init", data, "--ask", "-o", schema)
+    assert "is complete" in done.out and Schema.open(schema).unconfirmed == []
+    assert run("check", data, "--schema", schema).code == 0
+
+
+def test_points_come_with_reasons(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"age,zeta,Unnamed: 0\n{CANARY},1,2\n")
+    done = run("init", tmp_path / "t.csv", "-o", tmp_path / "s.toml")
+    assert "4 points to look at" in done.out and CANARY not in done.text
+    assert "[table]: proposed - " in done.out and "(2: age, Unnamed: 0)" in done.out
+    assert "[table]: undescribed - " in done.out and "(1: zeta)" in done.out
+
+
+def test_the_draft_does_not_depend_on_cells(tmp_path: Path) -> None:
+    drafts = []
+    for cells in ("1,a,x", f"1.5,{CANARY},2020-01-01 00:00:00", ", ,"):
+        (tmp_path / "t.csv").write_text(f"age,sex,zeta\n{cells}\n{cells}\n")
+        run("init", tmp_path / "t.csv", "-o", tmp_path / "s.toml", "--force")
+        drafts.append((tmp_path / "s.toml").read_text())
+    assert len(set(drafts)) == 1
+
+
+def test_a_draft_of_nothing_known_is_refused_by_publish_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zeta,eta\n1,2\n")
+    run("init", tmp_path / "t.csv", "-o", tmp_path / "s.toml")
+    done = run(
+        "publish", tmp_path / "t.csv", "--schema", tmp_path / "s.toml", "--epsilon", "1", "-o", tmp_path / "o.csv"
+    )
+    assert done.code == 2 and "open points" in done.err
+    assert run("check", tmp_path / "t.csv", "--schema", tmp_path / "s.toml").code in (0, 4)
+
+
+def test_method_names_in_capitals_and_an_unused_row_count(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path)
+    done = run("plan", "--schema", schema, "--epsilon", "1", "--method", "AIM", "--rows", "5")
+    assert done.code == 0 and f"the schema declares rows = {ROWS}" in done.out
+
+
+def test_an_address_is_not_drafted_from(tmp_path: Path) -> None:
+    done = run("init", "postgresql://me:secret@host/db?table=t", "-o", tmp_path / "s.toml")
+    assert done.code == 2 and "secret" not in done.text and not os.path.lexists(tmp_path / "s.toml")

@@ -1,0 +1,58 @@
+"""Combining rules: right for rows drawn as they say, and wrong when they are mixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from understudy.errors import UsageError
+from understudy.inference import combine
+
+TRIES, TABLES, ROWS, POSTERIOR = 400, 20, 400, 0.03
+
+
+def tried(rows_by: str, rule: str) -> tuple[float, float]:
+    """Return how often the 95 % interval of a share holds its truth, and its root mean squared standard error.
+
+    The truth lies about each model as the models lie about each other. Systematic rows repeat a model's share exactly.
+    """
+    generator = np.random.default_rng(5)
+    hits, errors = [], []
+    for _ in range(TRIES):
+        middle = 0.4
+        truth = middle + POSTERIOR * generator.standard_normal()
+        models = middle + POSTERIOR * generator.standard_normal(TABLES)
+        shares = generator.binomial(ROWS, models) / ROWS if rows_by == "multinomial" else np.rint(models * ROWS) / ROWS
+        found = combine(shares.tolist(), (shares * (1 - shares) / ROWS).tolist(), rule)
+        low, high = found.interval(0.95)
+        hits.append(low <= truth <= high)
+        errors.append(found.stderr)
+    return float(np.mean(hits)), float(np.sqrt(np.mean(np.square(errors))))
+
+
+@pytest.mark.parametrize("rows_by", ["multinomial", "systematic"])
+def test_the_rule_that_belongs_to_the_rows_covers(rows_by):
+    coverage, error = tried(rows_by, rows_by)
+    assert 0.915 < coverage <= 0.995
+    assert error == pytest.approx(POSTERIOR * np.sqrt(1 + 1 / TABLES), rel=0.1)
+
+
+def test_mixed_rules_are_seen_to_be_wrong():
+    """The broken twin: systematic rows with the rule that subtracts a sampling variance which is not there."""
+    assert tried("systematic", "multinomial")[1] < 0.85 * POSTERIOR
+    assert tried("multinomial", "systematic")[1] > 1.15 * POSTERIOR
+
+
+def test_an_estimate_without_spread_keeps_its_sampling_variance():
+    found = combine([1.0, 1.0, 1.0], [0.04, 0.04, 0.04])
+    assert found.stderr == pytest.approx(0.2)
+    assert found.p_value(1.0) == pytest.approx(1.0)
+    assert combine([0.0, 2.0, 4.0], [0.0] * 3).p_value(2.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("q", "v"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 1.0]), ([1.0, 2.0], [-1.0, 1.0])]
+)
+def test_nonsense_is_refused(q, v):
+    with pytest.raises(UsageError):
+        combine(q, v)

@@ -1,0 +1,68 @@
+"""Expected errors: from public facts, monotone where they must be, and about right on a table of its own."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import chained, private_table, schema_of
+from understudy.errors import UsageError
+from understudy.methods import method_named
+from understudy.methods.expected_error import Accuracy, expected_error
+from understudy.privacy.budget import Budget
+from understudy.publishing import least_epsilon, plan
+
+SIZES = {"a": 4, "b": 5, "c": 3, "d": 6, "e": 4, "f": 5}
+
+
+def test_more_budget_more_rows_and_a_delta_help():
+    def two_way(rows: int, epsilon: float, delta: float = 0) -> float:
+        found = plan(schema_of(SIZES, rows), epsilon=epsilon, delta=delta).expected
+        assert found.one_way <= found.two_way <= found.three_way
+        return found.two_way
+
+    assert two_way(5000, 2) < two_way(5000, 0.5)
+    assert two_way(20_000, 1) < two_way(5000, 1)
+    said = plan(schema_of(SIZES, 5000), epsilon=1)
+    assert any("twice the rows" in note and "add-remove" in note for note in said.notes)
+    assert said.as_json()["expected"]["two_way"]["low"] < said.expected.two_way
+    assert {p["phase"]: p["expected_tvd"] for p in said.as_json()["phases"]}["tables"] == said.expected.two_way
+    assert "expected total variation distance" in said.text() and "10% share of a group of 500" in said.words()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2])
+def test_what_is_expected_comes_about(epsilon, tmp_path: Path):
+    rows = 4000
+    schema, columns = schema_of(SIZES, rows), chained(SIZES, rows)
+    chosen = method_named("auto", {}, schema)
+    expected = expected_error(schema, chosen.plan(schema, Budget(epsilon)))
+    found = {1: [], 2: [], 3: []}
+    model = chosen.fit(private_table(schema, columns, Budget(epsilon), tmp_path / "l.db")).model
+    for ways in found:
+        for names in combinations(SIZES, ways):
+            shape = [SIZES[n] for n in names]
+            cells = np.ravel_multi_index([columns[n].astype(int) for n in names], shape)
+            exact = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape) / rows
+            found[ways].append(0.5 * np.abs(model.project(names).table - exact).sum())
+    said = {1: expected.one_way, 2: expected.two_way, 3: expected.three_way}
+    for ways, errors in found.items():
+        assert 1 / 3 < np.mean(errors) / said[ways] < 3, ways
+
+
+def test_the_least_epsilon():
+    schema = schema_of(SIZES, 50_000)
+    found, words = least_epsilon(schema, tvd=0.05)
+    assert found is not None and "0.05" in words
+    assert plan(schema, epsilon=found * 1.02).expected.two_way <= 0.0505
+    assert least_epsilon(schema, tvd=0.02)[0] > found
+    assert least_epsilon(schema_of(SIZES, 60), tvd=0.001)[0] is None
+    by, words = least_epsilon(schema, accuracy="share by a and b ± 2 points")
+    assert by is not None and "a and b" in words
+    for bad in ("share by a and zip ± 2 points", "mean by a", "share by a, b, c, d ± 1 points"):
+        with pytest.raises(UsageError):
+            Accuracy.of_text(bad, schema)
+    with pytest.raises(UsageError):
+        least_epsilon(schema)

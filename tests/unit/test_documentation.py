@@ -1,0 +1,172 @@
+"""The documentation: its links lead somewhere, its snippets run, its pictures are what the package computes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import understudy
+from understudy.demo import write_demo
+from understudy.privacy.random_source import seeded_generator
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+MADE = {DOCS / "reference" / "commands.md"}  # when the site is built
+SNIPPETS = ["choose/epsilon.md", "choose/rows.md", "start.md", "guide/python.md"]
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        name, _, anchor = target.partition("#")
+        found = (page.parent / name).resolve() if name else page
+        assert found.exists() or found in MADE, f"{page.name}: {target}"
+        if anchor and found.suffix == ".md" and found not in MADE:
+            assert anchor in anchors(found), f"{page.name}: {target}"
+
+
+def test_every_page_is_in_the_site() -> None:
+    """A page that no table of contents names is a warning of Sphinx, and so an error of the build."""
+    listed: set[Path] = {DOCS / "index.md"}
+    for page in DOCS.rglob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                if line and not line.startswith(":"):
+                    listed |= set(page.parent.glob(f"{line}.md"))
+    assert {page for page in DOCS.rglob("*.md") if "_build" not in page.parts} - listed - MADE == set()
+
+
+@pytest.mark.parametrize("page", SNIPPETS)
+def test_python_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNDERSTUDY_STATE", str(tmp_path))
+    if page == "start.md":
+        write_demo(tmp_path / "demo-output", seeded_generator(1), rows=2000)
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+
+
+def test_first_table_in_three_statements() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "start.md").read_text("utf-8"), re.DOTALL)
+    assert len(block.strip().splitlines()) == 3
+    (shell,) = re.findall(r"```sh\n(.*?)```", (DOCS / "start.md").read_text("utf-8"), re.DOTALL)
+    assert len(shell.strip().splitlines()) == 2
+
+
+def test_pictures_are_what_the_package_computes() -> None:
+    for name, svg in module("pictures").pictures().items():
+        assert (DOCS / "choose" / name).read_text("utf-8") == svg, f"{name}: python docs/pictures.py"
+
+
+def test_the_command_reference_has_every_verb_and_option() -> None:
+    text = module("command_reference").reference()
+    for words in ("## publish", "## ledger verify", "## federation certs", "`--accept-large-epsilon`", "`--given`"):
+        assert words in text
+    assert "`--epsilon` | The privacy budget, for everything. *Needed.*" in text
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Where `understudy` is this program, and nothing is kept outside of the folder."""
+    program = folder / "bin" / "understudy"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m understudy "$@"\n')
+    program.chmod(0o755)
+    source = str(Path(understudy.__file__).parents[1])
+    known = {k: v for k, v in os.environ.items() if k != "UNDERSTUDY_LEDGER"}
+    return known | {"PATH": f"{program.parent}{os.pathsep}{known['PATH']}", "PYTHONPATH": source, "PYTHONUTF8": "1"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="the snippet is written for a POSIX shell")
+def test_the_shell_snippet_of_pipelines(tmp_path: Path) -> None:
+    write_demo(tmp_path, seeded_generator(1), rows=2000)
+    (block,) = re.findall(r"```sh\n(.*?)```", (DOCS / "guide" / "pipelines.md").read_text("utf-8"), re.DOTALL)
+    where = environment(tmp_path)
+    said = [
+        subprocess.run(["sh", "-c", text], cwd=tmp_path, env=where, capture_output=True, text=True, check=True).stdout
+        for text in (block, block.replace("out.csv", "more.csv"))
+    ]
+    assert said == ["published\n", "the budget is used up\n"]
+    assert json.loads((tmp_path / "result.json").read_text())["error"]["kind"] == "budget"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="the program is found by a shell script")
+def test_the_vignette_for_r(tmp_path: Path) -> None:
+    """By R where it is installed; else the fields of the JSON that the vignette reads."""
+    write_demo(tmp_path, seeded_generator(1), rows=2000)
+    where = environment(tmp_path)
+    (block,) = re.findall(r"```r\n(.*?)```", (DOCS / "guide" / "r.md").read_text("utf-8"), re.DOTALL)
+    if shutil.which("Rscript"):
+        (tmp_path / "vignette.R").write_text(block)
+        done = subprocess.run(
+            ["Rscript", "vignette.R"], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+        assert "19 times in 20" in done.stdout and "[1] 2000" in done.stdout and "Female" in done.stdout
+        assert "refused: " in done.stdout and "short by" in done.stdout
+        return
+
+    def understudy_json(*words: str) -> dict[str, object]:
+        done = subprocess.run(["understudy", *words, "--json"], cwd=tmp_path, env=where, capture_output=True, text=True)
+        found = json.loads(done.stdout)
+        assert isinstance(found, dict)
+        return found
+
+    plans = understudy_json("plan", "--schema", "schema.toml", "--epsilon", "2")["plans"]
+    assert isinstance(plans, list) and "words" in plans[0]
+    publish = ("publish", "people.csv", "--schema", "schema.toml", "--epsilon", "2", "--ledger", "ledger.db", "-o")
+    done = understudy_json(*publish, "synthetic.csv")
+    assert {"output", "release", "charges"} <= done.keys()
+    groups = understudy_json("query", str(done["release"]), "count by sex where age >= 40")["groups"]
+    assert isinstance(groups, list) and {"by", "value", "stderr"} <= groups[0].keys()
+    assert "error" in understudy_json(*publish, "again.csv")
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    for needed in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(needed, reason="the site is built where the extra `docs` is installed")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for beside in ROOT.iterdir():  # pages link to proofs, pictures of benchmarks and files of the root
+        if beside.name != "docs" and not beside.name.startswith("."):
+            (tmp_path / beside.name).symlink_to(beside)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", "site"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert (tmp_path / "site" / "reference" / "commands.html").exists()
+    api = (tmp_path / "site" / "reference" / "api.html").read_text("utf-8")
+    assert all(f"understudy.{name}" in api or f".{name}" in api for name in ("publish", "Release", "Synthesizer"))
