@@ -10,7 +10,7 @@ from typing import Any
 
 from understudy.evaluate.targets import Target
 from understudy.schema import Attribute, Categories, Intervals, Schema, Taxonomy
-from understudy.schema.intervals import equal_edges
+from understudy.schema.steps import equal_edges
 from understudy.schema.scales import ordered_scale
 
 ROOT = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -16,9 +16,10 @@ from understudy.version import VERSION as __version__
 if TYPE_CHECKING:
     from understudy.audit.auditing import audit
     from understudy.evaluate.evaluation import evaluate
+    from understudy.planning import plan
     from understudy.privacy.budget import Budget
     from understudy.privacy.ledger import Ledger
-    from understudy.publishing import plan, publish
+    from understudy.publishing import publish
     from understudy.release.release import Release
     from understudy.schema import Attribute, Schema, Taxonomy
     from understudy.source_marginals import NoisyMarginal, from_marginals
@@ -36,7 +37,7 @@ _HOME = {
     "audit": "understudy.audit",
     "evaluate": "understudy.evaluate",
     "from_marginals": "understudy.source_marginals",
-    "plan": "understudy.publishing",
+    "plan": "understudy.planning",
     "publish": "understudy.publishing",
 }
 

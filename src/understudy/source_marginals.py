@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError, did_you_mean
 from understudy.models.estimation import estimate
 from understudy.models.row_total import pooled_rows
+from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.entries import GENESIS, Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import NOISES, Gaussian
-from understudy.publishing import as_schema
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts
 from understudy.release.release import Release

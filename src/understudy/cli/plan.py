@@ -29,7 +29,7 @@ def plan(
 ) -> None:
     """Say what a publication would spend and how good it would be, from public facts alone."""
     from understudy.errors import UsageError
-    from understudy.publishing import plan as make_plan
+    from understudy.planning import plan as make_plan
 
     if tvd is not None or accuracy is not None:
         _least(schema, tvd, accuracy, delta, method, rows, settings(set), json)
@@ -53,7 +53,7 @@ def _least(
     options: dict[str, str],
     json: bool,
 ) -> None:
-    from understudy.publishing import least_epsilon
+    from understudy.planning import least_epsilon
 
     found, wanted = least_epsilon(schema, tvd=tvd, accuracy=accuracy, delta=delta, method=method, rows=rows, **options)
     if json:

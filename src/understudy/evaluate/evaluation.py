@@ -28,9 +28,9 @@ from understudy.evaluate.raw import (
 )
 from understudy.evaluate.tables import counted
 from understudy.evaluate.text import evaluation_text
+from understudy.planning import as_schema
 from understudy.privacy.custodian import STAMP, CustodianFigures, ExactTable, stays_in_place
 from understudy.progress import Progress, ProgressBar
-from understudy.publishing import as_schema
 from understudy.schema import Axis, Schema
 from understudy.showing import figure_of, html_of
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,22 +15,17 @@ from understudy.errors import ReleaseError, SchemaError, UsageError, check_path,
 from understudy.models.model import Model, Rows
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.ruled_model import free_model
-from understudy.models.serialization import (
-    details_parts,
-    model_parts,
-)
-from understudy.models.tree_parts import trees_parts
-from understudy.models.within_bins import Shape, Shapes, placed_rows, placed_schema, shape_of
+from understudy.models.within_bins import Shape, Shapes, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
-from understudy.progress import Progress, ProgressBar
+from understudy.progress import ProgressBar
 from understudy.release.card import Card
-from understudy.release.decoding import Settling
+from understudy.release.drawing import SMALL_BATCH, Drawing
 from understudy.release.facts import ReleaseFacts
-from understudy.release.given import Given, GivenConditions
+from understudy.release.given import Given
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
@@ -39,7 +33,6 @@ from understudy.release.storage import (
     RULES_FORMAT,
     TREES_FORMAT,
     content_hash,
-    pack,
     reading,
     release_bytes,
 )
@@ -55,11 +48,6 @@ if TYPE_CHECKING:
     from understudy.query.answers import Answer
     from understudy.release.draws import Draws
     from understudy.report.views import View
-
-
-SMALL_BATCH = 1 << 17  # rows; what models draw at a time is a divisor or a multiple
-LARGE_BATCH = 1 << 20
-BATCH_CELLS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,40 +109,18 @@ class Release:
 
         generator = self.generator(seed)
         with self._progress(rows, progress) as bar:
-            model, count, settling = self._drawing(rows, given)
-            batches = self._batches(model, count, settling, generator, bar)
-            tables = list(decode_chunks(batches, self._placed, self.columns, generator, settling))
+            drawing = Drawing.of(self, rows, given)
+            batches = drawing.placed(generator, bar)
+            tables = list(decode_chunks(batches, self._placed, self.columns, generator, drawing.settling))
         return to_frame(pa.concat_tables(tables), self.schema, self.library)
 
     def sample_codes(self, rows: int | None, given: Given | None, generator: np.random.Generator) -> Rows:
-        """Synthetic rows still in codes, all at once."""
-        model, count, settling = self._drawing(rows, given)
-        found = free_model(model).sample(count, generator)
-        return found if settling is None else settling.codes(found, generator)
+        """Draw synthetic rows and leave them in codes, all at once."""
+        return Drawing.of(self, rows, given).codes(generator)
 
     def sample_batches(self, rows: int | None, given: Given | None, generator: np.random.Generator) -> Iterator[Rows]:
-        """The same a batch at a time, so that any number of rows takes the same memory; at least one batch."""
-        model, count, settling = self._drawing(rows, given)
-        for batch in self._drawn(model, count, generator):
-            yield batch if settling is None else settling.codes(batch, generator)
-
-    def _batches(
-        self, model: Model, count: int, settling: Settling | None, generator: np.random.Generator, progress: Progress
-    ) -> Iterator[Rows]:
-        """Rows for decoding: values in cells of their fine grid, where there is one, unless `settling` sees to that."""
-        done = 0
-        progress("sampling", 0, count, Fraction(0))
-        for batch in self._drawn(model, count, generator):
-            yield batch if settling is not None else placed_rows(batch, self.shapes, generator)
-            done += len(next(iter(batch.values())))
-            progress("sampling", done, count, Fraction(0))
-
-    def _drawn(self, model: Model, count: int, generator: np.random.Generator) -> Iterator[Rows]:
-        """Each batch follows the model as closely as whole numbers allow (`rounding`); batches are independent."""
-        step = max(BATCH_CELLS // len(self.schema.modelled) // SMALL_BATCH, 1) * SMALL_BATCH
-        step = min(step, LARGE_BATCH)
-        for start in range(0, max(count, 1), step):
-            yield free_model(model).sample(min(step, count - start), generator)
+        """Draw coded rows a batch at a time, so that any number of rows takes the same memory; at least one batch."""
+        return Drawing.of(self, rows, given).coded(generator)
 
     @property
     def design(self) -> Design | None:
@@ -176,28 +142,6 @@ class Release:
         """How many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
         return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
 
-    def _drawing(self, rows: int | None, given: Given | None) -> tuple[Model, int, Settling | None]:
-        """The model that rows are drawn from, how many, and what settles their values, where rules leave them open."""
-        if rows is not None and (not isinstance(rows, int | np.integer) or isinstance(rows, bool)):
-            raise UsageError(f"the number of rows to sample is a whole number, and this is {kind_of(rows)}")
-        if given is not None and not isinstance(given, Mapping | str | list | tuple):
-            raise UsageError(
-                f'given is a mapping from attributes to values, such as {{"sex": "Female"}}, or a condition such as '
-                f'"age >= 60", and this is {kind_of(given)}'
-            )
-        count = self.default_rows if rows is None else int(rows)
-        if count < 0 or count > 2**40:
-            raise UsageError("the number of rows to sample must be 0 or more")
-        for name, pattern in self.schema.id_patterns.items():
-            pattern.check(count, name)
-        model, blocks = self.model, self.schema.free.blocks
-        if given:
-            conditions = GivenConditions.of(given, self.schema, self.shapes)
-            blocks = conditions.blocks(self.schema)
-            model = conditions.zeros(conditions.model(model), blocks)
-        settling = Settling(self.schema, self.shapes, blocks)
-        return model, count, None if settling.idle else settling
-
     def write(
         self,
         path: str | Path,
@@ -214,9 +158,9 @@ class Release:
 
         generator = self.generator(seed)
         with self._progress(rows, progress) as bar:
-            model, count, settling = self._drawing(rows, given)
-            batches = self._batches(model, count, settling, generator, bar)
-            write_rows(batches, path, self._placed, self.columns, generator, settling)
+            drawing = Drawing.of(self, rows, given)
+            batches = drawing.placed(generator, bar)
+            write_rows(batches, path, self._placed, self.columns, generator, drawing.settling)
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -339,26 +283,10 @@ class Release:
 
     @cached_property
     def members(self) -> dict[str, bytes]:
-        """The hashed content of the release file."""
-        refuse_exact(self.facts, self.card)
-        model, arrays = model_parts(free_model(self.model))
-        listed = []
-        for i, m in enumerate(self.measurements):
-            arrays[f"measurement-{i}"] = m.values
-            listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
-        documents: dict[str, dict[str, Any]] = {
-            "schema": self.schema.as_json(),
-            "card": self.card.as_json(),
-            "model": {"rows": self.rows, "columns": list(self.columns), "facts": self.facts.as_json(), "model": model},
-            "measurements": {"measurements": listed},
-        }
-        if self.details:
-            documents["model"]["details"], more = details_parts(self.details)
-            arrays |= more
-        if self.trees:
-            documents["model"]["trees"], more = trees_parts(self.trees)
-            arrays |= more
-        return pack(documents, arrays)
+        """Return the hashed content of the release file, by the names of its parts."""
+        from understudy.release.stored_parts import members_of
+
+        return members_of(self)
 
     @property
     def hash(self) -> str:

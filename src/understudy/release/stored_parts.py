@@ -1,4 +1,4 @@
-"""The parts of a release file put together again, each checked against the others."""
+"""The parts of a release file: taken from a release, and put together again, each checked against the others."""
 
 from __future__ import annotations
 
@@ -7,24 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from understudy.models.ruled_model import with_rules
+from understudy.models.ruled_model import free_model, with_rules
 from understudy.models.serialization import (
     MAX_TOTAL,
     ArraySource,
     axis_of,
     checked_noise,
     details_from_parts,
+    details_parts,
     model_from_parts,
+    model_parts,
 )
-from understudy.models.tree_parts import trees_from_parts
+from understudy.models.tree_parts import trees_from_parts, trees_parts
+from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
-from understudy.release.storage import MAX_ATTRIBUTES, StoredRelease
+from understudy.release.storage import MAX_ATTRIBUTES, StoredRelease, pack
 from understudy.schema import Schema
 from understudy.schema.files import schema_from_dict
+
+
+def members_of(release: Release) -> dict[str, bytes]:
+    """Return the content of a release's file, by the names of its parts."""
+    refuse_exact(release.facts, release.card)
+    model, arrays = model_parts(free_model(release.model))
+    listed = []
+    for i, m in enumerate(release.measurements):
+        arrays[f"measurement-{i}"] = m.values
+        listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
+    body = {"rows": release.rows, "columns": list(release.columns), "facts": release.facts.as_json(), "model": model}
+    for name, (parts, more) in (("details", details_parts(release.details)), ("trees", trees_parts(release.trees))):
+        if parts:
+            body[name] = parts
+            arrays |= more
+    documents: dict[str, dict[str, Any]] = {
+        "schema": release.schema.as_json(),
+        "card": release.card.as_json(),
+        "model": body,
+        "measurements": {"measurements": listed},
+    }
+    return pack(documents, arrays)
 
 
 def release_from(stored: StoredRelease) -> Release:

@@ -12,7 +12,7 @@ from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
 from understudy.schema.domain import MAX_CODES, Domain
 from understudy.schema.heaps import checked_heaps
-from understudy.schema.intervals import read_format, read_points, read_range, read_steps
+from understudy.schema.interval_keys import read_format, read_points, read_range, read_steps
 from understudy.schema.rules import checked_rules
 from understudy.schema.scales import SCALES, OrderedScale, Scale
 from understudy.schema.scales.scale import texts_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from understudy.errors import SchemaError
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Floats, Kind, check_size
 from understudy.schema.scales import OrderedScale, ordered_scale
 from understudy.schema.scales.scale import whole_or_real
-from understudy.schema.steps import Steps, checked_decimals, checked_step, steps_of
+from understudy.schema.steps import Steps, equal_edges, steps_of
 
 MAX_WHOLE = 2**53  # whole numbers beyond this are not all floats, so a bin could not tell them apart
 
@@ -339,68 +339,3 @@ class Intervals:
         if not 0 < last[-1] - first[0] < MAX_CODES or self.edges != steps.between(low, high, MAX_CODES):
             return None
         return low, high
-
-
-# -- from the schema file ------------------------------------------------------------------------------------
-
-
-def read_intervals(scale: OrderedScale, body: Mapping[str, Any]) -> Intervals:
-    """The domain that an attribute of an ordered kind declares."""
-    format, points, (step, places) = read_format(body), read_points(scale, body), read_steps(body)
-    edges: Sequence[float] = [scale.from_file(e, format) for e in _list(body.get("edges", []), "edges")]
-    if edges:
-        if "bins" in body or "range" in body:
-            raise SchemaError("`edges` stands alone: leave `range` and `bins` out")
-        return Intervals(scale.kind, tuple(edges), points, format, step, places)
-    low, high = read_range(scale, body)
-    bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
-    steps = steps_of(scale, step, places, max(abs(low), abs(high)))
-    if step is not None and steps is not None and bins is None:
-        edges = steps.between(low, high, MAX_CODES)
-    else:
-        edges = equal_edges(scale, low, high, bins)
-    return Intervals(scale.kind, tuple(edges), points, format, step, places)
-
-
-def read_steps(body: Mapping[str, Any]) -> tuple[float | None, int | None]:
-    """How values are written: in which steps, or with how many decimals."""
-    return checked_step(body.get("step")), checked_decimals(body.get("decimals"))
-
-
-def read_format(body: Mapping[str, Any]) -> str | None:
-    format = body.get("format")
-    if format is not None and (not isinstance(format, str) or not format):
-        raise SchemaError('`format` is a text such as "%d.%m.%Y"')
-    return format
-
-
-def read_points(scale: OrderedScale, body: Mapping[str, Any]) -> tuple[float, ...]:
-    return tuple(scale.from_file(p, read_format(body)) for p in _list(body.get("points", []), "points"))
-
-
-def read_range(scale: OrderedScale, body: Mapping[str, Any]) -> tuple[float, float]:
-    span = [scale.from_file(e, read_format(body)) for e in _list(body.get("range", []), "range")]
-    if len(span) != 2 or span[1] <= span[0]:
-        raise SchemaError("needs `range = [low, high]` with low < high, or `edges`")
-    return span[0], span[1]
-
-
-def equal_edges(scale: OrderedScale, low: float, high: float, bins: Any) -> tuple[float, ...]:
-    """Return the edges of so many bins of equal width, or of one bin for each whole number."""
-    if bins is None:
-        if not scale.listable:
-            raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
-        if high - low >= MAX_CODES:
-            raise SchemaError(f"the range holds more than {MAX_CODES:,} values: set `bins`")
-        if low != math.floor(low) or high != math.floor(high):
-            raise SchemaError("`range` of whole numbers must be whole")
-        return tuple(v - 0.5 for v in range(int(low), int(high) + 2))
-    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= MAX_CODES:
-        raise SchemaError(f"`bins` must be a whole number from 1 to {MAX_CODES:,}")
-    return (*(low + (high - low) * i / bins for i in range(bins)), high)
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise SchemaError(f"`{key}` must be a list")
-    return value

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
+from understudy.schema.domain import MAX_CODES
 from understudy.schema.scales import OrderedScale
 
 Floats = NDArray[np.float64]
@@ -94,6 +95,21 @@ def steps_of(scale: OrderedScale, step: float | None, decimals: int | None, reac
     if steps.digits > MAX_DECIMALS or not reach * 10.0 ** max(steps.digits, decimals or 0) <= MAX_INDEX:
         raise SchemaError("the range holds more steps than a double can tell apart: take a larger `step`")
     return steps
+
+
+def equal_edges(scale: OrderedScale, low: float, high: float, bins: Any) -> tuple[float, ...]:
+    """Return the edges of so many bins of equal width, or of one bin for each whole number."""
+    if bins is None:
+        if not scale.listable:
+            raise SchemaError("needs `bins` (how many cells the range is cut into) or `edges`")
+        if high - low >= MAX_CODES:
+            raise SchemaError(f"the range holds more than {MAX_CODES:,} values: set `bins`")
+        if low != math.floor(low) or high != math.floor(high):
+            raise SchemaError("`range` of whole numbers must be whole")
+        return tuple(v - 0.5 for v in range(int(low), int(high) + 2))
+    if not isinstance(bins, int) or isinstance(bins, bool) or not 1 <= bins <= MAX_CODES:
+        raise SchemaError(f"`bins` must be a whole number from 1 to {MAX_CODES:,}")
+    return (*(low + (high - low) * i / bins for i in range(bins)), high)
 
 
 def checked_step(value: Any) -> float | None:

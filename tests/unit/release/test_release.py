@@ -297,8 +297,8 @@ def test_two_runs_never_draw_the_same(tmp_path):
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("understudy.release.release.SMALL_BATCH", 64)
-    monkeypatch.setattr("understudy.release.release.BATCH_CELLS", 64)
+    monkeypatch.setattr("understudy.release.drawing.SMALL_BATCH", 64)
+    monkeypatch.setattr("understudy.release.drawing.BATCH_CELLS", 64)
     monkeypatch.setattr("understudy.release.writing.CHUNK_CELLS", 200)
 
 

@@ -75,7 +75,7 @@ class OrderedScale(Scale):
     inferred_types: ClassVar[tuple[Type, ...]]
 
     def read(self, body: Mapping[str, Any]) -> Domain:
-        from understudy.schema.intervals import read_intervals
+        from understudy.schema.interval_keys import read_intervals
 
         return read_intervals(self, body)
 
