@@ -54,11 +54,11 @@ class _World:
         return [self.schema[name].labels.index(label) for label in labels]
 
     def scores(self, name: str) -> Scores:
-        """Zeros in the shape of the attribute's table."""
+        """Return zeros in the shape of the attribute's table."""
         return np.zeros([self.size(n) for n in (*_PARENTS[name], name)])
 
     def per_value(self, name: str, rest: float = 0.0, **values: float) -> Scores:
-        """A number for each code, given by label (spaces and hyphens written as underscores)."""
+        """Return a number for each code, given by label (spaces and hyphens written as underscores)."""
         plain = [label.replace(" ", "_").replace("-", "_") for label in self.schema[name].labels]
         return np.asarray([values.get(label, rest) for label in plain])
 
@@ -79,7 +79,7 @@ def _softmax(scores: Scores, world: _World, name: str) -> Scores:
 
 
 def _bell(world: _World, name: str, mean: Any, spread: Any, scale: Callable[[Any], Any] = np.asarray) -> Scores:
-    """Scores of the cells of an ordered attribute around a mean: a normal density times the width of the bin."""
+    """Return scores of an ordered attribute's cells around a mean: a normal density times the bin's width."""
     bounds = world.bounds(name)
     width = np.maximum(scale(bounds[:, 1]) - scale(bounds[:, 0]), 1e-9)
     offset = (scale(bounds.mean(axis=1)) - np.asarray(mean)[..., None]) / np.asarray(spread)[..., None]
@@ -87,7 +87,7 @@ def _bell(world: _World, name: str, mean: Any, spread: Any, scale: Callable[[Any
 
 
 def _logit(chance: Any) -> Scores:
-    """Scores of (false, true)."""
+    """Return the scores of (false, true)."""
     kept = np.clip(np.asarray(chance, dtype=float), 0.01, 0.99)
     return np.stack([np.log(1 - kept), np.log(kept)], axis=-1)
 
@@ -198,7 +198,7 @@ def _hours_per_week(world: _World) -> Scores:
 
 
 def _income(world: _World) -> Scores:
-    """The logarithm of income is about normal; its mean follows from pay and hours, or from the kind of pension."""
+    """Return scores of the income bins: log income is about normal, with a mean by pay and hours, or by pension."""
     pay = np.asarray([11.05, 10.9, 11.35, 10.65, 10.3, 10.2, 9.95, 9.9, 10.35, 10.15, 10.15, 9.65, 9.5])
     hours = np.append(world.centre("hours_per_week"), 36.0)
     worked = pay[:, None] + np.log(hours / 40) * 0.9

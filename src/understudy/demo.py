@@ -160,12 +160,12 @@ kind = "drop"                   # free text is left out
 
 
 def demo_schema(rows: int = ROWS) -> Schema:
-    """The public facts about the demo table."""
+    """Return the public facts about the demo table."""
     return Schema.from_toml(_SCHEMA.replace("{rows}", str(rows)))
 
 
 def demo_rows(rows: int, generator: np.random.Generator) -> dict[str, NDArray[np.uint8]]:
-    """Coded rows, drawn from the network parent by parent."""
+    """Return coded rows, drawn from the network parent by parent."""
     codes: dict[str, NDArray[np.uint8]] = {}
     for name, parents, table in demo_network():
         steps = np.cumsum(table, axis=-1)
@@ -176,7 +176,7 @@ def demo_rows(rows: int, generator: np.random.Generator) -> dict[str, NDArray[np
 
 
 def demo_table(rows: int, generator: np.random.Generator) -> pa.Table:
-    """Raw rows: every column of the schema, in order, with typed values."""
+    """Return raw rows: every column of the schema, in order, with typed values."""
     import pyarrow as pa
 
     codes = demo_rows(rows, generator)
@@ -202,7 +202,7 @@ def _column(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
 
 
 def _incomes(codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Whole euros, drawn from the law inside each bin; none is missing."""
+    """Return incomes in whole euros, drawn from the law inside each bin; none is missing."""
     domain, uniform = demo_schema()["income"].ordered, generator.random(len(codes))
     drawn = np.zeros(len(codes), dtype=np.int64)
     for code in range(domain.size):
@@ -227,7 +227,7 @@ def write_demo(folder: Path, generator: np.random.Generator, rows: int = ROWS) -
 
 
 def true_marginal(names: Sequence[str]) -> Table:
-    """The exact probability table over a few attributes: their ancestors are summed out."""
+    """Return the exact probability table over a few attributes: their ancestors are summed out."""
     network = demo_network()
     needed = set(names)
     for name, parents, _ in reversed(network):
@@ -242,20 +242,20 @@ def true_marginal(names: Sequence[str]) -> Table:
 
 
 def true_mean(name: str) -> float:
-    """The mean of an ordered attribute's raw values (days since 1970 for the date), missing ones left out."""
+    """Return the mean of an ordered attribute's raw values (days since 1970 for the date), missing ones left out."""
     values, weights = _raw_law(name)
     return float(values @ weights)
 
 
 def true_median(name: str) -> float:
-    """The median likewise; for a number it is exact to a thousandth of its bin."""
+    """Return the median of the same values; for a number it is exact to a thousandth of its bin."""
     values, weights = _raw_law(name)
     order = np.argsort(values)
     return float(values[order][np.searchsorted(np.cumsum(weights[order]), 0.5)])
 
 
 def _raw_law(name: str) -> tuple[Table, Table]:
-    """Raw values and their probabilities given that the value is there."""
+    """Return raw values and their probabilities given that the value is there."""
     attribute, chances = demo_schema()[name], true_marginal([name])
     cells = [_raw_values(attribute.ordered, code) for code in range(attribute.ordered.size)]
     inside = [_density(name, cell) for cell in cells]
@@ -265,7 +265,7 @@ def _raw_law(name: str) -> tuple[Table, Table]:
 
 
 def _density(name: str, values: Table) -> Table:
-    """How likely raw values of one bin are, beside each other: a median of 24,000 euros and a long tail for incomes."""
+    """Return relative densities inside one bin: for incomes a median of 24,000 euros and a long tail."""
     if name != "income" or len(values) == 1:
         return np.ones(len(values))
     density: Table = np.exp(-0.5 * (np.log(values / 24_000) / 0.8) ** 2) / values
@@ -284,7 +284,7 @@ def _raw_values(domain: Intervals, code: int) -> Table:
 
 @cache
 def demo_network() -> tuple[Node, ...]:
-    """The true structure and conditional tables, parents before children."""
+    """Return the true structure and conditional tables, parents before children."""
     from understudy.census import conditionals
 
     return tuple(Node(name, parents, table) for name, parents, table in conditionals(demo_schema()))

@@ -15,7 +15,7 @@ from understudy.version import VERSION
 
 
 def examine() -> list[dict[str, Any]]:
-    """One finding a line: what was looked at, whether it works, whether it is needed, whether it is not installed."""
+    """Return one finding for each thing looked at: whether it works, is needed, is not installed."""
     findings = [
         _finding("understudy", True, VERSION),
         _finding("python", True, platform.python_version()),

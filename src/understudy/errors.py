@@ -34,7 +34,7 @@ class UnderstudyError(Exception):
         self.attribute = attribute
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `--json` prints on failure."""
+        """Return the object that `--json` prints on failure."""
         return {"error": {"kind": self.kind, "attribute": self.attribute, "message": self.message}}
 
 
@@ -106,7 +106,7 @@ class MessageRefused(FederationError):
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """A closing sentence for an unknown name: the nearest known one, or all of them when they are few."""
+    """Return a closing sentence for an unknown name: the nearest known one, or all of them when they are few."""
     import difflib
 
     near = difflib.get_close_matches(str(word), known, n=1)

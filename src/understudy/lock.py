@@ -24,7 +24,7 @@ class ProcessLock:
         self._handle: int | None = None
 
     def acquire(self) -> bool:
-        """A file that its last holder removed before it was locked here is nobody's any more: the next one counts."""
+        """Lock the file; one that its last holder removed before it was locked here is made again."""
         while (handle := self._locked()) is not None:
             if self._still_there(handle):
                 self._handle = handle
@@ -80,7 +80,7 @@ def remove_stale(folder: Path, pattern: str) -> None:
 
 
 def on_network_file_system(path: Path) -> bool:
-    """Whether SQLite's locks cannot be trusted here (Linux tells; elsewhere we do not know and say no)."""
+    """Return whether SQLite's locks cannot be trusted here (Linux tells; elsewhere we do not know and say no)."""
     mounts = Path("/proc/mounts")
     if not mounts.exists():
         return False

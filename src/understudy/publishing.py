@@ -180,7 +180,7 @@ def run(
     register: bool = True,
     quiet: bool = False,
 ) -> Publication:
-    """Everything that can fail without counting comes first; then the budget is reserved; then rows are counted.
+    """Publish a table: check all that can fail without counting, reserve the budget, then count rows.
 
     What is forecast is logged before that, unless `quiet`.
     """
@@ -238,7 +238,7 @@ def run(
 
 
 def _afterwards(chosen: Method, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
-    """The forecast that could not be made before, for want of a public row count: from the noisy one."""
+    """Return the forecast that could not be made before, for want of a public row count: from the noisy one."""
     return () if known_rows(schema) else forecast(schema, chosen.plan(schema, budget, rows=rows))
 
 
@@ -328,7 +328,7 @@ def _fit(
 
 
 def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:
-    """What leaves the building, from a fit and its card."""
+    """Return the release of a fit and its card."""
     facts = ReleaseFacts.of({k: v for k, v in fit.facts.items() if k != "options"})
     covered = fit.model.schema  # of some methods, a part of the table's
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
@@ -339,7 +339,7 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, libra
 
 
 def default_ledger(schema: Schema) -> Path:
-    """$UNDERSTUDY_LEDGER, else beside the schema, else here."""
+    """Return the default ledger: $UNDERSTUDY_LEDGER, else understudy-ledger.db beside the schema, else here."""
     named = os.environ.get("UNDERSTUDY_LEDGER")
     if named:
         return Path(named)

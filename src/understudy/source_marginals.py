@@ -158,7 +158,7 @@ def _numbers(counts: Any) -> NDArray[np.float64] | None:
 
 
 def _is_grouped(counts: Any, axes: int) -> bool:
-    """Whether these are lines of a GROUP BY: tuples of as many values as there are attributes, and a count."""
+    """Return whether these are lines of a GROUP BY: tuples of as many values as there are attributes, and a count."""
     return isinstance(counts, list) and all(isinstance(line, tuple) and len(line) == axes + 1 for line in counts)
 
 

@@ -22,7 +22,7 @@ class SeededSource:
         self._generator = np.random.default_rng(seed)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
-        """The difference of two geometric variables is discrete Laplace."""
+        """Draw discrete Laplace noise, as the difference of two geometric variables."""
         p = -np.expm1(-1 / scale) if scale > 0 else 1.0
         up, down = self._generator.geometric(p, values.shape), self._generator.geometric(p, values.shape)
         return values + (up - down).astype(np.int64)
@@ -31,7 +31,7 @@ class SeededSource:
         return values + np.rint(self._generator.normal(0, scale, values.shape)).astype(np.int64)
 
     def permute_and_flip(self, scores: Sequence[int], scale: float) -> int:
-        """The same law as permute-and-flip: the largest score plus exponential noise."""
+        """Choose by the law of permute-and-flip: the largest score plus exponential noise."""
         return self._arg_max(scores, scale, self._generator.exponential(1.0, len(scores)))
 
     def exponential(self, scores: Sequence[int], scale: float) -> int:
@@ -66,7 +66,7 @@ def publish_seeded(
     types: str | None = None,
     **options: Any,
 ) -> Publication:
-    """`publish`, repeatable and NOT PRIVATE."""
+    """Publish repeatably, from a seed: NOT PRIVATE, for tests."""
     budget = Budget(epsilon, delta)
     return run(
         data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed),

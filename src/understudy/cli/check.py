@@ -109,7 +109,7 @@ def _share(count: int, rows: int) -> str:
 
 
 def _say_rules(broken: list[dict[str, Any]] | None) -> None:
-    """For the custodian's eyes: exact counts."""
+    """Print how many rows break each rule: exact counts, for the custodian's eyes."""
     if broken is None:
         say("Rules are counted in files and frames; for a database, count the rows that break one there.")
         return

@@ -130,7 +130,7 @@ def as_json(made: Curation, rows: int, output: Path, release: Path, report: Path
 
 
 def check_agreed(roster: Roster, epsilon: str, delta: str | None, method: str | None, options: dict[str, str]) -> None:
-    """What the command says again must be what the owners agreed on."""
+    """Refuse a command whose options are not what the owners agreed on."""
     from understudy.privacy.budget import exact, show
 
     said: list[tuple[str, Any, Any]] = [

@@ -99,7 +99,7 @@ def _give(figures: Any, published: Any, report: Path | None, json: bool, *, boug
 
 
 def _check_report(report: Path, *, bought: bool, published: Any, schema: Path) -> None:
-    """Before anything is charged: the page's name fits what is on it, and the release fits the schema."""
+    """Check, before anything is charged, that the page's name fits what is on it and the release fits the schema."""
     from understudy.report.file import check_custodian_file, check_public_file, check_release
 
     (check_public_file if bought else check_custodian_file)(report)
@@ -114,7 +114,7 @@ def _opened(release: Path | None) -> Any:
 
 
 def _network(published: Any, measures: list[str]) -> Any:
-    """The release's facts; a release without a network is refused only where its information is asked for by name."""
+    """Return the release's facts; refuse a release without a network where its information is asked for by name."""
     if published is None or (published.facts.network is None and "information" not in measures):
         return None
     return published.facts

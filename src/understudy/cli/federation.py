@@ -29,7 +29,7 @@ def certs(
     ],
     days: Annotated[int, typer.Option("--days", min=1, help="How long they are valid.")] = 90,
 ) -> None:
-    """A trial authority, and a certificate with its key for each owner and the curator."""
+    """Make a trial authority, and a certificate with its key for each owner and the curator."""
     from understudy.federation.certificates import make_certificates
 
     names = _names(owners)
@@ -87,7 +87,7 @@ def simulate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """A trial: split DATA among owners, and run `curator` and `party` as processes on this machine."""
+    """Try a federation out: split DATA among owners, and run `curator` and `party` as processes on this machine."""
     from understudy.federation.simulate import Trial
     from understudy.schema import Schema
 

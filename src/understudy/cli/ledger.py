@@ -22,7 +22,7 @@ ReleaseHash = Annotated[str | None, typer.Option("--release", help="The release 
 
 @app.command("show")
 def show(file: LedgerFile, json: Json = False) -> None:
-    """Every account with its total, and every entry."""
+    """Show every account with its total, and every entry."""
     with _open(file) as ledger:
         document = ledger.show()
     if json:
@@ -155,7 +155,7 @@ def _anchored(anchor: Path) -> Head:
 
 
 def _what(entry: dict[str, Any]) -> str:
-    """An entry's own words."""
+    """Return what an entry says, in words."""
     match entry["kind"]:
         case "open":
             return f"{entry['neighbours']}, cap {_number(entry['epsilon'])}"

@@ -18,14 +18,14 @@ def wants_json(arguments: list[str]) -> bool:
 
 
 def say(text: str) -> None:
-    """To standard output; a terminal that cannot show a character gets a question mark instead of a crash."""
+    """Print to standard output; a terminal that cannot show a character gets a question mark instead of a crash."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(shown(text).encode(encoding, errors="replace").decode(encoding) + "\n")
     sys.stdout.flush()
 
 
 def shown(text: str) -> str:
-    """A replacement mark for each character that would act on a terminal instead of being shown."""
+    """Replace each character that would act on a terminal instead of being shown by a replacement mark."""
     return _UNSEEN.sub("\ufffd", text)
 
 

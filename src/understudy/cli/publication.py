@@ -108,7 +108,7 @@ def publish_to_files(
 
 
 def write_report_of(report: Path, release: Path) -> None:
-    """From the file that leaves the building, so that `understudy report` would write the same bytes."""
+    """Write the report from the release file itself, so that `understudy report` would write the same bytes."""
     from understudy.report import public_report
     from understudy.report.file import write_report
 
@@ -116,7 +116,7 @@ def write_report_of(report: Path, release: Path) -> None:
 
 
 def check_targets(inputs: Mapping[str, Path], output: Path, release: Path, report: Path | None) -> None:
-    """Before anything is spent: the outputs have somewhere to go, and none takes the place of another file."""
+    """Check, before anything is spent, that the outputs have somewhere to go and none replaces another file."""
     folder = release.absolute().parent
     if release.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"the release file cannot be written to {str(release)!r}: choose another with --release")
@@ -134,7 +134,7 @@ def check_targets(inputs: Mapping[str, Path], output: Path, release: Path, repor
 
 
 def release_beside(output: Path) -> Path:
-    """people.csv.gz -> people.release.zip"""
+    """Return the release's name beside an output: people.csv.gz becomes people.release.zip."""
     name = output.name
     for suffix in (".gz", ".csv", ".tsv", ".parquet"):
         name = name.removesuffix(suffix)

@@ -27,13 +27,13 @@ class Address:
 
 
 def scheme_of(data: Any) -> str | None:
-    """`postgresql` of postgresql://…, None for paths and frames."""
+    """Return `postgresql` of postgresql://…, None for paths and frames."""
     found = _SCHEME.match(data) if isinstance(data, str) else None
     return found[1].lower() if found else None
 
 
 def address_of(data: str) -> Address:
-    """The address in parts, or a refusal that does not repeat it."""
+    """Split the address into parts, or refuse it without repeating it."""
     scheme = scheme_of(data)
     engine = SCHEMES.get(scheme or "")
     if engine is None:
@@ -56,7 +56,7 @@ def address_of(data: str) -> Address:
 
 
 def names_of(table: str) -> tuple[str, ...]:
-    """people, schema.people or "odd.name" in its parts."""
+    """Split people, schema.people or "odd.name" into its parts."""
     found, at = [], 0
     while match := _PART.match(table, at):
         found.append(match[1].replace('""', '"') if match[1] is not None else match[2])
@@ -70,5 +70,5 @@ def names_of(table: str) -> tuple[str, ...]:
 
 
 def duckdb_pattern(path: str) -> str:
-    """A pattern that DuckDB matches with this file alone: it takes *, ? and [ in a file's name for wildcards."""
+    """Return a pattern that DuckDB matches with this file alone: it takes *, ? and [ in a file's name for wildcards."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)

@@ -10,7 +10,7 @@ from understudy.schema.canonical import canonical_number
 
 
 def as_texts(piece: Any, name: str, *, widened: bool = False) -> tuple[Any, Any]:
-    """The distinct texts of a column, and which one each cell is.
+    """Return the distinct texts of a column, and which one each cell is.
 
     Typed cells have the text a CSV would hold: whole numbers without ".0", booleans true/false, ISO dates. A float32 or
     float16 has its own shortest text, or that of the double it is (`widened`).
@@ -33,7 +33,7 @@ def as_texts(piece: Any, name: str, *, widened: bool = False) -> tuple[Any, Any]
 
 
 def _outer(type: Any) -> str:
-    """The name of a type, without what is inside: the fields of a structure may be cells."""
+    """Return the name of a type, without what is inside: the fields of a structure may be cells."""
     return re.split(r"[<\[(:]", str(type))[0]
 
 
@@ -57,7 +57,7 @@ def _decimal_text(value: Any) -> str | None:
 
 
 def _moment_text(value: Any) -> str | None:
-    """As Python writes it; a moment outside Python's years as Arrow writes it, which no schema declares."""
+    """Return a moment as Python writes it; outside Python's years as Arrow writes it, which no schema declares."""
     import pyarrow as pa
 
     if not value.is_valid:
@@ -71,7 +71,7 @@ def _moment_text(value: Any) -> str | None:
 
 
 def is_numeric_type(type: Any) -> bool:
-    """Whether the column holds numbers, be it by number; None is no type."""
+    """Return whether the column holds numbers, be it by number; None is no type."""
     import pyarrow as pa
 
     if type is None:
@@ -81,7 +81,7 @@ def is_numeric_type(type: Any) -> bool:
 
 
 def is_moment_type(type: Any) -> bool:
-    """Whether the column holds dates, timestamps or times of day, be it by number."""
+    """Return whether the column holds dates, timestamps or times of day, be it by number."""
     import pyarrow as pa
 
     held = type.value_type if pa.types.is_dictionary(type) else type

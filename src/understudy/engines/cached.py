@@ -45,7 +45,10 @@ class CachedEngine:
         return RowFingerprint(key, self._schema).of_store(self._store)
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
-        """Equal asks, and asks that differ only in the order of their axes, are counted once."""
+        """Yield the table of each ask.
+
+        Equal asks, and asks that differ only in the order of their axes, are counted once.
+        """
         keys = [tuple(sorted(axes)) for axes in asks]
         self._count_all(list(dict.fromkeys(keys)))
         for axes, key in zip(asks, keys):
@@ -59,7 +62,10 @@ class CachedEngine:
         return coarser
 
     def pairs(self, axes: Axes) -> PairCounts:
-        """All pairwise tables of these axes at once; kept nowhere, since whoever asks wants scores of them."""
+        """Return all pairwise tables of these axes at once.
+
+        They are not kept, since whoever asks wants scores of them.
+        """
         return self._counter.pairs(axes)
 
     def close(self) -> None:
@@ -101,7 +107,7 @@ class CachedEngine:
             self._keep(key, self._generalise(self._cache[whole], key))
 
     def _summable(self, key: Axes) -> bool:
-        """A generalised table whose base table is small comes by adding cells, not by reading rows again."""
+        """Return whether a generalised table comes from adding cells of its small base table, without reading rows."""
         if all(axis.base for axis in key):
             return False
         base = {axis.attribute for axis in key}
@@ -123,7 +129,7 @@ class CachedEngine:
     # -- counting --------------------------------------------------------------------------------------------
 
     def _count_plain(self, keys: list[Axes]) -> None:
-        """Where reading rows is dear, by way of wider tables; those are kept too."""
+        """Count tables that are not generalised; of long tables by way of wider ones, which are kept too."""
         rows = self._store.rows
         self._count(cover(keys, self._schema, COVER_CELLS) if rows >= COVER_ROWS else keys, self._counter.tables)
         for key in keys:
@@ -152,7 +158,7 @@ class CachedEngine:
                 self._tables_with.setdefault(axis, set()).add(key)
 
     def _shrink(self) -> None:
-        """Oldest first, between batches only."""
+        """Drop the oldest tables until the rest fits; called between batches only."""
         while self._cached_cells > CACHE_CELLS and self._cache:
             key = next(iter(self._cache))
             self._cached_cells -= self._cache.pop(key).size

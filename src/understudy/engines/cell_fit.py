@@ -53,7 +53,7 @@ class CellFit:
 
     @property
     def offends(self) -> bool:
-        """Whether a cell is clamped or covered by no rule."""
+        """Return whether a cell is clamped or covered by no rule."""
         return bool(self.below or self.above or self.undeclared)
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def warehouse_fit(warehouse: Warehouse, schema: Schema) -> list[CellFit]:
 
 
 def _flags(attribute: Attribute, code: str) -> list[str]:
-    """Four counts: missing, below, above, undeclared; in SQL that every dialect has."""
+    """Return four counts (missing, below, above, undeclared) in SQL that every dialect has."""
     ordered = isinstance(attribute.domain, Intervals)
     missing = f"{code} = {attribute.missing_code}" if attribute.has_missing else "1 = 0"
     below, above = (f"{code} = {at}" if ordered else "1 = 0" for at in (_BELOW, _ABOVE))
@@ -140,7 +140,7 @@ def spanned(attribute: Attribute) -> Attribute:
 
 
 def _cuts(attribute: Attribute) -> tuple[float, ...]:
-    """The first value of each of the three cells, and the last of all."""
+    """Return the first value of each of the three cells, and the last of all."""
     domain = attribute.domain
     assert isinstance(domain, Intervals)
     low, high = domain.edges[0], domain.edges[-1]

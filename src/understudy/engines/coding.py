@@ -77,7 +77,7 @@ def encode_pieces(source: Source, schema: Schema, keep: Keep) -> int:
 
 
 def misfits(source: Source, schema: Schema) -> list[Misfit]:
-    """Every reason why `encode_table` would refuse, in the order of columns and attributes."""
+    """Return every reason why `encode_table` would refuse, in the order of columns and attributes."""
     found = structure_misfits(source, schema)
     present = [a.name for a in schema.attributes if a.column in source.columns]
     found += (wrong := type_misfits(source, schema))
@@ -93,14 +93,14 @@ def misfits(source: Source, schema: Schema) -> list[Misfit]:
 
 
 def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]:
-    """The code of every text that is compared as text, the neutralised ones too; and the code of a null."""
+    """Return the code of every text that is compared as text, neutralised ones included, and the code of a null."""
     coder = _Coder(attribute, decimal)
     texts = [*sorted(coder.declared), *coder.neutralised]
     return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
 
 
 def failing_attributes(source: Source, schema: Schema) -> list[str]:
-    """The names of all columns and attributes that do not fit."""
+    """Return the names of all columns and attributes that do not fit."""
     return list(dict.fromkeys(m.attribute for m in misfits(source, schema) if m.attribute is not None))
 
 
@@ -108,7 +108,7 @@ def failing_attributes(source: Source, schema: Schema) -> list[str]:
 
 
 def structure_misfits(source: Source | Header, schema: Schema) -> list[Misfit]:
-    """The columns that only one of the two has. A name of the data that the schema lacks may be a cell of a file
+    """Return the columns that only one of the two has. A name of the data that the schema lacks may be a cell of a file
     without a header (or of a frame that was read from one): it is told by its place, never quoted.
     """
     known, found = schema.columns, source.columns
@@ -144,7 +144,7 @@ def _absent(name: str) -> str:
 
 
 def type_misfits(source: Source, schema: Schema) -> list[Misfit]:
-    """What the schema and the declared types forbid, whatever the cells are."""
+    """Return what the schema and the declared types forbid, whatever the cells are."""
     if source.trust == "text":
         return []
     present = [a for a in schema.modelled if a.column in source.columns]
@@ -254,7 +254,7 @@ class _Coder:
         return pick(codes, indices, self.null_code)
 
     def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
-        """Each number from the least to the greatest is coded once."""
+        """Code a column of whole numbers by coding each number from the least to the greatest once."""
         return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
 
     def _code_numbers(self, values: NDArray[np.float64], absent: NDArray[np.bool_]) -> Codes:
@@ -285,7 +285,7 @@ class _Coder:
         return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
 
     def _plain(self, text: str) -> str:
-        """A declared text that our own CSV output has neutralised, or a program has written otherwise, is that text."""
+        """Return the declared text behind one that our CSV output has neutralised or a program wrote otherwise."""
         return self.neutralised.get(text, text)
 
     @cached_property
@@ -307,7 +307,7 @@ class _Coder:
 
     @property
     def boolean_codes(self) -> Codes:
-        """Of false and of true: in a list, `True`, `true` and a boolean are one text."""
+        """Return the codes of false and of true; in a list, `True`, `true` and a boolean are one text."""
         if self.attribute.domain.flags:
             return np.asarray([0, 1], dtype=np.int32)
         if isinstance(self.attribute.domain, TextClasses):

@@ -108,7 +108,10 @@ def holds_the_same_cells(data: Path, header: Header, public: Mapping[str, list[s
 
 
 def _readings(data: Path, header: Header, names: Sequence[str]) -> Iterator[Iterator[Sequence[str]]]:
-    """The rows of the table; those of a text of unknown encoding as UTF-8 and as cp1252, as public files are read."""
+    """Yield readings of the table's rows.
+
+    A text of unknown encoding is read as UTF-8 and as cp1252, as public files are.
+    """
     if data.name.lower().endswith((".parquet", ".pq")):
         yield _parquet_rows(data, names)
         return
@@ -121,7 +124,7 @@ def _readings(data: Path, header: Header, names: Sequence[str]) -> Iterator[Iter
 
 
 def _text_rows(path: Path, header: Header, names: Sequence[str], encoding: str) -> Iterator[list[str]]:
-    """The cells of these columns, read forgivingly; blank lines are no rows."""
+    """Yield the cells of these columns, read forgivingly; blank lines are no rows."""
     places = [header.names.index(name) for name in names]
     with _plain(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="") as text:
         rows = (row for row in csv.reader(text, delimiter=header.settings.get("delimiter", ",")) if row)
@@ -132,7 +135,7 @@ def _text_rows(path: Path, header: Header, names: Sequence[str], encoding: str) 
 
 
 def _other_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The rows of a file of another program."""
+    """Yield the rows of a file of another program."""
     try:
         columns = dict(open_other(path, "inferred").pieces(names))
     except DataError:

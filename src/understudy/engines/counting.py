@@ -31,7 +31,7 @@ class Counter:
         self._schema = schema
 
     def tables(self, keys: Sequence[Axes]) -> list[Counts]:
-        """Tables over any axes."""
+        """Return tables over any axes."""
         found: list[Counts] = []
         for group in _groups(keys, [self._schema.cells(key) for key in keys]):
             flat = self._in_parts(group, self._count)
@@ -39,13 +39,13 @@ class Counter:
         return found
 
     def binary_tables(self, keys: Sequence[Axes]) -> list[Counts]:
-        """Tables over axes of two values each, all of the same width."""
+        """Return tables over axes of two values each, all of the same width."""
         for axis in {axis for key in keys for axis in key}:
             self._store.bits(axis)  # made once, before threads ask for it
         return [cells.reshape((2,) * len(keys[0])) for cells in self._in_parts(keys, self._count_binary)]
 
     def pairs(self, axes: Axes) -> PairCounts:
-        """All pairwise tables of these axes."""
+        """Return all pairwise tables of these axes."""
         sizes, ranges = self._schema.sizes(axes), self._ranges()
         inner = threads() if len(ranges) < 2 * threads() else 1
 
@@ -63,7 +63,7 @@ class Counter:
     # -- one thread's share ----------------------------------------------------------------------------------
 
     def _in_parts(self, keys: Sequence[Axes], count: Count) -> list[Counts]:
-        """Threads share the chunks where there are many, and the tables where there are few chunks."""
+        """Count in threads, which share the chunks where there are many, and the tables where there are few chunks."""
         ranges = self._ranges()
         large = sum(map(self._schema.cells, keys)) > GROUP_CELLS  # a single one: a copy for each thread would not do
         if large or self._store.rows * len(keys) < _FEW or threads() == 1:
@@ -110,7 +110,7 @@ class Counter:
         return list(kernels.cells_of_ones(ones, rows))
 
     def _indicators(self, axes: Axes, start: int, stop: int) -> np.ndarray:
-        """For each axis and each of its codes but 0, the rows that have it."""
+        """Return, for each axis and each of its codes but 0, which rows have it."""
         lines = []
         for axis in axes:
             codes = self._view(axis, start, stop)
@@ -130,7 +130,7 @@ Count = Callable[[Sequence[Axes], Iterator[tuple[int, int]]], list[Counts]]
 
 
 def _groups(keys: Sequence[Axes], cells: Sequence[int]) -> Iterator[list[Axes]]:
-    """Neighbours in the batch, as long as their cells fit together."""
+    """Yield runs of neighbours in the batch whose cells fit together."""
     group: list[Axes] = []
     total = 0
     for key, size in zip(keys, cells):

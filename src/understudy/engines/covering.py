@@ -9,7 +9,7 @@ from understudy.schema import Axes, Schema
 
 
 def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
-    """Tables of at most `most` cells that hold every key; a key that is larger stands for itself.
+    """Return tables of at most `most` cells that hold every key; a key that is larger stands for itself.
 
     Greedy: a table grows by the axis that brings in the most keys for its size, as long as it brings in any.
     """

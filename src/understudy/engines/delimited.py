@@ -60,7 +60,10 @@ class Delimited:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The declared names, or those in the header; a column without one is called by its place, as `init` does."""
+        """Return the declared names, or those in the header.
+
+        A column without one is called by its place, as `init` does.
+        """
         if self.declared is not None:
             return self.declared
         with self._told():
@@ -76,11 +79,11 @@ class Delimited:
 
     @property
     def types(self) -> dict[str, Any]:
-        """Declared types: text has none."""
+        """Return no types: text declares none."""
         return {}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """The cells of these columns, block after block; other columns are not even decoded."""
+        """Yield the cells of these columns, block after block; other columns are not even decoded."""
         header = self.declared is None
         with unchanged(self.path), self._told():
             for block in _blocks(self._utf8(BLOCK), self.delimiter):
@@ -105,7 +108,7 @@ class Delimited:
     # -- bytes -----------------------------------------------------------------------------------------------
 
     def _utf8(self, size: int) -> Iterator[bytes]:
-        """The file as UTF-8, without a byte order mark."""
+        """Yield the file as UTF-8, without a byte order mark."""
         import pyarrow as pa
 
         codec = codecs.lookup(self.encoding).name
@@ -166,7 +169,7 @@ class Delimited:
                 yield name, chunk
 
     def _parse_loosely(self, loose: _Loose, names: Sequence[str], header: bool) -> Iterator[Piece]:
-        """Python's own reader, for files with a bare quote inside a cell: slower, and strict about the rest."""
+        """Read with Python's own reader a file with a bare quote inside a cell: slower, and strict about the rest."""
         import pyarrow as pa
 
         rows = csv.reader(_lines(loose.texts), delimiter=self.delimiter, strict=True, skipinitialspace=self.trim)
@@ -235,7 +238,7 @@ class _Marks:
 
     @staticmethod
     def of(text: bytes) -> _Marks:
-        """For a text that starts where a record starts."""
+        """Return the marks of a text that starts where a record starts."""
         data = np.frombuffer(text, np.uint8)
         quotes = np.flatnonzero(data == _QUOTE)
         ends = np.flatnonzero((data == _LF) | (data == _CR))
@@ -289,7 +292,7 @@ def _blocks(texts: Iterator[bytes], delimiter: str) -> Iterator[_Whole | _Loose]
 
 
 def _in_order(text: bytes, quotes: NDArray[np.int64], delimiter: str) -> bool:
-    """Whether each quote opens at a cell's start, closes at its end, or is one of a doubled pair inside."""
+    """Return whether each quote opens at a cell's start, closes at its end, or is one of a doubled pair inside."""
     if not len(quotes):
         return True
     data = np.frombuffer(text, np.uint8)
@@ -302,7 +305,7 @@ def _in_order(text: bytes, quotes: NDArray[np.int64], delimiter: str) -> bool:
 
 
 def _lines(texts: Iterator[bytes]) -> Iterator[str]:
-    """The lines of the text with their ends, as Python's reader wants them."""
+    """Yield the lines of the text with their ends, as Python's reader wants them."""
     held = b""
     for text in texts:
         *whole, held = (held + text).split(b"\n")

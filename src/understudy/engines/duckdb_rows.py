@@ -68,7 +68,7 @@ class DuckDBRows:
         return duckdb_pattern(str(path.absolute()))
 
     def _check_name(self, path: Path) -> None:
-        """The pattern means this file: DuckDB has no way to write a name with a backslash and a wildcard."""
+        """Refuse a file that no pattern of DuckDB means alone: one with a backslash and a wildcard in its name."""
         found = self._connection.execute("SELECT file FROM glob(?)", [self._pattern(path)]).fetchall()
         if [name for (name,) in found] != [str(path.absolute())]:
             raise UsageError(
@@ -109,7 +109,7 @@ class DuckDBRows:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """The driver's text may hold a cell: only its kind is passed on."""
+        """Pass on only the kind of a driver's error: its text may hold a cell."""
         duckdb = _driver()
         try:
             yield

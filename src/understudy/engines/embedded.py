@@ -25,7 +25,7 @@ _GZIP = 6  # how much smaller gzip makes typical tables
 def open_embedded(
     data: Any, schema: Schema, engine: str | None = None, types: Types | None = None
 ) -> tuple[OpenEngine, tuple[str, ...]]:
-    """The engine (None: by size) over rows that fit, and the order of the source's columns."""
+    """Return the engine (None: by size) over rows that fit, and the order of the source's columns."""
     from understudy.engines.coding import encode_table
 
     source = open_source(data, schema.csv, types, names=schema.columns)
@@ -41,7 +41,7 @@ def open_embedded(
 
 
 def fits_in_memory(rows: int | None, schema: Schema) -> bool:
-    """Frames are in memory already; a file is read into memory when it is small there."""
+    """Return whether rows are kept in memory: frames are there already, a file is if it is small there."""
     if rows is None:
         return True
     free = _free_memory()
@@ -49,7 +49,7 @@ def fits_in_memory(rows: int | None, schema: Schema) -> bool:
 
 
 def expected_rows(source: Source, schema: Schema) -> int | None:
-    """The public row count, else what the size of the file suggests; None for frames. Never shown."""
+    """Return the public row count, else what the size of the file suggests; None for frames. Never shown."""
     if not isinstance(source, ParquetFile | Delimited):
         return None
     if schema.rows is not None:
@@ -62,13 +62,13 @@ def expected_rows(source: Source, schema: Schema) -> int | None:
 
 
 def coded_bytes(schema: Schema, rows: int) -> int:
-    """What the column files of so many rows take."""
+    """Return how many bytes the column files of so many rows take."""
     bits = [1 if a.size <= 2 else 8 if a.size <= 256 else 16 for a in schema.modelled]
     return rows * sum(bits) // 8 + 8 * len(bits)
 
 
 def _free_memory() -> int | None:
-    """What Linux says is available, or all there is elsewhere."""
+    """Return the memory that Linux says is available, or all there is elsewhere, in bytes."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -28,7 +28,7 @@ class CountingEngine(Protocol):
     def rows(self) -> int: ...
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
-        """One table for each ask, in order, with one dimension for each axis."""
+        """Yield one table for each ask, in order, with one dimension for each axis."""
         ...
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> CountingEngine:
@@ -90,5 +90,5 @@ MAX_TEXT = 200  # characters of a value that may be listed
 
 
 def listable(text: str) -> bool:
-    """Whether a text may become a value, by a public rule for each cell."""
+    """Return whether a text may become a value, by a public rule for each cell."""
     return len(text) <= MAX_TEXT and "\0" not in text

@@ -86,7 +86,7 @@ class InferredCoder:
 
 
 def pick(codes: Codes, indices: Any, null_code: int) -> Codes:
-    """The code at each index; a null index is an empty cell."""
+    """Return the code at each index; a null index is an empty cell."""
     table = np.append(codes, np.int32(null_code))
     if indices.null_count:
         indices = indices.cast("int64").fill_null(len(codes))
@@ -95,13 +95,13 @@ def pick(codes: Codes, indices: Any, null_code: int) -> Codes:
 
 
 def codes_between(attribute: Attribute, low: int, high: int) -> Codes:
-    """The code of each whole number from low to high."""
+    """Return the code of each whole number from low to high."""
     values = np.arange(low, high + 1, dtype=np.float64)
     return attribute.encode_numbers(values, np.zeros(len(values), dtype=bool))
 
 
 def offsets(piece: Any, low: int) -> Any:
-    """How far each whole number is above the least."""
+    """Return how far each whole number is above the least."""
     import pyarrow.compute as pc
 
     return pc.subtract(piece.cast("int64"), low)
@@ -119,7 +119,7 @@ def _zeros(piece: Any) -> Any:
 
 
 def cell_texts(cells: Sequence[Any], name: str) -> Any:
-    """Each cell by its own type as its canonical text: a column of objects has no type that could be believed."""
+    """Return each cell, by its own type, as its canonical text: a column of objects has no type to be believed."""
     import pyarrow as pa
 
     remembered: dict[tuple[type, Any], str | None] = {}
@@ -139,8 +139,8 @@ def cell_texts(cells: Sequence[Any], name: str) -> Any:
 
 
 def of_one_type(cells: Sequence[Any]) -> bool:
-    """Whether all cells but nulls are texts, or numbers, or booleans, or dates, or datetimes: Arrow bends the rest, and
-    float32 among other numbers."""
+    """Return whether all cells but nulls are texts, or numbers, or booleans, or dates, or datetimes: Arrow bends the
+    rest, and float32 among other numbers."""
     types = {type(cell) for cell in cells if not _is_null(cell)}
     numbers = {found for found in types if issubclass(found, int | float | np.number) and not issubclass(found, bool)}
     narrow = {found for found in numbers if issubclass(found, np.float32 | np.float16)}
@@ -168,7 +168,7 @@ def _cell_text(cell: Any, name: str) -> str | None:
 
 
 def _is_null(cell: Any) -> bool:
-    """Whether it is None, NaN, or what pandas has for them."""
+    """Return whether it is None, NaN, or what pandas has for them."""
     return type(cell).__name__ in ("NaTType", "NAType", "NoneType") or (isinstance(cell, float) and cell != cell)
 
 

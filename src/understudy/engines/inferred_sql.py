@@ -24,7 +24,7 @@ from understudy.schema.spreadsheet import neutralised
 
 
 def inferred_expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
-    """The code of a cell; the names of columns in between end in `at`."""
+    """Return the SQL of a cell's code; the names of columns in between end in `at`."""
     fault = inferred_fault(attribute, decimal)
     if fault is not None:
         raise DataError(fault, attribute=attribute.name)
@@ -53,12 +53,12 @@ class _InferredWriter(Writer):
 
     @cached_property
     def _known(self) -> dict[str, int]:
-        """The canonical texts and their codes, and texts that our own output has neutralised."""
+        """Return the codes of canonical texts, and of texts that our own output has neutralised."""
         hidden = neutralised(self._readings.declared)
         return self._readings.known | {form: self._readings.code(text) for form, text in hidden.items()}
 
     def _foreign_cells(self) -> Expression:
-        """A type that no declared value has: nothing but a null fits."""
+        """Return the SQL for a type that no declared value has: nothing but a null fits."""
         cell = self._name("x")
         return Expression(f"CASE WHEN {cell} IS NULL THEN {self._null} ELSE {UNFIT} END", {cell: self._source})
 
@@ -71,8 +71,8 @@ class _InferredWriter(Writer):
         return ", ".join(self.syntax.text(text) for text in sorted(texts))
 
     def _coded(self, cell: str, known: list[str], unreadable: str) -> str:
-        """In order: nulls, what is known, what cannot be told; the rest is undeclared. Patterns come last: they take
-        time, and few cells come to them."""
+        """Return the SQL of a code. In order: nulls, what is known, what cannot be told; the rest is undeclared.
+        Patterns come last: they take time, and few cells come to them."""
         cases = [f"WHEN {self._is_null(cell)} THEN {self._null}", *known]
         cases += [f"WHEN {self.syntax.matches(cell, NAN)} THEN {self._null}"]
         return f"CASE {' '.join(cases)} WHEN {unreadable} THEN {UNREADABLE} ELSE {self._unfit} END"
@@ -96,7 +96,7 @@ class _InferredWriter(Writer):
     # -- lists -----------------------------------------------------------------------------------------------
 
     def _listed(self) -> Expression:
-        """Whole numbers are compared by their text, other numbers by value, all else as text."""
+        """Return the SQL of a listed value's code: whole numbers by text, other numbers by value, the rest as text."""
         cell, value, key = self._name("x"), self._name("v"), self._name("k")
         read, number = self._read_list(cell)
         whole, digits = self.cell.whole(value)
@@ -112,7 +112,7 @@ class _InferredWriter(Writer):
 
     @cached_property
     def _compared_as_text(self) -> dict[str, int]:
-        """The codes of known texts that are no numbers, or whole numbers whose digits are exact."""
+        """Return the codes of known texts that are no numbers, or whole numbers whose digits are exact."""
         numbers = {text: numeral(text) for text in self._known}
         return {
             text: code
@@ -121,7 +121,7 @@ class _InferredWriter(Writer):
         }
 
     def _read_list(self, cell: str) -> tuple[str, str]:
-        """The cell as text, and the number that it is."""
+        """Return the cell as text, and the number that it is, as SQL."""
         source, type = self.cell.wide_source, self.column.type
         if type not in NUMBERS:
             number = self.cell.number_of(cell)

@@ -78,7 +78,7 @@ def _popcount(word: Any) -> Any:  # pragma: no cover - compiled
 
 @compiled
 def count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Tables of binary columns, one for each line of `columns`: AND and popcount on 64 rows at a time.
+    """Count tables of binary columns, one for each line of `columns`: AND and popcount on 64 rows at a time.
 
     To `out[t]` is added, for each set S of the table's columns, the number of rows with ones on all of S; the first
     column is the most significant digit of S, and the empty set is left alone.
@@ -125,7 +125,7 @@ def count_tables(narrow: Any, wide: Any, tables: KernelLayout, out: NDArray[Any]
 
 
 def cells_of_ones(ones: Integers, rows: int) -> Integers:
-    """Möbius inversion in place: rows with ones on all of S, less those with more ones, are the cell S."""
+    """Turn counts of rows with ones on all of S into the cells S, in place, by Möbius inversion."""
     ones[:, 0] = rows
     for bit in range(ones.shape[1].bit_length() - 1):
         halves = ones.reshape(len(ones), -1, 2, 1 << bit)
@@ -134,7 +134,7 @@ def cells_of_ones(ones: Integers, rows: int) -> Integers:
 
 
 def pack(bits: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Sixty-four rows a word, zeros at the end."""
+    """Pack a binary column, sixty-four rows a word, zeros at the end."""
     packed = np.packbits(bits, bitorder="little")
     room = np.zeros(-(-len(bits) // 64) * 8, dtype=np.uint8)
     room[: len(packed)] = packed

@@ -60,7 +60,7 @@ class ColumnFile:
         self._write(pack(bits[:whole]))
 
     def map(self) -> NDArray[Any]:
-        """What was written, as an array that reads the file where it is touched."""
+        """Return what was written, as an array that reads the file where it is touched."""
         if len(self._held):
             self._write(pack(self._held))
         size = self._file.tell()
@@ -78,7 +78,7 @@ class ColumnFile:
 
 
 def binary(size: int) -> bool:
-    """Whether the codes of an attribute of this size are packed, one bit each."""
+    """Return whether the codes of an attribute of this size are packed, one bit each."""
     return size <= 2
 
 

@@ -11,7 +11,10 @@ from understudy.schema import Attribute, Schema
 
 
 def finding_sql(attribute: str, schema: Schema, table: str | tuple[str, ...] | None = None) -> str:
-    """A SELECT of the distinct offending cells, most frequent first; `table` is a name, its parts, or a file's path."""
+    """Return a SELECT of the distinct offending cells, most frequent first.
+
+    `table` is a name, its parts, or a file's path.
+    """
     found = schema[attribute]
     if not found.modelled:
         raise UsageError(f"{attribute!r} is kind {found.kind!r}: its cells are never read", attribute=attribute)

@@ -40,7 +40,7 @@ def open_engine(
     types: str | None = None,
     key: bytes | None = None,
 ) -> Opened:
-    """The engine of this name (None: by the kind of data) over this data, or the first reason why it does not fit.
+    """Open the engine of this name (None: by the kind of data) over this data, or raise the first reason why not.
 
     `types` says whether the columns' types were "inferred" from the rows or "declared" (None: by the kind of data).
     An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column. Whoever will ask
@@ -59,7 +59,7 @@ def open_engine(
 def open_groups(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> GroupingEngine:
-    """The engine that counts texts for value lists. Nothing is opened until it is asked."""
+    """Return the engine that counts texts for value lists. Nothing is opened until it is asked."""
     from understudy.engines.grouping import SourceGroups, WarehouseGroups
     from understudy.engines.sources import open_source
 
@@ -72,7 +72,7 @@ def open_groups(
 def find_misfits(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> list[Misfit]:
-    """Every reason why `open_engine` would refuse the data."""
+    """Return every reason why `open_engine` would refuse the data."""
     from understudy.engines.coding import misfits
     from understudy.engines.sources import open_source
     from understudy.engines.sql import sql_misfits
@@ -116,7 +116,7 @@ def fit_of_cells(
 def find_rule_breaks(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> list[int] | None:
-    """How many rows break each rule; None for data that an engine counts by SQL."""
+    """Return how many rows break each rule; None for data that an engine counts by SQL."""
     from understudy.engines.rule_breaks import rule_breaks
     from understudy.engines.sources import open_source
 
@@ -126,7 +126,10 @@ def find_rule_breaks(
 
 
 def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
-    """The name of the engine that counts this data; None for an embedded one by size. An address is never shown."""
+    """Return the name of the engine that counts this data; None for an embedded one by size.
+
+    An address is never shown.
+    """
     if engine is not None and engine not in ENGINES:
         raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
     if master is not None and engine not in (None, "spark"):
@@ -143,7 +146,7 @@ def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
 
 
 def _warehouse(data: Any, engine: str | None, master: str | None, types: Types | None) -> Warehouse | None:
-    """A connection for the engines that count by SQL; None for the embedded ones."""
+    """Return a connection for the engines that count by SQL; None for the embedded ones."""
     if engine == "postgresql":
         from understudy.engines.postgresql_rows import PostgreSQLRows
 

@@ -43,7 +43,7 @@ class StatisticalFile:
 
     @property
     def types(self) -> dict[str, Any]:
-        """None are known before rows are read."""
+        """Return no types: none are known before rows are read."""
         return {}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
@@ -59,7 +59,7 @@ class StatisticalFile:
 
 
 def _plain(column: Any) -> list[Any]:
-    """Python's own values."""
+    """Return a column as Python's own values."""
     return column.tolist() if hasattr(column, "tolist") and column.dtype != object else list(column)
 
 
@@ -79,7 +79,7 @@ class Sheet:
 
     @property
     def types(self) -> dict[str, Any]:
-        """A column of a sheet has none."""
+        """Return no types: a column of a sheet has none."""
         return {}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:

@@ -30,7 +30,7 @@ class PairCounts:
     gram: Integers
 
     def table(self, i: int, j: int) -> Integers:
-        """The counts over axes i and j, code 0 included."""
+        """Return the counts over axes i and j, code 0 included."""
         inner = self.gram[self.first[i] : self.first[i + 1], self.first[j] : self.first[j + 1]]
         out = np.empty((inner.shape[0] + 1, inner.shape[1] + 1), dtype=np.int64)
         out[1:, 1:] = inner
@@ -44,7 +44,7 @@ class PairCounts:
 
 
 def pair_counts(bits: NDArray[np.uint64], sizes: Sequence[int], rows: int, threads: int) -> PairCounts:
-    """From packed bit columns (64 rows a word, zeros at the end), m − 1 of them for each axis of m values."""
+    """Count all pairs from packed bit columns (64 rows a word, zeros at the end), m − 1 for each axis of m values."""
     first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
     return PairCounts(rows, first, _popcounts(bits, threads))
 

@@ -82,7 +82,7 @@ class PostgreSQLRows:
         return found
 
     def counts(self, sql: str) -> tuple[Integers, Integers]:
-        """By a binary COPY: millions of counts are read as one array."""
+        """Return keys and counts, read by a binary COPY as one array: there may be millions."""
         statement = f"COPY (SELECT CAST(k AS bigint), n FROM ({sql}) counted) TO STDOUT (FORMAT BINARY)"
         with self._told(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             data = b"".join(copy)
@@ -104,7 +104,7 @@ class PostgreSQLRows:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """The driver's text may hold a cell, a host or a password: only the kind of error is passed on."""
+        """Pass on only the kind of a driver's error: its text may hold a cell, a host or a password."""
         psycopg = _driver()
         errors = psycopg.errors
         try:

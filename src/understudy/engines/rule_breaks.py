@@ -55,7 +55,7 @@ def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells
 
 
 def _columns(source: Source, schema: Schema, names: tuple[str, ...]) -> dict[str, Cells]:
-    """The codes of these columns, and the values of ordered ones as they are written: not cut off at a range's end."""
+    """Return the codes of these columns, and the values of ordered ones as written: not cut off at a range's end."""
     coders = {name: _coder(schema[name], schema.csv.decimal, source.trust) for name in names}
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
     for column, piece in source.pieces([schema[name].column for name in names]):

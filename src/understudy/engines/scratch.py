@@ -39,7 +39,7 @@ class Scratch:
         self._close = weakref.finalize(self, _remove, self.path, lock, self._files, os.getpid())
 
     def create(self, name: str) -> BinaryIO:
-        """A new file to write and read."""
+        """Return a new file to write and read."""
         with self.told():
             handle = os.open(self.path / name, _NEW_FILE, 0o600)
             self._files.append(os.fdopen(handle, "w+b", buffering=0))
@@ -47,7 +47,7 @@ class Scratch:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """A disk that refuses is an error that says which folder, and how to choose another."""
+        """Turn the error of a disk that refuses into one that says which folder, and how to choose another."""
         try:
             yield
         except OSError as error:
@@ -58,7 +58,7 @@ class Scratch:
 
 
 def _root() -> Path:
-    """Python quietly takes another folder where $TMPDIR cannot be used; whoever named one wants that one."""
+    """Return the folder for temporary files; refuse a $TMPDIR that cannot be used, where Python takes another."""
     named = os.environ.get("TMPDIR")
     if named and not (Path(named).is_dir() and os.access(named, os.W_OK)):
         raise UsageError(
@@ -97,7 +97,7 @@ def _remove_if_abandoned(path: Path) -> None:
 
 
 def _empty(path: Path, lock: ProcessLock) -> None:
-    """The lock goes last: a folder that is half removed when its process dies is still known as ours."""
+    """Remove a folder's files, its lock last: one that is half removed when its process dies is still known as ours."""
     with suppress(OSError):
         for entry in path.iterdir():
             if entry.name == _LOCK:
@@ -153,7 +153,7 @@ def _check_room(root: Path, needed: int) -> None:
 
 
 def _one_digit(size: int) -> int:
-    """Rounded up: the size of the table may be private."""
+    """Round up to one digit: the size of the table may be private."""
     unit = int(10 ** (len(str(size)) - 1))
     return -(-size // unit) * unit
 

@@ -28,21 +28,21 @@ class Source(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column names, in order: public."""
+        """Return the column names, in order: public."""
         ...
 
     @property
     def types(self) -> dict[str, Any]:
-        """The declared Arrow type of each column that has one."""
+        """Return the declared Arrow type of each column that has one."""
         ...
 
     @property
     def trust(self) -> Trust:
-        """Whether the types were chosen before any row was seen."""
+        """Return whether the types were chosen before any row was seen."""
         ...
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        """The cells of these columns and no others; the pieces of a column come in row order."""
+        """Yield the cells of these columns and no others; the pieces of a column come in row order."""
         ...
 
 
@@ -77,7 +77,7 @@ def open_source(
 
 
 def header(data: Any, dialect: Dialect | None = None) -> Header:
-    """The column names and declared types."""
+    """Return the column names and declared types."""
     source = open_source(data, dialect)
     return Header(source.columns, source.types)
 
@@ -120,7 +120,7 @@ def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str])
 
 
 def delimiter_of(path: Path, dialect: Dialect) -> str:
-    """The declared delimiter; a .tsv file has tabs unless the schema declares something unusual."""
+    """Return the declared delimiter; a .tsv file has tabs unless the schema declares something unusual."""
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
     return "\t" if tabs else dialect.delimiter
 
@@ -134,7 +134,7 @@ class ParquetFile:
 
     @property
     def _place(self) -> Path:
-        """From the root: Arrow takes a name that begins with ~ for a home folder."""
+        """Return the file's absolute path: Arrow takes a name that begins with ~ for a home folder."""
         return self.path.absolute()
 
     @cached_property
@@ -154,7 +154,7 @@ class ParquetFile:
 
     @property
     def rows(self) -> int:
-        """What the footer says: for choosing an engine and checking the disk, never shown."""
+        """Return the row count of the footer: for choosing an engine and checking the disk, never shown."""
         from pyarrow import parquet
 
         with self._told():
@@ -250,8 +250,8 @@ def _mixed(name: str) -> DataError:
 
 
 def _holds_objects(column: Any) -> bool:
-    """Whether a column holds Python's objects, other than texts alone: Arrow would take the first one's type for all
-    (of pandas), or their addresses (of polars)."""
+    """Return whether a column holds Python's objects, other than texts alone: Arrow would take the first one's type for
+    all (of pandas), or their addresses (of polars)."""
     if not type(column).__module__.startswith("pandas"):
         return str(column.dtype if hasattr(column, "dtype") else "") == "Object"
     from pandas.api.types import infer_dtype

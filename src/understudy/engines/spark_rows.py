@@ -108,7 +108,7 @@ class SparkRows:
         return "understudy_coded"
 
     def _folder(self) -> str:
-        """A private folder where the configuration says, else a scratch folder of this machine."""
+        """Return a private folder where the configuration says, else a scratch folder of this machine."""
         shared = self._session.conf.get(FOLDER, None)
         if shared is None:
             self._scratch = Scratch()
@@ -157,7 +157,7 @@ class SparkRows:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Spark's text may hold a cell or an address: only the kind of error is passed on."""
+        """Pass on only the kind of Spark's errors: their text may hold a cell or an address."""
         try:
             yield
         except UnderstudyError:
@@ -214,7 +214,7 @@ def _session(master: str | None) -> tuple[bool, Any]:
 
 @contextmanager
 def _own_interrupt() -> Iterator[None]:
-    """PySpark's handler of Ctrl-C talks to Java in the middle of another talk: the line that `close` needs breaks."""
+    """Put back the handler of Ctrl-C that was there: PySpark's would break the line to Java that `close` needs."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if before is not None and threading.current_thread() is threading.main_thread():
@@ -222,17 +222,20 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J logs a stack, by its own loggers or at the root, for what is raised as well."""
+    """Return whether a record is not Py4J's, which logs, by its own loggers or at the root, what is raised as well."""
     return record.module not in ("java_gateway", "clientserver")
 
 
 def _full(error: Exception) -> bool:
-    """Whether a write failed for want of room, on a disk or by a quota. The text is looked at and never passed on."""
+    """Return whether a write failed for want of room, on a disk or by a quota.
+
+    The text is looked at and never passed on.
+    """
     return any(words in str(error) for words in ("No space left on device", "uota exceeded", "QuotaExceeded"))
 
 
 def _one_path(data: str) -> str:
-    """A file or folder as Spark takes it: its name as it is, with no character that would make it a pattern."""
+    """Return a file or folder as Spark takes it, without a character that would make its name a pattern."""
     name = data if "://" in data else f"file://{Path(data).resolve().as_posix()}"
     return re.sub(r"([\\*?\[\]{},])", r"\\\1", name)
 

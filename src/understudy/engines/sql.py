@@ -50,28 +50,28 @@ class Warehouse(Protocol):
 
     @property
     def trust(self) -> Types:
-        """Whether the types were chosen before any row was seen."""
+        """Return whether the types were chosen before any row was seen."""
         ...
 
     @property
     def relation(self) -> str:
-        """The table, as SQL."""
+        """Return the table, as SQL."""
         ...
 
     def keep(self, coded: str) -> str:
-        """Something to count from: the coded rows themselves, as SQL or as a private copy."""
+        """Return what is counted from: the coded rows, as SQL or as a private copy."""
         ...
 
     def row(self, sql: str) -> tuple[int | None, ...]:
-        """The only row of a statement that aggregates everything."""
+        """Return the only row of a statement that aggregates everything."""
         ...
 
     def counts(self, sql: str) -> tuple[Integers, Integers]:
-        """Keys and counts."""
+        """Return keys and counts."""
         ...
 
     def texts(self, sql: str) -> list[tuple[str, int]]:
-        """Texts k and counts n: for the question of value lists."""
+        """Return texts k and counts n: for the question of value lists."""
         ...
 
     def close(self) -> None: ...
@@ -112,7 +112,7 @@ class SqlEngine:
         return self._fingerprints[key]
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
-        """One pass over the rows for all asks that earlier passes do not answer."""
+        """Yield the table of each ask, with one pass over the rows for all asks that earlier passes do not answer."""
         for axes in asks:
             if (cells := self._schema.cells(axes)) > MAX_CELLS:
                 raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
@@ -127,7 +127,7 @@ class SqlEngine:
         self._shrink()
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> SqlEngine:
-        """A subquery over the coded rows: codes come in order, so a coarser one is a few comparisons."""
+        """Return an engine of coarser codes: codes come in order, so a coarser one is a few comparisons in SQL."""
         syntax = self._warehouse.syntax
         columns: list[str] = []
         for name in schema.names:
@@ -147,7 +147,10 @@ class SqlEngine:
     # -- passes over the rows --------------------------------------------------------------------------------
 
     def _soon(self, asks: list[Axes], limit: int) -> list[Axes]:
-        """What methods ask for sooner or later: every attribute; and the pairs, where they begin with attributes."""
+        """Return what methods ask for sooner or later: every attribute.
+
+        And the pairs, where they begin with attributes.
+        """
         single: list[Axes] = [(Axis(name),) for name in self._schema.names]
         if max(map(len, asks)) > 1 or len(single) > PAIRED:
             return single
@@ -155,7 +158,7 @@ class SqlEngine:
         return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
 
     def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
-        """All blocks in one statement, or in a few where one would be too long or bring back too much."""
+        """Yield the blocks of each statement: all in one, or in a few where one would be too long or too large."""
         part: list[Axes] = []
         cells = 0
         for block in blocks:
@@ -188,7 +191,7 @@ class SqlEngine:
             self._keep(block, table.reshape(self._schema.sizes(block)))
 
     def _key(self, block: Axes, start: int, cells: int) -> str:
-        """The number of a row's cell; tables follow one another."""
+        """Return the number of a row's cell; tables follow one another."""
         syntax, terms = self._warehouse.syntax, [str(start)]
         for axis, stride in zip(block, strides(self._schema.sizes(block))):
             view = self._view(axis)
@@ -205,7 +208,7 @@ class SqlEngine:
     # -- what is known already -------------------------------------------------------------------------------
 
     def _holding(self, axes: Axes) -> Axes | None:
-        """The smallest table at hand that holds the ask."""
+        """Return the smallest table at hand that holds the ask."""
         found = set.intersection(*(self._blocks_with.get(axis.attribute, set()) for axis in axes)) if axes else set()
         return min((b for b in found if holds(b, axes)), key=lambda b: self._blocks[b].size, default=None)
 
@@ -222,7 +225,7 @@ class SqlEngine:
             self._blocks_with.setdefault(axis.attribute, set()).add(block)
 
     def _shrink(self) -> None:
-        """Largest first, between batches only."""
+        """Drop the largest tables until the rest fits; called between batches only."""
         while sum(table.size for table in self._blocks.values()) > CACHE_CELLS:
             block = max(self._blocks, key=lambda b: self._blocks[b].size)
             del self._blocks[block]
@@ -231,12 +234,12 @@ class SqlEngine:
 
 
 def holds(block: Axes, ask: Axes) -> bool:
-    """Whether the ask's table follows from the block's: by leaving axes out and by generalising whole attributes."""
+    """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
     return all(axis in block or Axis(axis.attribute) in block for axis in ask)
 
 
 def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
-    """The table over `axes` from one that holds it."""
+    """Return the table over `axes` from one that holds it."""
     source = [axis if axis in block else Axis(axis.attribute) for axis in axes]
     kept = [axis for axis in block if axis in source]
     reduced = table.sum(axis=tuple(i for i, axis in enumerate(block) if axis not in source))
@@ -251,7 +254,7 @@ def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
 
 
 def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> tuple[SqlEngine, tuple[str, ...]]:
-    """An engine over a table that fits, and the order of its columns; or the first misfit, and nothing left open.
+    """Return an engine over a table that fits and the order of its columns, or raise the first misfit and close all.
 
     With a key, the pass that finds misfits finds the table's fingerprint too.
     """
@@ -271,7 +274,7 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
 
 
 def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
-    """Every reason why `open_sql` would refuse."""
+    """Return every reason why `open_sql` would refuse."""
     try:
         names = tuple(column.name for column in warehouse.columns)
         found = structure_misfits(Header(names, {}), schema)
@@ -340,7 +343,7 @@ def _unreadable(misfit: Misfit) -> str:
 
 
 def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
-    """The codes q0, q1, … of every row, as a subquery."""
+    """Return the codes q0, q1, … of every row, as a subquery."""
     by_name = {column.name: column for column in warehouse.columns}
     syntax = warehouse.syntax
     write = inferred_expression if warehouse.trust == "inferred" else expression

@@ -55,7 +55,7 @@ class Expression:
 
 
 def expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
-    """The code of a cell; the names of columns in between end in `at`."""
+    """Return the SQL of a cell's code; the names of columns in between end in `at`."""
     return Writer(attribute, column, at, syntax, decimal).expression()
 
 
@@ -91,7 +91,10 @@ class Writer:
         return self._expression(number, self._parsed_code(number.unreadable))
 
     def _classes(self, domain: TextClasses) -> Expression:
-        """The first pattern that matches. Databases write numbers with a fraction, dates and times differently."""
+        """Return the SQL for the first pattern that matches.
+
+        Databases write numbers with a fraction, dates and times differently.
+        """
         if self.column.type not in ("text", "integer", "boolean"):
             raise self._refusal("its type says what kind it is: declare the kind, and discover the range")
         if len(domain.classes) > self.syntax.patterns:
@@ -111,7 +114,7 @@ class Writer:
 
     @property
     def cell(self) -> SqlCell:
-        """What a scale is told about the column."""
+        """Return what a scale is told about the column."""
         return SqlCell(self._source, self.column.type, self.at, self.syntax, self.decimal)
 
     @property
@@ -155,7 +158,7 @@ class Writer:
         )
 
     def _lookup(self, cell: str, known: dict[str, int]) -> tuple[list[str], str]:
-        """Cases for texts and their codes, and a table to join with where there are many."""
+        """Return cases for texts and their codes, and a table to join with where there are many."""
         if len(known) <= _LISTED:
             return [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items()], ""
         table = self._name("m")
@@ -163,7 +166,7 @@ class Writer:
         return [f"WHEN {table}.c IS NOT NULL THEN {table}.c"], join
 
     def _typed_texts(self) -> Expression:
-        """A typed cell has the text that `coding` gives it; each declared text becomes the value it stands for."""
+        """Return the SQL for a typed cell: each declared text becomes the value whose text `coding` takes it for."""
         if self.column.type in NUMBERS and (fault := numeric_fault(self.attribute)) is not None:
             raise DataError(fault, attribute=self.attribute.name)
         known, null = self._codes
@@ -178,7 +181,7 @@ class Writer:
         return Expression(code, {cell: self._source})
 
     def _literal(self, text: str) -> str | None:
-        """The value whose text this is, as SQL; None where no value of the column's type has it."""
+        """Return the value whose text this is, as SQL; None where no value of the column's type has it."""
         type = self.column.type
         try:
             if type == "boolean":
@@ -214,7 +217,10 @@ class Writer:
         return Expression(code, number.read, number.parts, {value: number.number}, self._step(value)[1])
 
     def _number_code(self, value: str) -> str:
-        """Of a number on the domain's scale; null is an empty cell, infinity a cell that does not fit."""
+        """Return the SQL of the code of a number on the domain's scale.
+
+        Null is an empty cell, infinity a cell that does not fit.
+        """
         attribute, domain = self.attribute, self.attribute.ordered
         cases = [f"WHEN {value} IS NULL THEN {self._null}"]
         missing = [self.syntax.double(number) for number in self._missing_numbers(domain)]
@@ -233,7 +239,7 @@ class Writer:
         return steps(domain)
 
     def _step(self, value: str) -> tuple[str, str]:
-        """The code of a number inside the domain's scale, and a table to join with for it."""
+        """Return the SQL of the code of a number inside the domain's scale, and a table to join with for it."""
         domain = self.attribute.ordered
         bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
@@ -247,7 +253,7 @@ class Writer:
         return self.syntax.step(value, bounds, codes, self._name("m"))
 
     def _parsed_code(self, unreadable: str) -> str:
-        """Of a cell of text whose number is null where it is not plainly written."""
+        """Return the SQL of the code of a cell of text whose number is null where it is not plainly written."""
         cell, number = self._name("x"), self._name("v")
         known, null = self._codes
         cases = [f"WHEN {cell} IS NULL THEN {null}"]
@@ -261,7 +267,7 @@ class Writer:
 
 
 def steps(domain: Intervals, narrow: Narrow | None = None) -> tuple[list[float], list[int]]:
-    """The code of a number as a step function: codes[k] where k of the bounds are at most the number."""
+    """Return the code of a number as a step function: codes[k] where k of the bounds are at most the number."""
     narrow = narrow or Narrow(())
     cuts = {*domain.edges, *domain.points, *narrow.meanings}
     if domain.integral:
@@ -276,7 +282,7 @@ def steps(domain: Intervals, narrow: Narrow | None = None) -> tuple[list[float],
 
 
 def even(domain: Intervals, bounds: Sequence[float], codes: Sequence[int]) -> int | None:
-    """The width of the steps where all are as wide, of whole numbers, and each goes up by one; else None."""
+    """Return the width of the steps where all are as wide, of whole numbers, and each goes up by one; else None."""
     if not domain.integral or len(bounds) < 3 or any(b - a != 1 for a, b in pairwise(codes)):
         return None
     widths = {b - a for a, b in pairwise(bounds)}
@@ -284,7 +290,7 @@ def even(domain: Intervals, bounds: Sequence[float], codes: Sequence[int]) -> in
 
 
 def _text(value: object) -> str | None:
-    """What `coding` takes for the text of a typed cell."""
+    """Return what `coding` takes for the text of a typed cell."""
     import pyarrow as pa
 
     texts, _ = as_texts(pa.array([value]), "")

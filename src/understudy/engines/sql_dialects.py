@@ -154,7 +154,7 @@ class SparkSyntax(Syntax):
         return f"element_at(CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<INT>), CAST({at} AS INT) + 1)"
 
     def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
-        """By halving: the steps of the search are folded over a list that is filled up to a power of two."""
+        """Search by halving: the steps are folded over a list that is filled up to a power of two."""
         halvings = len(bounds).bit_length()
         filled = [*bounds, *[math.inf] * ((1 << halvings) - len(bounds))]
         listed = f"CAST(split('{','.join(map(repr, filled))}', ',') AS ARRAY<DOUBLE>)"
@@ -169,7 +169,7 @@ class SparkSyntax(Syntax):
 
 
 def tree(value: str, bounds: Sequence[float], codes: Sequence[int], syntax: Syntax) -> str:
-    """The same as `step`, as a balanced tree of CASEs."""
+    """Return what `step` returns as a balanced tree of CASEs."""
     if not bounds:
         return str(codes[0])
     middle = len(bounds) // 2

@@ -21,11 +21,11 @@ class Store(Protocol):
     def rows(self) -> int: ...
 
     def codes(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        """The codes of these rows, one byte each, or two where the attribute has more than 256 values."""
+        """Return the codes of these rows, one byte each, or two where the attribute has more than 256 values."""
         ...
 
     def bits(self, axis: Axis) -> Words:
-        """A view of two values, 64 rows a word with zeros at the end; made when it is first asked for."""
+        """Return a view of two values, 64 rows a word with zeros at the end; made when it is first asked for."""
         ...
 
     def close(self) -> None: ...
@@ -50,7 +50,7 @@ class MemoryStore:
         return self._bits[axis]
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Do nothing: nothing is held but memory."""
 
 
 class RegroupedStore:
@@ -76,7 +76,7 @@ class RegroupedStore:
         return self._bits[axis]
 
     def close(self) -> None:
-        """The other store has the columns."""
+        """Do nothing: the other store has the columns."""
 
 
 def regrouped(store: Store, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Store:

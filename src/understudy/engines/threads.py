@@ -18,7 +18,7 @@ def threads() -> int:
 
 
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """The results of all items, in order."""
+    """Return the results of all items, in order."""
     if len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(threads()) as pool:
@@ -26,7 +26,7 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
 
 
 def stream(work: Callable[[Item], Result], items: Iterable[Item], ahead: int) -> Iterator[Result]:
-    """The results in order, a few items ahead. An error is raised where it would be without threads."""
+    """Yield the results in order, a few items ahead. An error is raised where it would be without threads."""
     pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads()) as pool:
         try:

@@ -24,7 +24,7 @@ WAYS_OUT = (
 
 
 def types_of(given: Any) -> Types | None:
-    """What the caller says about the types of a source; None leaves it to the kind of source."""
+    """Return what the caller says about the types of a source; None leaves it to the kind of source."""
     known = get_args(Types)
     if given is None or given in known:
         return given  # type: ignore[no-any-return]
@@ -32,7 +32,10 @@ def types_of(given: Any) -> Types | None:
 
 
 def inferred_fault(attribute: Attribute, decimal: str) -> str | None:
-    """Why a source of inferred types is refused for the attribute, from the schema alone; None where it is not."""
+    """Return why a source of inferred types is refused for the attribute, from the schema alone.
+
+    None where it is not.
+    """
     fault = Readings(attribute, decimal).fault
     if fault is None:
         return None
@@ -43,7 +46,7 @@ def inferred_fault(attribute: Attribute, decimal: str) -> str | None:
 
 
 def numeric_fault(attribute: Attribute) -> str | None:
-    """Why a declared column of numbers cannot be compared with the attribute's texts; None where it can."""
+    """Return why a declared column of numbers cannot be compared with the attribute's texts; None where it can."""
     if attribute.intervals is not None:
         return None
     for text in Readings(attribute).declared:
@@ -57,7 +60,7 @@ def numeric_fault(attribute: Attribute) -> str | None:
 
 
 def _whole(text: str) -> str | None:
-    """The text of a whole number of any size."""
+    """Return the text of a whole number of any size."""
     try:
         return str(int(text))
     except ValueError:

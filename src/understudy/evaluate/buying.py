@@ -114,7 +114,7 @@ class BoughtFigures:
 
     @property
     def scores(self) -> dict[str, tuple[float, float, float]]:
-        """k-marginal scores by α with their bars, where asked for: read off the mean TVDs at no further cost."""
+        """Return k-marginal scores by α with their bars, where asked for: read off the mean TVDs at no further cost."""
         if "k-marginal" not in self.question.measures:
             return {}
         means = [figure for figure in self.figures if figure.place[0] == "tvd" and figure.place[2] == "mean"]
@@ -122,7 +122,7 @@ class BoughtFigures:
 
     @property
     def row_count(self) -> str | None:
-        """What the row count cost, where it is private and had to be bought to divide by."""
+        """Return what the row count cost, where it is private and had to be bought to divide by."""
         if self.schema.rows is not None:
             return None
         return f"The row count that these are divided by was bought with {self.unit} {show(self.figures[0].cost)} more"
@@ -165,7 +165,7 @@ def buy(
     types: str | None = None,
     **question: Any,
 ) -> BoughtFigures:
-    """The purchasable figures under one budget, shared evenly. Options as for `evaluate`."""
+    """Buy the figures that can be bought, under one budget that they share evenly. Options are those of `evaluate`."""
     public, budget = as_schema(schema).with_public_bins(), Budget(epsilon, delta)
     source = source or SystemSource()
     check_confirmed(public)
@@ -254,7 +254,7 @@ def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
 
 
 def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[Offer]:
-    """The k-marginal score alone needs no maximum. The kernel counts whole tables, so one too large is refused."""
+    """Return offers of table errors: the k-marginal score alone needs no maximum; a table too large is refused."""
     try:
         counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
     except TooLarge as error:
@@ -277,7 +277,7 @@ def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> lis
 def _purchase(
     table: PrivateTable, offers: list[Offer], question: Question, reservation: Reservation, private: bool
 ) -> BoughtFigures:
-    """Equal parts for every figure, and one for the row count where that is private too."""
+    """Buy every figure at an equal part of the budget, and the row count at one more where it is private too."""
     secret = table.schema.rows is None
     cost = table.total_cost / (len(offers) + secret)
     count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
@@ -298,7 +298,7 @@ def _purchase(
 def _figure(
     offer: Offer, bought: NoisyStatistic, count: Measurement | None, schema: Schema, cost: Fraction
 ) -> BoughtFigure:
-    """The statistic over its divisor and the row count; with a bought count, both bars hold together."""
+    """Return the statistic over its divisor and the row count; with a bought count, both bars hold together."""
     few, rows, many = _row_counts(count, schema)
     margin = bought.noise.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
     return BoughtFigure(

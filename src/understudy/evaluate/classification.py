@@ -48,7 +48,7 @@ class ClassifierErrors(CustodianFigures):
 
 
 def split_rows(rows: int, seed: int = SEED) -> tuple[Integers, Integers]:
-    """Row numbers of the 80 % to train on and of the 20 % to test on: public, from the seed."""
+    """Return row numbers of the 80 % to train on and of the 20 % to test on: public, from the seed."""
     order = seeded_generator(seed).permutation(rows)
     cut = int(rows * TRAIN_SHARE)
     return np.sort(order[:cut]), np.sort(order[cut:])
@@ -61,7 +61,7 @@ def classify(
     models: Sequence[str] = MODELS,
     seed: int = SEED,
 ) -> ClassifierErrors:
-    """Errors on the same real rows for classifiers trained on either table."""
+    """Return errors on the same real rows for classifiers trained on either table."""
     real, stand_in = Examples.of(original, target), Examples.of(synthetic, target)
     train, test = split_rows(original.rows(), seed)
     if not len(train) or not len(test):
@@ -79,7 +79,7 @@ def classify(
 
 
 def linear_classifier(synthetic: ExactTable, target: Target, model: str, seed: int = SEED) -> LinearClassifier:
-    """Trained on the synthetic table and rounded to integers: a public function, whose errors can be bought."""
+    """Train on the synthetic table and round to integers: a public function, whose errors can be bought."""
     if model not in LINEAR:
         raise UsageError(f"{model!r} is no linear classifier ({', '.join(LINEAR)})")
     examples = Examples.of(synthetic, target)
@@ -118,7 +118,7 @@ class Examples:
 
     @cached_property
     def one_hot(self) -> Any:
-        """A sparse row of ones, one for each attribute."""
+        """Return a sparse row of ones, one for each attribute."""
         from scipy.sparse import csr_matrix
 
         offsets = np.cumsum([0] + [self.schema[n].size for n in self.names])[:-1]
@@ -129,7 +129,7 @@ class Examples:
 
     @cached_property
     def plain(self) -> NDArray[np.float32]:
-        """The codes themselves: trees cut ordered attributes and group categories."""
+        """Return the codes themselves: trees cut ordered attributes and group categories."""
         return np.stack([self.codes[n] for n in self.names], axis=1).astype(np.float32)
 
     @property
@@ -152,7 +152,7 @@ class Constant:
 
 
 def fit(model: str, examples: Examples, seed: int = SEED) -> Any:
-    """A trained classifier."""
+    """Return a trained classifier."""
     if (examples.label == examples.label[0]).all():
         return Constant(int(examples.label[0]))
     untrained = _new(model, examples, seed)
@@ -162,7 +162,7 @@ def fit(model: str, examples: Examples, seed: int = SEED) -> Any:
 
 
 def _one_thread() -> Any:
-    """On a busy machine the threads of one model wait for each other: boosting on Adult took 21 s, and 1.1 s alone."""
+    """Use one thread: those of one model wait for each other on a busy machine (boosting on Adult: 21 s, not 1.1)."""
     from threadpoolctl import threadpool_limits
 
     return threadpool_limits(1)
@@ -192,7 +192,7 @@ def _error(fitted: Any, model: str, check: Examples) -> float:
 
 
 def _weights(fitted: Any, classes: int, width: int) -> tuple[Integers, Integers]:
-    """Features × classes and the bias of each class, as integers; a class that was never seen cannot win."""
+    """Return weights (features × classes) and biases as integers; a class that was never seen cannot win."""
     weights, bias = np.zeros((width, classes)), np.full(classes, -1e6)
     if isinstance(fitted, Constant):
         bias[fitted.label] = 0

@@ -48,7 +48,7 @@ def cramers_v(original: ExactTable, synthetic: ExactTable) -> Dependence | None:
 
 
 def _v(counts: NDArray[np.int64]) -> float:
-    """Over the values that occur; an attribute with a single value depends on nothing."""
+    """Return Cramér's V over the values that occur; an attribute with a single value depends on nothing."""
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     freedom = min(counts.shape) - 1
     if freedom < 1:
@@ -59,7 +59,7 @@ def _v(counts: NDArray[np.int64]) -> float:
 
 
 def pearson(original: dict[str, Matrix], synthetic: dict[str, Matrix]) -> Dependence | None:
-    """Pearson's correlation of every pair of numeric columns at raw resolution; 0 where a column is constant."""
+    """Return Pearson's correlation of every pair of numeric columns at raw resolution; 0 where a column is constant."""
     pairs = list(itertools.combinations(original, 2))
     if not pairs:
         return None
@@ -99,14 +99,14 @@ def information(original: ExactTable, synthetic: ExactTable, network: Sequence[P
 
 
 def network_information(table: ExactTable, network: Sequence[Pair]) -> float:
-    """The sum over the network's pairs of the mutual information of an attribute and its parents."""
+    """Return the sum over the network's pairs of the mutual information of an attribute and its parents."""
     pairs = [pair for pair in network if pair.parents]
     counts = counted([pair.axes for pair in pairs], table)
     return sum(mutual_information(c.reshape(-1, c.shape[-1])) for (c,) in counts)
 
 
 def mutual_information(counts: NDArray[np.int64]) -> float:
-    """In bits, of the row and the column of a two-way table."""
+    """Return the mutual information of the row and the column of a two-way table, in bits."""
     n = int(counts.sum())
     joint = counts[counts > 0] / n
     outside = (counts.sum(axis=1, keepdims=True) / n) * (counts.sum(axis=0, keepdims=True) / n)
@@ -127,7 +127,7 @@ def network_of(facts: ReleaseFacts | Mapping[str, Any], schema: Schema) -> tuple
 
 
 def _axis(text: str, schema: Schema) -> Axis:
-    """The inverse of `str(axis)`: age, age@1, age#bit0 or age#gray0."""
+    """Read an axis back from `str(axis)`: age, age@1, age#bit0 or age#gray0."""
     for name in sorted((n for n in schema.names if text.startswith(n)), key=len, reverse=True):
         rest = text[len(name) :]
         for axis in _views(schema, name):

@@ -70,7 +70,7 @@ class TableErrors(CustodianFigures):
 
 
 def compare_sets(original: ExactTable, synthetic: ExactTable, sets: Sequence[TableSet]) -> dict[int, TableErrors]:
-    """Every set of tables, the widest first: the engine projects narrower tables from wider ones it has counted."""
+    """Compare every set of tables, the widest first: the engine projects narrower tables from wider ones."""
     found = {
         s.alpha: TableErrors(s.alpha, tuple(compare(original, synthetic, s.asks)), s.of, s.seed)
         for s in sorted(sets, key=lambda s: -s.alpha)
@@ -79,7 +79,7 @@ def compare_sets(original: ExactTable, synthetic: ExactTable, sets: Sequence[Tab
 
 
 def compare(original: ExactTable, synthetic: ExactTable, asks: Sequence[Axes]) -> Iterator[TableError]:
-    """The distances of each table, in order."""
+    """Yield the distances of each table, in order."""
     n, m = original.rows(), synthetic.rows()
     for batch in batches(original.schema, asks):
         if original.schema.cells(batch[0]) > BATCH_CELLS:  # too large to lay out
@@ -92,7 +92,7 @@ def compare(original: ExactTable, synthetic: ExactTable, asks: Sequence[Axes]) -
 
 
 def _occupied(real: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The counts of the cells that hold a row of either table."""
+    """Return the counts of the cells that hold a row of either table."""
     _, place = np.unique(np.concatenate([real, other]), return_inverse=True)
     size = int(place.max()) + 1
     return np.bincount(place[: len(real)], minlength=size), np.bincount(place[len(real) :], minlength=size)

@@ -78,7 +78,7 @@ class Evaluation(CustodianFigures):
     one_way: dict[str, Shares]
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `--json` prints: what was asked for, and the stamp."""
+        """Return the object that `--json` prints: what was asked for, and the stamp."""
         asked, found = self.question.measures, self.tables
         document: dict[str, Any] = {}
         if "tvd" in asked:
@@ -105,7 +105,7 @@ class Evaluation(CustodianFigures):
         return {**document, "rows": rows, "schema": self.schema.name, "stamp": STAMP}
 
     def text(self) -> str:
-        """The same on a terminal page."""
+        """Return the figures as a page for a terminal."""
         return evaluation_text(self)
 
     def report(self, path: str | Path | None = None) -> View:
@@ -120,7 +120,7 @@ class Evaluation(CustodianFigures):
         return figure_of(self, "plot", *(() if attribute is None else (attribute,)))
 
     def __repr__(self) -> str:
-        """The page: whoever prints it sees the stamp."""
+        """Return the page: whoever prints it sees the stamp."""
         return self.text()
 
     def _repr_html_(self) -> str:
@@ -165,13 +165,13 @@ def evaluate(
 
 
 def open_both(original: Any, synthetic: Any, schema: Schema, types: str | None = None) -> tuple[ExactTable, ExactTable]:
-    """Both tables in codes; a table that is open already is taken as it is."""
+    """Open both tables in codes; a table that is open already is taken as it is."""
     other = synthetic if isinstance(synthetic, ExactTable) else _stand_in(synthetic, schema)
     return original if isinstance(original, ExactTable) else ExactTable.original(original, schema, types), other
 
 
 def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
-    """The schema is the original's, so what to do about another column is said of the stand-in."""
+    """Open the stand-in; the schema is the original's, so what to do about another column is said of the stand-in."""
     try:
         return ExactTable.stand_in(synthetic, schema)
     except DataError as error:
@@ -191,7 +191,7 @@ def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
 def answer(
     original: ExactTable, synthetic: ExactTable, question: Question, progress: Progress | None = None
 ) -> Evaluation:
-    """Every measure that was asked for; tables first, since later measures find them counted."""
+    """Measure what was asked for; tables first, since later measures find them counted."""
     asked = question.measures
     targets = question.targets if "classify" in asked else ()
 
@@ -233,7 +233,7 @@ def _classified(
 
 
 def one_way(original: ExactTable, synthetic: ExactTable) -> dict[str, Shares]:
-    """Every attribute's own table, for a picture of both."""
+    """Return every attribute's own table, for a picture of both."""
     names = original.schema.names
     n, m = original.rows(), synthetic.rows()
     pairs = counted([(Axis(name),) for name in names], original, synthetic)
@@ -249,7 +249,7 @@ def _ranges(original: ExactTable, synthetic: ExactTable, question: Question) -> 
 
 
 def _numbers(original: ExactTable, synthetic: ExactTable) -> Numbers:
-    """Raw numbers by column; none where a table came in codes."""
+    """Return raw numbers by column; none where a table came in codes."""
     if not (original.raw and synthetic.raw):
         return {}
     names = numeric_names(original.schema)

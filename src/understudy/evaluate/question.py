@@ -57,7 +57,7 @@ class Question:
         seed: int = SEED,
         counted: bool = False,
     ) -> Question:
-        """`network` is a release's `facts`; measures that need something that was not given are left out.
+        """Return the question, without measures that need what was not given. `network` is a release's `facts`.
 
         `counted`: the original stays in a database, so what is computed row by row is left out or refused.
         """

@@ -56,7 +56,7 @@ class RangeErrors(CustodianFigures):
 def range_errors(
     original: ExactTable, synthetic: ExactTable, queries: Sequence[RangeQuery], seed: int = SEED
 ) -> RangeErrors:
-    """Counts of the stand-in are scaled to the original's rows."""
+    """Return errors of range counts; those of the stand-in are scaled to the original's rows."""
     n = original.rows()
     truth = _answers(original, queries)
     estimate = _answers(synthetic, queries) * (n / synthetic.rows())
@@ -74,7 +74,7 @@ def _answers(table: ExactTable, queries: Sequence[RangeQuery]) -> NDArray[np.flo
 
 
 def random_queries(schema: Schema, count: int = QUERIES, seed: int = SEED) -> list[RangeQuery]:
-    """Public: drawn from the schema and the seed."""
+    """Return queries drawn from the schema and the seed: public."""
     generator = seeded_generator(seed)
     return [_query(schema, generator) for _ in range(count)]
 

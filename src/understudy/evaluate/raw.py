@@ -56,7 +56,7 @@ def numeric_column(original: Floats, synthetic: Floats, unit: str | None) -> Num
 
 
 def moment(attribute: Attribute, value: float) -> str | None:
-    """A date or a time as such, a mean on its nearest; None for plain numbers."""
+    """Return the text of a date or time, a mean rounded to one; None for plain numbers."""
     domain = attribute.ordered
     return None if domain.scale.arithmetic else domain.show(round(value))
 
@@ -71,7 +71,7 @@ def spread(values: Floats) -> Spread:
 
 
 def wasserstein(x: Floats, y: Floats) -> float | None:
-    """∫|F − G|, exactly; None where a column holds no number at all."""
+    """Return ∫|F − G|, exactly; None where a column holds no number at all."""
     if not len(x) or not len(y):
         return None
     x, y = np.sort(x), np.sort(y)
@@ -101,7 +101,7 @@ class Matches(CustodianFigures):
 
 
 def matches(columns: Sequence[tuple[NDArray[Any], NDArray[Any]]], seed: int = SEED) -> Matches:
-    """`columns` holds each column twice, real and synthetic."""
+    """Return the shares of rows that match. `columns` holds each column twice, real and synthetic."""
     real, synthetic = _row_keys(columns)
     order = seeded_generator(seed).permutation(len(real))
     half, rest = real[order[: len(real) // 2]], real[order[len(real) // 2 :]]
@@ -115,13 +115,13 @@ def coded_columns(original: ExactTable, synthetic: ExactTable) -> list[tuple[NDA
 def raw_columns(
     original: ExactTable, synthetic: ExactTable, numbers: dict[str, tuple[Floats, Floats]]
 ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Numbers as they were written, codes for the rest."""
+    """Return numbers as they were written, codes for the rest."""
     names = original.schema.names
     return [numbers[n] if n in numbers else (original.codes(n), synthetic.codes(n)) for n in names]
 
 
 def _row_keys(columns: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for each row, the same for equal rows of either table."""
+    """Return a number for each row, the same for equal rows of either table."""
     split = len(columns[0][0])
     keys = np.zeros(split + len(columns[0][1]), dtype=np.int64)
     for real, synthetic in columns:

@@ -29,7 +29,7 @@ class TableSet:
 
 
 def table_set(schema: Schema, alpha: int, most: int = MAX_TABLES, seed: int = SEED) -> TableSet:
-    """A public choice: it depends on the schema and the seed alone."""
+    """Choose tables by the schema and the seed alone: a public choice."""
     names = schema.names
     if not 1 <= alpha <= len(names):
         raise UsageError(f"alpha is the number of attributes of a table, from 1 to {len(names)} here; not {alpha}")
@@ -47,7 +47,7 @@ def table_set(schema: Schema, alpha: int, most: int = MAX_TABLES, seed: int = SE
 
 
 def batches(schema: Schema, asks: Sequence[Axes]) -> Iterator[list[Axes]]:
-    """Runs of tables that fit in memory together; a table over the limit comes alone."""
+    """Yield runs of tables that fit in memory together; a table over the limit comes alone."""
     batch: list[Axes] = []
     held = 0
     for axes in asks:
@@ -62,6 +62,6 @@ def batches(schema: Schema, asks: Sequence[Axes]) -> Iterator[list[Axes]]:
 
 
 def counted(asks: Sequence[Axes], *tables: ExactTable) -> Iterator[tuple[Any, ...]]:
-    """For each ask the counts in every table, in order."""
+    """Yield, for each ask, its counts in every table, in order."""
     for batch in batches(tables[0].schema, asks):
         yield from zip(*(table.marginals(batch) for table in tables))

@@ -24,7 +24,7 @@ class Target:
 
     @staticmethod
     def parse(text: str, schema: Schema, ignore: Sequence[str] = ()) -> Target:
-        """`attribute` or `attribute=value|value`; checked against the schema."""
+        """Parse `attribute` or `attribute=value|value`, checked against the schema."""
         name, asked, values = _parted(text, [a.name for a in schema.modelled])
         attribute = schema[name.strip()]  # raises with "did you mean"
         if asked and not values.strip() and values not in attribute.labels:
@@ -42,7 +42,7 @@ class Target:
         return f"{self.attribute}={'|'.join(self.values)}" if self.values else self.attribute
 
     def label(self, schema: Schema) -> NDArray[np.int64]:
-        """The class of each code of the attribute: 0 and 1, or one class a value."""
+        """Return the class of each code of the attribute: 0 and 1, or one class a value."""
         attribute = schema[self.attribute]
         if not attribute.modelled:
             raise UsageError(f"{attribute.name} is no target: it is of kind {attribute.kind}", attribute=attribute.name)
@@ -75,7 +75,7 @@ def _parted(text: str, known: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _codes(attribute: Attribute, text: str) -> list[int]:
-    """The codes of a value, of a bin's label, or of a group at any level of the taxonomy."""
+    """Return the codes of a value, of a bin's label, or of a group at any level of the taxonomy."""
     for level in range(attribute.levels):
         axis = Axis(attribute.name, level)
         labels = attribute.view_labels(axis)

@@ -87,7 +87,7 @@ def _numeric(found: Evaluation) -> list[str]:
 
 
 def _value(attribute: Attribute, value: float | None) -> str:
-    """A date as a date, a number as a number."""
+    """Return a date as a date, a number as a number."""
     return _figure(value) if value is None else moment(attribute, value) or _figure(value)
 
 

@@ -29,11 +29,11 @@ class Identity:
     authority: Path
 
     def certificate_facts(self) -> tuple[str, bytes]:
-        """SHA-256 fingerprint (hex) and public key (DER) of the certificate."""
+        """Return SHA-256 fingerprint (hex) and public key (DER) of the certificate."""
         return certificate_facts(self.certificate)
 
     def private_key(self) -> Any:
-        """The key, once it is known to belong to the certificate."""
+        """Return the key, once it is known to belong to the certificate."""
         needs_cryptography()
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -46,13 +46,16 @@ class Identity:
         return key
 
     def server_context(self) -> ssl.SSLContext:
-        """The curator's side: no certificate of the authority, no conversation."""
+        """Return the curator's TLS context: it speaks only to certificates of the authority."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED
         return self._filled(context)
 
     def client_context(self) -> ssl.SSLContext:
-        """A party's side: the curator's name and authority are checked, the fingerprint by whoever connects."""
+        """Return a party's TLS context: it checks the curator's name and authority.
+
+        Whoever connects checks the fingerprint.
+        """
         return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
     def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
@@ -76,7 +79,7 @@ def _no_password() -> str:
 
 
 def certificate_facts(path: Path) -> tuple[str, bytes]:
-    """Fingerprint and public key of a PEM certificate; one that has expired is refused."""
+    """Return fingerprint and public key of a PEM certificate; refuse one that has expired."""
     needs_cryptography()
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -95,7 +98,7 @@ def certificate_facts(path: Path) -> tuple[str, bytes]:
 def make_certificates(
     folder: Path, owners: Sequence[str], curator: str, hosts: Sequence[str] = ("127.0.0.1",), days: int = 90
 ) -> list[Path]:
-    """A trial authority in `folder`, and NAME.pem with NAME.key for each owner and the curator."""
+    """Make a trial authority in `folder`, and NAME.pem with NAME.key for each owner and the curator."""
     needs_cryptography()
     from cryptography import x509
 
@@ -117,7 +120,7 @@ def make_certificates(
 
 
 def _end_entity(name: str, curator: str, hosts: Sequence[str]) -> list[tuple[Any, bool]]:
-    """An owner's certificate opens connections only, the curator's answers them only."""
+    """Return the extensions that let an owner's certificate open connections only, the curator's answer them only."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 

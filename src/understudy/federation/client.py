@@ -117,7 +117,7 @@ class CuratorClient:
 
 
 def _body(response: http.client.HTTPResponse) -> bytes:
-    """As long as it says, no longer than a message may be, in bounded time."""
+    """Read a body as long as its head says, no longer than a message may be, in bounded time."""
     length = response.length
     if length is None or not HEAD <= length <= HEAD + LARGEST:
         raise FederationError("the curator's answer has no length, or one that no message has")
@@ -133,7 +133,7 @@ def _body(response: http.client.HTTPResponse) -> bytes:
 
 
 def address_of(url: str) -> tuple[str, int]:
-    """Host and port of https://host:port."""
+    """Return host and port of https://host:port."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 443

@@ -52,7 +52,7 @@ class Desk:
 
 
 def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[Schema, Method]:
-    """All that can be wrong before anyone is spoken to."""
+    """Check all that can be wrong before anyone is spoken to."""
     common = roster.common_schema(schema)
     check_confirmed(common)
     method = method_named(roster.method, dict(roster.options), common, owners=len(roster.owners))
@@ -137,7 +137,7 @@ def _session(
 
 
 def largest_charges(table: FederatedTable, roster: Roster) -> list[ChargeEntry]:
-    """What the owner that was charged most paid, line by line: no owner paid more."""
+    """Return what the owner that was charged most paid, line by line: no owner paid more."""
     most = max(roster.names, key=lambda name: table.paid[name])
     unit = table.accounting.unit
     return [ChargeEntry(c["purpose"], Fraction(c["cost"]), unit) for c in table.charges if c["owner"] in (most, "all")]

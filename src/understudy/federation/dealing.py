@@ -24,7 +24,7 @@ _NEVER = 1 << 30  # a cell may be long
 def deal(
     data: str, schema: Schema, folder: Path, names: Sequence[str], split: str
 ) -> tuple[dict[str, Path], dict[str, int | None]]:
-    """A file for each owner (in a folder of its own, for its owner's eyes) and how many rows it has."""
+    """Write a file for each owner, in a folder of its own, and return the files and how many rows each has."""
     path = Path(data)
     columns = open_source(data, schema.csv, names=schema.columns).columns
     by = split.removeprefix("by:") if split.startswith("by:") else None
@@ -51,7 +51,7 @@ def _at_random(rows: int, owners: int) -> NDArray[np.int64]:
 
 
 def _by_value(cells: list[Any], owners: int, by: str) -> NDArray[np.int64]:
-    """Each value's rows go to one owner; the largest first, to whoever has the fewest so far."""
+    """Return the owner of each row: a value's rows go to one owner, the largest first, to whoever has the fewest."""
     groups = Counter(cells)
     if len(groups) < owners:
         raise UsageError(f"{by} has fewer values than there are owners: split by another attribute, or at random")

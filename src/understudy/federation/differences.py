@@ -10,7 +10,7 @@ _WORDS = {"colluding": "t (colluding)", "dropping": "u (dropping)", "schema": "t
 
 
 def differences(ours: dict[str, Any], theirs: Any, we: str, they: str) -> list[str]:
-    """One phrase for each difference; empty when they are the same."""
+    """Return one phrase for each difference; empty when they are the same."""
     if not isinstance(theirs, dict):
         return ["the roster, which was not sent"]
     found = [

@@ -96,16 +96,16 @@ class FederatedTable(PrivateTable):
 
     @property
     def paid(self) -> dict[str, Fraction]:
-        """What each owner was asked to pay so far; its own ledger has what it paid, which is never more."""
+        """Return what each owner was asked to pay so far; its own ledger has what it paid, which is never more."""
         return dict(self._session.paid)
 
     @property
     def charges(self) -> list[dict[str, str]]:
-        """Every question in order: its purpose, cost and whom it was charged to."""
+        """Return every question in order: its purpose, cost and whom it was charged to."""
         return [{"purpose": p, "cost": str(cost), "owner": owner} for p, cost, owner in self._session.charges]
 
     def public_random_index(self, count: int, purpose: str) -> int:
-        """From the session's public name, so that a curator that starts again picks the same."""
+        """Return an index drawn from the session's public name, so that a curator that starts again picks the same."""
         self._session.picks += 1
         seed = self._session.place.statement("pick", str(self._session.picks), purpose)
         return int.from_bytes(sha512(seed).digest(), "big") % count
@@ -139,14 +139,17 @@ class FederatedTable(PrivateTable):
         )
 
     def _allowed(self, start: int, of: int) -> dict[str, int]:
-        """How many of so many choices each owner may have, by its place in the rotation; first come, first asked."""
+        """Return how many of so many choices each owner may have, by its place in the rotation.
+
+        First come, first asked.
+        """
         owners, u = self._roster.names, self._roster.dropping
         places = {name: (place - start) % len(owners) for place, name in enumerate(owners)}
         first = sorted(places, key=places.__getitem__)
         return {name: -(-of // (len(owners) - u)) if u else -(-(of - places[name]) // len(owners)) for name in first}
 
     def _turns(self, group: _Group, allowed: dict[str, int]) -> list[str]:
-        """Whom to ask, and whom next: those with the fewest turns first; those who were missing last."""
+        """Return whom to ask, in order: those with the fewest turns first, those who were missing last."""
         able = [name for name, most in allowed.items() if group.asked.get(name, 0) < most]
         return sorted(able, key=lambda name: (name in self._session.missing, group.asked.get(name, 0)))
 

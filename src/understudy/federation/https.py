@@ -36,7 +36,7 @@ class Service(Protocol):
     """Who may speak, how much, and what is answered."""
 
     def limit(self, fingerprint: str) -> int | None:
-        """The longest body this certificate may send now; None for a certificate nobody knows."""
+        """Return the longest body that this certificate may send now; None for a certificate nobody knows."""
         ...
 
     def reply(self, fingerprint: str, body: bytes) -> bytes: ...
@@ -69,7 +69,7 @@ class HttpsServer:
         self._accepting.start()
 
     def stop(self, grace_s: float = 2.0) -> None:
-        """No new connections; those under way have a moment to end."""
+        """Stop taking connections; those under way have a moment to end."""
         self._stopping.set()
         if self._accepting.is_alive():
             self._accepting.join()
@@ -89,7 +89,7 @@ class HttpsServer:
             return list(self._open)
 
     def _accept(self) -> None:
-        """A connection holds memory from its first byte, so they are counted from there."""
+        """Accept connections, counted from their first byte on: each holds memory from there."""
         self._listener.settimeout(0.1)
         while not self._stopping.is_set():
             if not self._slots.acquire(timeout=0.1):
@@ -194,7 +194,7 @@ class _Line:
 
 
 def body_length(head: bytes) -> int:
-    """From a request's head, read strictly: what is unusual is refused, never guessed at."""
+    """Read the body's length from a request's head, strictly: what is unusual is refused, never guessed at."""
     line, *fields = head[:-4].split(b"\r\n")
     parts = line.split(b" ")
     if len(parts) != 3 or parts[2] != b"HTTP/1.1":

@@ -44,7 +44,7 @@ class CuratorJournal:
     """Opens the file or makes it (readable by its owner only); one process at a time."""
 
     def __init__(self, path: Path, request: str) -> None:
-        """`request` identifies what the curator was started for: another one does not continue this session."""
+        """Open the journal. `request` identifies what the curator was started for: another one does not continue it."""
         self.path = path
         self._lock = ProcessLock(path.with_name(path.name + ".lock"))
         if not path.parent.is_dir():
@@ -78,7 +78,7 @@ class CuratorJournal:
             )
 
     def noted(self, name: str) -> str | None:
-        """A fact written down before."""
+        """Return a fact written down before."""
         rows = _rows(self._connection, self.path, "SELECT value FROM facts WHERE name = ?", (name,), (str,))
         return str(rows[0][0]) if rows else None
 
@@ -87,7 +87,7 @@ class CuratorJournal:
             self._connection.execute("INSERT INTO facts VALUES (?, ?)", (name, value))
 
     def closed(self, round: int, stage: str, bodies: Mapping[str, bytes]) -> dict[str, bytes] | None:
-        """The replies of a stage that is over, None if it is not; it must have asked the same."""
+        """Return the replies of a stage that is over, None if it is not; it must have asked the same."""
         key, connection, path = (round, stage), self._connection, self.path
         if not _rows(connection, path, "SELECT 1 FROM stages WHERE round = ? AND stage = ?", key, (int,)):
             return None
@@ -103,7 +103,7 @@ class CuratorJournal:
         return {owner: reply for owner, _, reply in letters if reply is not None}
 
     def close(self, round: int, stage: str, bodies: Mapping[str, bytes], replies: Mapping[str, bytes]) -> None:
-        """The stage is over: these replies count, for good."""
+        """Close a stage: these replies count, for good."""
         rows = [(round, stage, owner, _digest(body), body, replies.get(owner)) for owner, body in bodies.items()]
         with self._guard, self._transaction():
             self._connection.executemany("INSERT INTO letters VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -114,7 +114,7 @@ class CuratorJournal:
         self._lock.release()
 
     def remove(self) -> None:
-        """The session is over and told: nothing is left to continue."""
+        """Remove the journal of a session that is over and told: nothing is left to continue."""
         self.close_file()
         _unlink(self.path)
 
@@ -178,7 +178,7 @@ class OwnerJournal:
 def _rows(
     connection: sqlite3.Connection, path: Path, statement: str, values: tuple[object, ...], types: tuple[Any, ...]
 ) -> list[tuple[Any, ...]]:
-    """What a statement selects, in columns of these types; a file that was damaged is refused."""
+    """Return what a statement selects, in columns of these types; refuse a file that was damaged."""
     try:
         rows = connection.execute(statement, values).fetchall()
     except (sqlite3.Error, OverflowError):
@@ -197,7 +197,7 @@ def _unlink(path: Path) -> None:
 
 
 def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:
-    """A SQLite file for its owner's eyes, synced at every commit, on a disk whose locks can be trusted."""
+    """Open a SQLite file for its owner's eyes, synced at every commit, on a disk whose locks can be trusted."""
     if on_network_file_system(path.parent):
         raise FederationError(f"the {what} would lie on a network file system, where its locks cannot be trusted")
     connection = None

@@ -87,7 +87,7 @@ def local_federation(
     disturb: Disturb = undisturbed,
     stores: Mapping[str, RoundStore] | None = None,
 ) -> Iterator[LocalFederation]:
-    """Owners with these engines, fresh keys and a ledger each in `folder`. Their row counts become public."""
+    """Yield a federation of owners with these engines, fresh keys and a ledger each. Their row counts become public."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 

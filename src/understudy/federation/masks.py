@@ -47,7 +47,7 @@ def public_key(private: bytes) -> bytes:
 
 
 def agree(private: bytes, public: bytes, statement: bytes) -> bytes:
-    """The key that two owners have in common for what the statement says, and nobody else has."""
+    """Return the key that two owners have in common for what the statement says, and nobody else has."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
     try:
@@ -58,7 +58,7 @@ def agree(private: bytes, public: bytes, statement: bytes) -> bytes:
 
 
 def check_public(public: bytes) -> None:
-    """A point of small order agrees with nobody; found out here, not when a vector has been paid for."""
+    """Refuse a point of small order, which agrees with nobody, before a vector has been paid for."""
     agree(bytes(KEY), public, b"check")
 
 
@@ -70,7 +70,7 @@ def derive(secret: bytes, statement: bytes) -> bytes:
 
 
 def keystream(key: bytes, length: int) -> bytes:
-    """ChaCha20 from block 0; a key is used for one stream only."""
+    """Return the ChaCha20 stream from block 0; a key is used for one stream only."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
@@ -82,14 +82,14 @@ def mask_words(key: bytes, count: int) -> Words:
 
 
 def seal(key: bytes, text: bytes, statement: bytes) -> bytes:
-    """Encrypted and bound to the statement. The nonce is fixed, since the key is for this text only."""
+    """Encrypt a text and bind it to the statement. The nonce is fixed, since the key is for this text only."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     return ChaCha20Poly1305(key).encrypt(bytes(12), text, statement)
 
 
 def unseal(key: bytes, sealed: bytes, statement: bytes) -> bytes | None:
-    """The text, or None if it was changed or meant for another place."""
+    """Return the text, or None if it was changed or meant for another place."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 

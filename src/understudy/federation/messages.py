@@ -22,7 +22,7 @@ _FIXED: Final = 1 << 12
 
 
 def size_limit(owners: int, cells: int = 0) -> int:
-    """The most bytes that a message of the secure sum among so many owners has."""
+    """Return the most bytes that a message of the secure sum among so many owners has."""
     return _FIXED + _PER_OWNER * owners + 8 * cells
 
 
@@ -35,7 +35,10 @@ class Place:
     round: int
 
     def statement(self, stage: str, *parts: bytes | str) -> bytes:
-        """What is signed or sealed. Every part has its length before it, so no two lists of parts read the same."""
+        """Return the bytes that are signed or sealed.
+
+        Every part has its length before it, so no two lists of parts read the same.
+        """
         said = ["understudy federation 1", self.session, self.roster, str(self.round), stage, *parts]
         texts = [part.encode() if isinstance(part, str) else part for part in said]
         return b"".join(len(text).to_bytes(8, "big") + text for text in texts)
@@ -48,7 +51,7 @@ class Place:
     def unpack(
         self, stage: str, body: bytes, payload: int = 0, optional: Mapping[str, type] | None = None, **fields: type
     ) -> tuple[dict[str, Any], bytes]:
-        """The fields, each of its type and no others but `optional` ones, and a payload of exactly so many bytes."""
+        """Return the fields, each of its type and no others but `optional` ones, and a payload of so many bytes."""
         length = int.from_bytes(body[:4], "big")
         if len(body) != 4 + length + payload:
             raise _unreadable(f"a message of stage {stage!r} has the wrong length")
@@ -73,7 +76,7 @@ def digest(*asked: Any) -> bytes:
 
 
 def by_name(texts: Any, names: Iterable[str], bytes_each: int) -> dict[str, bytes]:
-    """An object of hexadecimal texts, one for each of some of these names, none longer than stated."""
+    """Read an object of hexadecimal texts, one for each of some of these names, none longer than stated."""
     known = set(names)
     if not isinstance(texts, Mapping) or not known.issuperset(texts):
         raise _unreadable("a message speaks of an owner that it should not")

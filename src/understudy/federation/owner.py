@@ -48,7 +48,7 @@ class RoundStore(Protocol):
     """An owner's memory of one session. What a method was given is on disk, synced, when it returns."""
 
     def requests(self) -> Iterable[Request]:
-        """All of them, in the order in which they were accepted."""
+        """Return all requests, in the order in which they were accepted."""
         ...
 
     def find(self, round: int, stage: str) -> Request | None: ...
@@ -58,7 +58,7 @@ class RoundStore(Protocol):
     def reply(self, round: int, stage: str, reply: bytes) -> None: ...
 
     def seed(self, round: int, fresh: bytes) -> bytes:
-        """The seed of a round: `fresh`, kept, unless the round has one already."""
+        """Return the seed of a round; unless it has one already, `fresh` is kept as its seed."""
         ...
 
 
@@ -157,7 +157,7 @@ class OwnerAnswers:
             return reply
 
     def _again(self, request: Request) -> None:
-        """After a restart: the same steps, for their effects on this object and on the reservation's count.
+        """Repeat the steps after a restart, for their effects on this object and on the reservation's count.
 
         Whether a question can be afforded was checked before it was written down. (An earlier version wrote it down
         first: its charge is refused once more, and is a step of the reservation once more.)
@@ -247,7 +247,7 @@ class OwnerAnswers:
         return reply
 
     def _begin(self, place: Place, stage: str, question: _Question) -> bytes:
-        """A round, which ends the one before."""
+        """Begin a round, which ends the one before."""
         self._round, self._sum = place.round, None
         table, asked, cost, purpose = question.table, question.asked, question.cost, question.purpose
         if stage == "decide":

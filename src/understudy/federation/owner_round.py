@@ -101,7 +101,7 @@ class OwnerRound:
         return masks.seal(masks.agree(self._secrets.sealing, self._keys[peer].sealing, statement), share, statement)
 
     def _read_sealed(self, body: bytes) -> dict[str, bytes]:
-        """The shares that other owners sealed for this one, opened."""
+        """Return the shares that other owners sealed for this one, opened."""
         head, _ = self._place.unpack("masked", body, sealed=dict)
         sealed = by_name(head["sealed"], self._keys, 2 * shamir.SHARE + masks.SEAL)
         self._check_names([*sealed, self._name])
@@ -118,7 +118,7 @@ class OwnerRound:
         return opened
 
     def masked(self, held: Mapping[str, bytes], contribute: Contribute) -> bytes:
-        """`contribute` gives counts and noise under the mask that it is handed."""
+        """Return what `contribute` gives under the mask that it is handed: counts and noise."""
         self._held.update(held)
         self._members = {name: self._keys[name] for name in (*held, self._name)}
         vector = contribute(self._mask)
@@ -126,7 +126,7 @@ class OwnerRound:
         return self._place.pack("masked", vector.astype("<u8").tobytes(), signature=signature.hex())
 
     def _mask(self, count: int) -> Words:
-        """The self-mask, and one mask for each peer that it takes off again."""
+        """Return the self-mask, plus one mask for each peer that the peer takes off again."""
         total = masks.mask_words(self._secrets.own, count)
         for name, keys in self._members.items():
             if name != self._name:
@@ -168,7 +168,7 @@ class OwnerRound:
         return self._says.survivors(signer, self._members, self._survivors)
 
     def _check_names(self, names: Iterable[str]) -> None:
-        """At least K − u owners of the roster, and this one among them."""
+        """Refuse names that are not at least K − u owners of the roster, this one among them."""
         listed = set(names)
         least = len(self._roster.owners) - self._roster.dropping
         if not listed.issubset(self._roster.names) or self._name not in listed:
@@ -180,6 +180,6 @@ class OwnerRound:
 
 
 def pair_mask(says: Statements, private: bytes, name: str, peer: str, public: bytes, count: int) -> Words:
-    """The mask that `name` adds towards `peer`: the one whose name comes first adds it, the other takes it off."""
+    """Return the mask that `name` adds towards `peer`: the first by name adds it, the other takes it off."""
     words = masks.mask_words(masks.agree(private, public, says.pair(name, peer)), count)
     return words if name < peer else np.uint64(0) - words

@@ -105,7 +105,7 @@ class Party:
     types: str | None = None
 
     def take_part(self) -> Participation:
-        """Everything that can fail without a word to anyone comes first; then consent; then the curator is called."""
+        """Take part: check what can fail without a word to anyone, ask for consent, then call the curator."""
         name = owner_of(self.roster, self.identity)
         signer = KeySigner(self.identity.private_key())
         own = self.roster.own_schema(self.schema, name)
@@ -158,7 +158,7 @@ class Party:
             raise
 
     def _joining(self, declined: str = "") -> Message:
-        """Or, in one message, that this owner does not: nobody waits for it, and no round begins in between."""
+        """Return the message that this owner joins, or that it does not: then nobody waits for it."""
         return Message.note("join", roster=self.roster.as_json(), understudy=VERSION, declined=declined)
 
     def _new_cap(self) -> Fraction | None:
@@ -216,7 +216,7 @@ class _Sitting:
                 time.sleep(_PAUSE_S)
 
     def _reply_to(self, task: Message) -> Message:
-        """The answer; where there is none, a typed word that there will be none, so that nobody waits for it."""
+        """Return the answer, or a message that there will be none, so that nobody waits for it."""
         try:
             answers = self._sit_down()
         except (BudgetError, LedgerError):
@@ -236,7 +236,7 @@ class _Sitting:
         return Message("answer", self._session, task.round, task.stage, body)
 
     def _sit_down(self) -> OwnerAnswers:
-        """At the first task: every owner is there, so the whole budget is reserved, and questions can be answered."""
+        """Reserve the whole budget at the first task: every owner is there, and questions can be answered."""
         if self._answers is None:
             roster = self._party.roster
             self._reservation = self._reserve()
@@ -291,7 +291,7 @@ class _Sitting:
         return FederationError(f"the session was aborted, nothing was released: {reason}.{own} Here, {spent}.")
 
     def give_up(self) -> None:
-        """The process ends before the session does: what is needed to go on stays."""
+        """Close what is open when the process ends before the session; what is needed to go on stays."""
         if self._over:
             return
         try:
@@ -302,7 +302,7 @@ class _Sitting:
 
 
 def owner_of(roster: Roster, identity: Identity) -> str:
-    """Who this certificate makes one."""
+    """Return the owner whose certificate this is."""
     fingerprint, public_key = identity.certificate_facts()
     for owner in roster.owners:
         if owner.fingerprint == fingerprint and owner.public_key == public_key:

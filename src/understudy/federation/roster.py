@@ -108,12 +108,12 @@ class Roster:
 
     @property
     def honest(self) -> int:
-        """h: so many owners' shares must make up the whole noise."""
+        """Return h: so many owners' shares must make up the whole noise."""
         return len(self.owners) - self.colluding - self.dropping
 
     @property
     def threshold(self) -> int:
-        """How many shares open a secret, and how many owners a survivor list needs.
+        """Return how many shares open a secret, and how many owners a survivor list needs.
 
         Above (K + t)/2: two different lists, each signed by so many, would have an honest owner in common, who signs
         only one. It is above t and above K/2 too.
@@ -122,7 +122,7 @@ class Roster:
 
     @property
     def rows(self) -> int | None:
-        """Of all owners together."""
+        """Return the rows of all owners together."""
         counts = [owner.rows for owner in self.owners if owner.rows is not None]
         return sum(counts) if counts else None
 
@@ -138,14 +138,14 @@ class Roster:
         return public if schema_hash(public) == self.schema_hash else schema
 
     def common_schema(self, schema: Schema) -> Schema:
-        """The schema of all rows together; refused where it is not the one the owners agreed on."""
+        """Return the schema of all rows together; refuse one that the owners did not agree on."""
         self._check(schema)
         if schema.rows not in (self.rows, *(owner.rows for owner in self.owners)):
             raise UsageError(f"the schema says rows = {schema.rows:,} and the roster's owners have {self.rows:,}")
         return replace(schema, rows=self.rows, text=None)
 
     def own_schema(self, schema: Schema, name: str) -> Schema:
-        """The schema of one owner: the common one, with this owner's rows."""
+        """Return the schema of one owner: the common one, with this owner's rows."""
         self._check(schema)
         rows = self[name].rows
         if schema.rows not in (rows, self.rows):
@@ -164,7 +164,7 @@ class Roster:
             raise UsageError("the roster gives each owner's `rows` under replace-one neighbours, and only then")
 
     def as_json(self) -> dict[str, Any]:
-        """The form that is hashed."""
+        """Return the form that is hashed."""
         return {
             "format": FORMAT,
             "name": self.name,
@@ -231,7 +231,7 @@ class Roster:
 
 
 def schema_hash(schema: Schema) -> str:
-    """What owners must agree on: not whose rows, how many, in which account or in which CSV dialect."""
+    """Return the hash of what owners must agree on: not whose rows, how many, which account or CSV dialect."""
     form = schema.as_json()
     form["table"] = {k: v for k, v in form["table"].items() if k not in ("rows", "account", "csv", "confirm")}
     canonical = json.dumps(form, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -316,6 +316,6 @@ def _party_lines(party: Owner | Curator) -> list[str]:
 
 
 def _amount(value: Any) -> str:
-    """A decimal where it is one, else a fraction: read back to the same number."""
+    """Return an amount as a decimal where it is one, else as a fraction; it is read back to the same number."""
     short = f"{float(value):.12g}"
     return short if exact(short) == value else str(value)

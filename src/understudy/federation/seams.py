@@ -29,5 +29,5 @@ class Answers(Protocol):
     """One owner, as its transport reaches it."""
 
     def answer(self, round: int, stage: str, body: bytes) -> bytes:
-        """The reply. The same round, stage and body give the same bytes; another body for them is refused."""
+        """Return the reply. The same round, stage and body give the same bytes; another body for them is refused."""
         ...

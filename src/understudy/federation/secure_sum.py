@@ -68,7 +68,7 @@ class CuratorRound:
     def _ask(
         self, stage: str, bodies: Mapping[str, bytes], read: Callable[[str, bytes], T], limit: int = 0
     ) -> dict[str, T]:
-        """The replies that can be read, by name; too few of them end the round."""
+        """Return the replies that can be read, by name; too few of them end the round."""
         limit = limit or size_limit(len(self._roster.owners))
         replies = self._owners.ask(self._place.round, stage, bodies, limit)
         good: dict[str, T] = {}
@@ -129,7 +129,7 @@ class CuratorRound:
     def _read_shares(
         self, members: Mapping[str, PublicKeys], survivors: tuple[str, ...]
     ) -> Callable[[str, bytes], dict[str, bytes]]:
-        """Of each member one share: of a survivor's self-mask, of another's masking key."""
+        """Return the reader of one share of each member: of a survivor's self-mask, of another's masking key."""
 
         def read(name: str, reply: bytes) -> dict[str, bytes]:
             head, _ = self._place.unpack("unmask", reply, own=dict, masking=dict)
@@ -161,7 +161,7 @@ class CuratorRound:
         return total
 
     def _secret(self, name: str, keys: PublicKeys, shares: Mapping[str, Mapping[str, bytes]], survived: bool) -> bytes:
-        """The secret that fits what its owner committed to; a few wrong shares are left out by trying."""
+        """Return the secret that fits what its owner committed to; a few wrong shares are left out by trying."""
         held = {self._point[holder]: theirs[name] for holder, theirs in shares.items()}
         for points in islice(combinations(sorted(held), self._roster.threshold), _MAX_TRIES):
             secret = shamir.join({point: held[point] for point in points})
@@ -180,7 +180,7 @@ def _is_key(secret: bytes, public: bytes) -> bool:
 
 
 def centred(total: Words) -> NDArray[np.int64]:
-    """From modulo 2^64 to numbers around 0."""
+    """Turn numbers modulo 2^64 into numbers around 0."""
     values = total.view(np.int64)
     if len(values) and (values.min() < -LARGEST_SUM or values.max() > LARGEST_SUM):
         raise FederationAborted("the sum is larger than any count can be: an owner sent a wrong vector")

@@ -134,7 +134,7 @@ class MailServer:
 
     @property
     def dropped(self) -> dict[str, str]:
-        """Owners that are gone, and why."""
+        """Return owners that are gone, and why."""
         with self._moved:
             gone = {n: b.left or "did not answer in time" for n, b in self._boxes.items() if b.left or b.missed}
             return gone | {
@@ -145,7 +145,7 @@ class MailServer:
 
     @property
     def traffic(self) -> dict[str, dict[str, int]]:
-        """Bytes of messages by owner, as the curator counts them in this process."""
+        """Return bytes of messages by owner, as the curator counts them in this process."""
         return {name: {"received": box.received, "sent": box.sent} for name, box in self._boxes.items()}
 
     # -- what owners say -------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def _waited_for(box: Mailbox) -> bool:
 
 
 def _refusal(message: Message) -> str:
-    """Why an owner declines, in this side's words; one of an earlier version does not say."""
+    """Return why an owner declines, in this side's words; one of an earlier version does not say."""
     code = message.facts.get("code") if message.body else None
     return REFUSALS.get(code, "") if isinstance(code, str) else ""
 

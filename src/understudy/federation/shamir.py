@@ -16,7 +16,7 @@ def random_bytes_needed(threshold: int) -> int:
 
 
 def split(secret: bytes, points: Iterable[int], threshold: int, random: bytes) -> dict[int, bytes]:
-    """The share at each point (1 or more): a polynomial of degree threshold − 1 that is the secret at 0.
+    """Return the share at each point (1 or more): a polynomial of degree threshold − 1 that is the secret at 0.
 
     521 uniform bits are a uniform coefficient, but for one value in 2^521.
     """
@@ -34,7 +34,7 @@ def _value(coefficients: list[int], point: int) -> int:
 
 
 def join(shares: Mapping[int, bytes]) -> bytes:
-    """The secret, by Lagrange's formula at 0, from `threshold` shares; from a wrong one, something else."""
+    """Return the secret, by Lagrange's formula at 0, from `threshold` shares; from a wrong one, something else."""
     secret = 0
     for i, share in shares.items():
         weight = 1

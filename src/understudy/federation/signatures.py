@@ -32,7 +32,7 @@ class KeySigner:
 
 
 def verify(public_key: bytes, statement: bytes, signature: bytes) -> bool:
-    """Whether the holder of this public key (SubjectPublicKeyInfo, DER) signed the statement."""
+    """Return whether the holder of this public key (SubjectPublicKeyInfo, DER) signed the statement."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519
     from cryptography.hazmat.primitives.serialization import load_der_public_key

@@ -101,7 +101,7 @@ class Trial:
         return Outcome(document, self._summary(document))
 
     def _port(self, folder: Path, curator: subprocess.Popen[bytes]) -> int:
-        """Where the curator listens, as it says on its first line; 0 if it ends before that."""
+        """Return where the curator listens, as it says on its first line; 0 if it ends before that."""
         deadline = time.monotonic() + self.timeout
         while curator.poll() is None and time.monotonic() < deadline:
             log = (folder / CURATOR / "log").read_text(encoding="utf-8", errors="replace")
@@ -129,7 +129,7 @@ class Trial:
         return [str(part) for part in given]
 
     def _watch(self, folder: Path, processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
-        """Until the curator is done, and for as long as its owners then take to hear of it."""
+        """Wait until the curator is done, and for as long as its owners then take to hear of it."""
         parties = [process for name, process in processes.items() if name != CURATOR]
         while processes[CURATOR].poll() is None and any(party.poll() is None for party in parties):
             self.told(_last_line(folder / "owner1" / "log") or "starting")

@@ -84,7 +84,7 @@ def terms_of(
     accounting: Accounting,
     bins: Bins | None = None,
 ) -> bytes:
-    """What a round is about. Scales are part of it: shares of different scales would not add up to enough noise.
+    """Return what a round is about. Scales are part of it: shares of different scales would not add up to enough noise.
 
     So are the bins that rows are counted in, where a noisy tree found them.
     """

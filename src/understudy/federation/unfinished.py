@@ -20,7 +20,7 @@ _REASON = "the curator began another session"
 
 
 def session_file(ledger: Path, session: str) -> Path:
-    """The journal of an owner's session, beside its ledger itself, whatever name the ledger was opened by."""
+    """Return the path of an owner's journal, beside its ledger, whatever name the ledger was opened by."""
     ledger = Path(os.path.realpath(ledger))
     return ledger.with_name(f"{ledger.name}.{session}.session")
 
@@ -59,7 +59,7 @@ def _journals(ledger: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _remove(path: Path, known: bool) -> None:
-    """The journal of a session of this roster, or one in which nothing was asked; unless its process is at work."""
+    """Remove the journal of this roster's session, or of one in which nothing was asked, unless it is at work."""
     with suppress(FederationError):
         journal = OwnerJournal(path)
         if known or not journal.requests():

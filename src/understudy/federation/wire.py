@@ -61,7 +61,7 @@ class Message:
 
     @staticmethod
     def decode(data: bytes) -> Message:
-        """Strictly, or a FederationError that says what is wrong with it."""
+        """Decode a message strictly, or raise a FederationError that says what is wrong with it."""
         if len(data) < HEAD:
             raise FederationError("a message of the federation is cut off")
         magic, kind, session, stage, round, limit, length = _HEAD.unpack_from(data)
@@ -76,17 +76,20 @@ class Message:
 
     @staticmethod
     def note(kind: str, session: str = NO_SESSION, **facts: Any) -> Message:
-        """A message whose body is a small JSON object."""
+        """Return a message whose body is a small JSON object."""
         return Message(kind, session, body=json.dumps(facts, ensure_ascii=True).encode())
 
     @staticmethod
     def decline(session: str, round: int, stage: str, code: str) -> Message:
-        """This owner does not answer this task; earlier versions leave the body out, and look into none."""
+        """Return the message that an owner does not answer a task.
+
+        Earlier versions leave the body out, and look into none.
+        """
         return Message("decline", session, round, stage, json.dumps({"code": code}).encode())
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The JSON object of a note."""
+        """Return the JSON object of a note."""
         try:
             if len(self.body) > LARGEST_NOTE:
                 raise ValueError
@@ -99,6 +102,6 @@ class Message:
 
 
 def shown(value: Any, most: int = 500) -> str:
-    """Words or a number from the other side, made fit for a terminal."""
+    """Return words or a number from the other side, made fit for a terminal."""
     text = str(value) if isinstance(value, str | int | float | None) else "something that is no text"
     return "".join(c if c.isprintable() else " " for c in text[:most])

@@ -29,7 +29,7 @@ def write_roster(
     method: str,
     options: Mapping[str, str],
 ) -> Roster:
-    """The roster, checked against the schema and the method before anyone is asked to agree to it."""
+    """Write the roster, checked against the schema and the method before anyone is asked to agree to it."""
     check_confirmed(schema)
     counted = all(count is not None for count in rows.values())
     if counted != (schema.neighbours == "replace-one"):

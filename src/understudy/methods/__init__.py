@@ -42,7 +42,7 @@ def method_named(
     *,
     model_error: bool = False,
 ) -> Method:
-    """The configured method; `auto` is the best one for this schema and so many owners, from public facts alone.
+    """Return the configured method; `auto` is the best one for this schema and so many owners, from public facts alone.
 
     With `model_error`, it buys the size of what its model leaves out too, for one owner.
     """
@@ -66,7 +66,8 @@ def method_named(
 
 
 def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1) -> str:
-    """PriView for small binary tables; else AIM, or PrivBayes for binary and wide tables; DP-SUBN for several owners.
+    """Return PriView for small binary tables; else AIM, or PrivBayes for binary and wide tables; DP-SUBN for several
+    owners.
 
     Each only where it knows the options. docs/decisions: 0007-views.md, 0010-adaptive-tables.md.
     """

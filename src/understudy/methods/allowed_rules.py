@@ -50,7 +50,7 @@ def check_rules(method: Method, schema: Schema) -> None:
 
 
 def _with_bins(schema: Schema) -> Schema:
-    """The free columns with public bins where none are given, as many as the tables of rules bear."""
+    """Return the free columns with public bins where none are given, as many as the tables of rules bear."""
     for bins in (*BINS, 4):
         found = schema.free.with_public_bins(bins)
         try:
@@ -63,7 +63,7 @@ def _with_bins(schema: Schema) -> Schema:
 
 
 def _leaves_rows(free: Schema, blocks: Sequence[Block]) -> bool:
-    """Whether some combination of codes is in no cell that is struck out."""
+    """Return whether some combination of codes is in no cell that is struck out."""
     sizes = {Axis(a.name): a.size for a in free.modelled}
     struck = [block for block in blocks if not block.possible.all()]
     zeros = [Factor(tuple(map(Axis, b.names)), np.where(b.possible, 0.0, -np.inf)) for b in struck]
@@ -80,7 +80,7 @@ def _leaves_rows(free: Schema, blocks: Sequence[Block]) -> bool:
 
 
 def _conflict(free: Schema) -> tuple[str, ...]:
-    """The rules of a smallest set that excludes every row: each one is left out in turn."""
+    """Return a smallest set of rules that excludes every row, found by leaving out each one in turn."""
     attributes = {a.name: a for a in free.attributes}
     kept: list[Constraint] = list(free.constraints)
     for constraint in free.constraints:

@@ -76,12 +76,12 @@ class Trees:
 
     @property
     def costs_add_up(self) -> bool:
-        """Whether so many levels have so many times the noise of one."""
+        """Return whether so many levels have so many times the noise of one."""
         return self.accounting.power == 1
 
     @property
     def enough(self) -> bool:
-        """Whether the rows stand out from the noise of a tree."""
+        """Return whether the rows stand out from the noise of a tree."""
         return self.rows >= MIN_ROWS * self.deviation
 
     def sizes(self, attribute: Attribute) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class Trees:
 
     @property
     def coarsest(self) -> bool:
-        """Whether rules can have no fewer bins."""
+        """Return whether rules can have no fewer bins."""
         return wanted_bins(self.rows, self.deviation) // self.coarser <= MIN_BINS
 
     def public_bins(self, attribute: Attribute) -> Index:

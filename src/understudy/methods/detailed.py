@@ -49,7 +49,7 @@ class Portion:
         return grid
 
     def depth(self, schema: Schema, accounting: Accounting, rows: int) -> int:
-        """As declared; else as deep as what is left to see still stands out from the noise."""
+        """Return the declared depth, else as deep as what is left to see still stands out from the noise."""
         if self.attribute.fine_cells is not None:
             return self.grid.depth
         depth = 0
@@ -65,7 +65,7 @@ class Portion:
 
 
 def portions(schema: Schema, names: Sequence[str], accounting: Accounting, whole: Fraction) -> tuple[Portion, ...]:
-    """An attribute whose first halving would be lost in noise is left flat, and costs nothing.
+    """Return what each attribute gets; one whose first halving would be lost in noise is left flat, and costs nothing.
 
     Where the row count is private it is not known beforehand: then every one is halved at least once.
     """

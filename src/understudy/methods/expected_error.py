@@ -122,7 +122,7 @@ class Accuracy:
 
     @staticmethod
     def of_distance(wanted: float) -> Accuracy:
-        """Want the average two-way table to be off by at most this total variation distance."""
+        """Ask for an average two-way table to be off by at most this total variation distance."""
         if not 0 < wanted < 1:
             raise UsageError("a total variation distance is between 0 and 1, 0.03 for example")
         return Accuracy(

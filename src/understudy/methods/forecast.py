@@ -146,7 +146,7 @@ def promise(schema: Schema, budget: Budget, rows: int | None = None) -> str | No
 
 
 def _doubled(budget: Budget) -> str:
-    """A change is one row less and one more: twice the cost, for counts in rho as in epsilon."""
+    """Return twice the cost, in words: replacing a row is one less and one more, for counts in rho as in epsilon."""
     return "twice the rho" if budget.delta else f"epsilon {show(2 * budget.epsilon)}"
 
 

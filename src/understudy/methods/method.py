@@ -58,7 +58,7 @@ M = TypeVar("M")
 
 
 def configured(kind: type[M], options: Mapping[str, Any]) -> M:
-    """An instance with these options, given as texts (command line) or values (Python)."""
+    """Return an instance with these options, given as texts (command line) or values (Python)."""
     fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     given = {}
     for key, value in options.items():
@@ -70,7 +70,7 @@ def configured(kind: type[M], options: Mapping[str, Any]) -> M:
 
 
 def option(default: Any, **rule: Any) -> Any:
-    """A field that is an option: `choices=(…)` for words, `low=`/`high=` for numbers, `whole=True`, `text=True`."""
+    """Return an option's field: `choices=(…)` for words, `low=`/`high=` for numbers, `whole=True`, `text=True`."""
     return dataclasses.field(default=default, metadata=rule)
 
 

@@ -111,7 +111,7 @@ class ModelChecked:
 
 
 def _figure(bought: NoisyStatistic, tables: int) -> dict[str, Any]:
-    """A mean in rows, with the law of its noise."""
+    """Return a mean in rows, with the law of its noise."""
     return {
         "rows": bought.value / tables, "tables": tables, "noise": bought.noise.name,
         "scale": bought.noise.scale / tables,

@@ -71,13 +71,13 @@ class Plan:
 
     @property
     def cell_scale(self) -> float:
-        """The noise scale of the tables, or the range counts, that the published rows come from."""
+        """Return the noise scale of the tables, or the range counts, that the published rows come from."""
         return max((p.scale for p in self.phases if p.name in ("tables", "coefficients")), default=0.0)
 
     @property
     def scans(self) -> int:
-        """Passes over the rows at most, on an engine that counts by SQL: one to code and check them, one for each
-        choice, one for the tables that are measured."""
+        """Return how often rows are read at most, on an engine that counts by SQL: one to code and check them, one for
+        each choice, one for the tables that are measured."""
         return 2 + sum(p.tables for p in self.phases if not p.scale)
 
     def words(self, group: int = 500, share: float = 0.1) -> str:

@@ -49,7 +49,7 @@ class BayesianNetwork:
         return max(len(c.parents) for c in self.conditionals)
 
     def project(self, names: Sequence[str], limit: int = MAX_CELLS) -> Factor:
-        """The exact probability table over these attributes; only their ancestors take part."""
+        """Return the exact probability table over these attributes; only their ancestors take part."""
         axes = tuple(Axis(name) for name in names)
         check_cells(self.schema.cells(axes), axes, limit)
         wanted = [self._variables_of(axis) for axis in axes]
@@ -65,7 +65,7 @@ class BayesianNetwork:
         return Factor(axes, _from_bits(joint, axes, wanted, self.schema))
 
     def condition(self, evidence: Evidence) -> Model:
-        """The exact posterior, as a junction tree over the same variables."""
+        """Return the exact posterior, as a junction tree over the same variables."""
         from understudy.models.junction_tree import JunctionTree
 
         with np.errstate(divide="ignore"):
@@ -78,7 +78,7 @@ class BayesianNetwork:
         return sample_network(self, rows, generator)
 
     def _variables_of(self, axis: Axis) -> Axes:
-        """The attribute itself, or its bits, most significant first."""
+        """Return the attribute itself, or its bits, most significant first."""
         if axis in self._at:
             return (axis,)
         return tuple(sorted(v for v in self.variables if v.attribute == axis.attribute))
@@ -94,7 +94,7 @@ class BayesianNetwork:
         return needed
 
     def _base_factor(self, conditional: Conditional) -> Factor:
-        """The conditional over ungeneralised parents: equal along values that share a group."""
+        """Return the conditional over ungeneralised parents: equal along values that share a group."""
         table = conditional.table
         for i, parent in enumerate(conditional.parents):
             if parent.level:
@@ -103,12 +103,12 @@ class BayesianNetwork:
 
 
 def base_of(axis: Axis) -> Axis:
-    """The variable behind a generalised parent."""
+    """Return the variable behind a generalised parent."""
     return Axis(axis.attribute) if axis.level else axis
 
 
 def without_unused_codes(network: BayesianNetwork) -> BayesianNetwork:
-    """For bits: a code beyond the attribute's domain gets probability zero.
+    """Give codes beyond an attribute's domain probability zero, where it is modelled as bits.
 
     Each bit also looks at the earlier bits of its own attribute; a value after which no code of the domain is possible
     is ruled out and the other one takes its place.

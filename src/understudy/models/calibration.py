@@ -38,7 +38,7 @@ class Projections:
 
     @staticmethod
     def of(tables: Sequence[tuple[int, Axes, int, Axes]], sizes: Mapping[Axis, int]) -> Projections:
-        """Of tables by the clique's first cell and axes, their own first cell and axes."""
+        """Return the projections of tables, each given by the clique's first cell and axes and its own."""
         rows, indexes, stretches = [], [np.empty(0, dtype=np.int32)], 0
         for cell, clique, own, kept in tables:
             along = not clique or clique[-1] in kept
@@ -77,21 +77,21 @@ class Layout:
         return int(self.start[-1])
 
     def block(self, i: int) -> int:
-        """How many cells of clique i share one configuration of its separator."""
+        """Return how many cells of clique i share one configuration of its separator."""
         return int((self.start[i + 1] - self.start[i]) // (self.separator[i + 1] - self.separator[i]))
 
     @cached_property
     def separators(self) -> tuple[Axes, ...]:
-        """What each clique shares with its parent; the root's is empty."""
+        """Return what each clique shares with its parent; the root's is empty."""
         above = [set(self.axes[p]) if p >= 0 else set() for p in self.parent.tolist()]
         return tuple(tuple(a for a in axes if a in shared) for axes, shared in zip(self.axes, above))
 
     def table(self, flat: Floats, i: int) -> Floats:
-        """A view of one clique's cells with a dimension for each axis."""
+        """Return a view of one clique's cells with a dimension for each axis."""
         return flat[self.start[i] : self.start[i + 1]].reshape(self.shapes[i])
 
     def holding(self, axes: Sequence[Axis]) -> int | None:
-        """The smallest clique with all of these axes."""
+        """Return the smallest clique with all of these axes."""
         wanted = set(axes)
         found = [i for i, clique in enumerate(self._members) if wanted <= clique]
         return min(found, key=lambda i: self.start[i + 1] - self.start[i], default=None)
@@ -133,14 +133,14 @@ def lay_out(cliques: Sequence[Axes], sizes: Mapping[Axis, int], limit: int) -> L
 
 
 def cell_index(axes: Axes, shape: Sequence[int], kept: Sequence[Axis], sizes: Mapping[Axis, int]) -> Index:
-    """For each cell of a table over `axes`, the cell of its projection on `kept`."""
+    """Return, for each cell of a table over `axes`, the cell of its projection on `kept`."""
     sides = [sizes[axis] for axis in kept]
     index = coarse_index(shape, [axes.index(axis) for axis in kept], [np.arange(side) for side in sides], sides)
     return index.astype(np.int32)
 
 
 def _separators_first(tree: CliqueTree[Axis], sizes: Mapping[Axis, int]) -> tuple[Axes, ...]:
-    """The axes of each clique: what it shares with its parent in the parent's order, then the others, largest last."""
+    """Return each clique's axes: those of its parent in the parent's order, then the others, largest last."""
     laid: list[Axes] = []
     for clique, parent in zip(tree.cliques, tree.parent):
         shared = tuple(a for a in laid[parent] if a in clique) if parent >= 0 else ()
@@ -223,7 +223,7 @@ def _gather_all(cells: Any, values: Any, rows: Any, index: Any) -> None:
 
 @compiled
 def _condition(cells: Any) -> float:
-    """Logs to a distribution, in place; the logarithm of their sum. A block without weight stays all zero.
+    """Turn logs into a distribution, in place; return the logarithm of their sum. A block without weight stays zero.
 
     Each block has its own maximum, so a configuration of the separator that is unlikely here keeps its conditional.
     """

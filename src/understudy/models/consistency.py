@@ -31,7 +31,7 @@ class Agreement:
 
     @staticmethod
     def of(tables: Sequence[Axes], variances: Sequence[float], schema: Schema) -> Agreement:
-        """Different views of one attribute count as different axes: what they share is left to the estimation."""
+        """Prepare the averaging of what tables share; different views of one attribute are different axes."""
         cells = [schema.cells(axes) for axes in tables]
         first = np.concatenate([[0], np.cumsum(cells)])
         steps: list[tuple[int, int, int]] = []
@@ -57,14 +57,14 @@ class Agreement:
         )  # fmt: skip
 
     def project(self, values: Floats) -> Floats:
-        """The nearest values that agree."""
+        """Return the nearest values that agree."""
         agreed = values.copy()
         _agree(agreed, self.steps, self.turns, self.weights, self.index)
         return agreed
 
 
 def _shared_sets(tables: Sequence[Axes]) -> list[frozenset[Axis]]:
-    """The sets that two or more tables share, closed under intersection, smaller ones first."""
+    """Return the sets that two or more tables share, closed under intersection, smaller ones first."""
     members = [frozenset(axes) for axes in tables]
     found = {a & b for i, a in enumerate(members) for b in members[:i]}
     fresh = found

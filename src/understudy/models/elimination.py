@@ -29,12 +29,12 @@ def eliminate(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> F
 
 
 def marginal(part: Part, kept: tuple[int, ...]) -> Part:
-    """The table summed down to these variables."""
+    """Return the table summed down to these variables."""
     return kept, _contract([part], kept)
 
 
 def _order(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> list[int]:
-    """Greedy by the number of cells that a step runs over."""
+    """Return an elimination order, greedy by the number of cells that a step runs over."""
     sizes = {v: size for labels, table in parts for v, size in zip(labels, table.shape)}
     scopes = [frozenset(labels) for labels, _ in parts]
     hidden = set(sizes).difference(wanted)
@@ -59,7 +59,7 @@ def _merge(scopes: Sequence[frozenset[int]], variable: int) -> frozenset[int]:
 
 
 def _contract(parts: Sequence[Part], kept: tuple[int, ...]) -> Floats:
-    """The product of the parts, two at a time, each variable summed out as soon as no later part has it."""
+    """Return the product of the parts, two at a time, each variable summed out as soon as no later part has it."""
     labels, table = parts[0]
     for i, (others, other) in enumerate(parts[1:], start=2):
         later = set(kept).union(*[scope for scope, _ in parts[i:]])

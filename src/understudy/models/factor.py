@@ -37,7 +37,7 @@ class Factor:
         return Factor(tuple(axes), np.transpose(table, [kept.index(axis) for axis in axes]))
 
     def expand(self, axes: Sequence[Axis]) -> NDArray[np.float64]:
-        """The table laid out over a superset of the axes, broadcast along the new ones."""
+        """Return the table laid out over a superset of the axes, broadcast along the new ones."""
         order = [self.axes.index(axis) for axis in axes if axis in self.axes]
         shape = [self.table.shape[self.axes.index(axis)] if axis in self.axes else 1 for axis in axes]
         return np.transpose(self.table, order).reshape(shape)
@@ -49,7 +49,7 @@ class Factor:
         return Factor(axes, self.expand(axes) * other.expand(axes))
 
     def normalised(self) -> Factor:
-        """Scaled to sum one; an all-zero table becomes uniform."""
+        """Scale the table to sum one; an all-zero table becomes uniform."""
         total = self.table.sum()
         if total <= 0:
             return Factor(self.axes, np.full(self.table.shape, 1 / max(1, self.table.size)))
@@ -66,7 +66,7 @@ def check_cells(cells: int, axes: Sequence[Axis], limit: int) -> None:
 
 
 def generalise(factor: Factor, axes: Sequence[Axis], schema: Schema) -> Factor:
-    """The factor over coarser (or bit) views of its own base axes: cells that fall together are added."""
+    """Return the factor over coarser (or bit) views of its own base axes: cells that fall together are added."""
     table = factor.table
     for i, axis in enumerate(axes):
         if axis != factor.axes[i]:

@@ -27,7 +27,7 @@ class Graph(Generic[Vertex]):
 
     @staticmethod
     def of(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> Graph[Vertex]:
-        """Every key of `sizes` is a vertex; the members of each clique are joined to each other."""
+        """Return the graph whose vertices are the keys of `sizes`; the members of each clique are joined."""
         empty = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
         return Graph(sizes, _joined(empty, *_members(cliques, sizes)))
 
@@ -35,7 +35,7 @@ class Graph(Generic[Vertex]):
         return Graph(self.sizes, _joined(self.adjacent, *_members([clique], self.sizes)))
 
     def triangulated_cells(self, limit: int | None = None) -> int:
-        """How many cells the maximal cliques have, once the graph is triangulated (exact below 2^53).
+        """Return how many cells the maximal cliques have, once the graph is triangulated (exact below 2^53).
 
         Above `limit` the search stops early: the answer is then only known to be larger than the limit.
         """
@@ -43,12 +43,12 @@ class Graph(Generic[Vertex]):
         return int(min(cells, 2.0**1000))  # a float that overflowed has no integer
 
     def triangulated_cliques(self) -> list[tuple[Vertex, ...]]:
-        """The maximal cliques of the triangulated graph; vertices in the order of `sizes`."""
+        """Return the maximal cliques of the triangulated graph; vertices in the order of `sizes`."""
         names = tuple(self.sizes)
         return [tuple(names[v] for v in np.flatnonzero(row)) for row in self._triangulate(math.inf)[1]]
 
     def _triangulate(self, limit: float) -> tuple[float, NDArray[np.bool_]]:
-        """The better of min-fill and min-weight."""
+        """Return the better of min-fill and min-weight."""
         sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
         first: tuple[float, NDArray[np.bool_]] = _eliminate(self.adjacent, sizes, float(limit), False)
         # The second heuristic only matters where it beats the first one, so that is its limit too.
@@ -67,7 +67,7 @@ class CliqueTree(Generic[Vertex]):
     parent: tuple[int, ...]  # -1 for the root
 
     def separator(self, child: int) -> tuple[Vertex, ...]:
-        """What a clique shares with its parent, in the clique's own order."""
+        """Return what a clique shares with its parent, in the clique's own order."""
         if self.parent[child] < 0:
             return ()
         above = set(self.cliques[self.parent[child]])
@@ -77,7 +77,7 @@ class CliqueTree(Generic[Vertex]):
 def triangulated_cells(
     cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int], limit: int | None = None
 ) -> int:
-    """The size of the triangulated model with these cliques; see `Graph.triangulated_cells`."""
+    """Return the size of the triangulated model with these cliques; see `Graph.triangulated_cells`."""
     return Graph.of(cliques, sizes).triangulated_cells(limit)
 
 
@@ -90,7 +90,7 @@ def clique_tree(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]
 
 
 def has_running_intersection(tree: CliqueTree[Vertex]) -> bool:
-    """Whether the cliques that hold any one vertex form a connected part of the tree."""
+    """Return whether the cliques that hold any one vertex form a connected part of the tree."""
     tops: dict[Vertex, int] = {}
     for i, clique in enumerate(tree.cliques):
         above = tree.cliques[tree.parent[i]] if tree.parent[i] >= 0 else ()
@@ -101,7 +101,10 @@ def has_running_intersection(tree: CliqueTree[Vertex]) -> bool:
 
 
 def _spanning_tree(cliques: Sequence[tuple[Vertex, ...]], sizes: Mapping[Vertex, int]) -> CliqueTree[Vertex]:
-    """Prim's algorithm from the largest clique; of equal separators the one with fewer cells."""
+    """Return a spanning tree by Prim's algorithm from the largest clique.
+
+    Of equal separators the one with fewer cells.
+    """
     if not cliques:
         return CliqueTree((), ())
     members = [frozenset(clique) for clique in cliques]
@@ -127,7 +130,7 @@ def _spanning_tree(cliques: Sequence[tuple[Vertex, ...]], sizes: Mapping[Vertex,
 def _members(
     cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cliques' members one after the other, and where each clique ends."""
+    """Return the cliques' members one after the other, and where each clique ends."""
     index = {vertex: i for i, vertex in enumerate(sizes)}
     flat: list[int] = []
     ends: list[int] = []
@@ -152,7 +155,7 @@ def _joined(adjacent: Any, members: Any, ends: Any) -> Any:
 
 @compiled
 def _eliminate(adjacent: Any, sizes: Any, limit: float, by_weight: bool) -> Any:
-    """Vertices leave one by one, cheapest first, and their neighbours become a clique: (cells, maximal cliques).
+    """Eliminate vertices, cheapest first; their neighbours become a clique. Return (cells, maximal cliques).
 
     An elimination clique is not maximal exactly if it is an earlier one without its eliminated vertex, and then it
     is the first clique to hold the next vertex of that one. A clique once kept stays maximal, so `cells` only grows.

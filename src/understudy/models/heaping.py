@@ -43,8 +43,8 @@ def _sums(index: Index, weights: Floats, size: int) -> Floats:
 
 
 def _target(noisy: Floats, known: Floats, variance: float) -> Floats:
-    """The class totals to aim at: pulled towards what the tree says as far as noise alone explains the difference
-    (James and Stein), not below zero, of the tree's own total."""
+    """Return the class totals to aim at: pulled towards what the tree says as far as noise alone explains the
+    difference (James and Stein), not below zero, of the tree's own total."""
     noisy = noisy + (known.sum() - noisy.sum()) / len(noisy)
     away = noisy - known
     kept = max(0.0, 1 - max(len(noisy) - 2, 1) * variance / max(float(away @ away), 1e-300))

@@ -35,7 +35,7 @@ class JunctionTree:
 
     @staticmethod
     def of(schema: Schema, potentials: Iterable[Factor], limit: int = MAX_CELLS) -> JunctionTree:
-        """The distribution proportional to the exponential of the sum of these log tables, with the schema's rules.
+        """Return the distribution proportional to the exponential of these log tables' sum, with the schema's rules.
 
         A potential of -inf is a structural zero: it stays one. An attribute in no potential is uniform.
         """
@@ -55,7 +55,7 @@ class JunctionTree:
 
     @staticmethod
     def of_beliefs(schema: Schema, beliefs: Sequence[Factor], limit: int = MAX_CELLS) -> JunctionTree:
-        """The tree with these calibrated clique tables, as `belief` gave them; they may come in any order.
+        """Return the tree with these calibrated clique tables, as `belief` gave them; they may come in any order.
 
         Ties may join the cliques into another tree than before, which holds the same distribution.
         """
@@ -72,7 +72,7 @@ class JunctionTree:
 
     @cached_property
     def variables(self) -> dict[Axis, int]:
-        """Every variable with its domain size."""
+        """Return every variable with its domain size."""
         pairs = zip(self.layout.axes, self.layout.shapes)
         return {axis: size for axes, shape in pairs for axis, size in zip(axes, shape)}
 
@@ -85,13 +85,13 @@ class JunctionTree:
         return self.layout.cells
 
     def belief(self, i: int) -> Factor:
-        """The probability table of clique i."""
+        """Return the probability table of clique i."""
         return Factor(self.layout.axes[i], self.layout.table(self.beliefs, i))
 
     # -- project ---------------------------------------------------------------------------------------------
 
     def project(self, names: Sequence[str | Axis], limit: int = MAX_CELLS) -> Factor:
-        """The probability table over these attributes (or views of attributes), in this order.
+        """Return the probability table over these attributes (or views of attributes), in this order.
 
         Beyond one clique the others are summed out by elimination; a step above the limit is refused beforehand.
         """
@@ -108,7 +108,7 @@ class JunctionTree:
         return Factor(asked, table)
 
     def _variables_of(self, axis: Axis) -> Axes:
-        """The variables that decide a view of an attribute."""
+        """Return the variables that decide a view of an attribute."""
         if axis in self.variables:
             return (axis,)
         found = tuple(sorted(v for v in self.variables if v.attribute == axis.attribute))
@@ -137,7 +137,7 @@ class JunctionTree:
         return Factor(wanted, eliminate(self._conditionals(numbers), numbers, check))
 
     def _conditionals(self, wanted: tuple[int, ...]) -> list[Part]:
-        """Tables whose product has the wanted marginal: the cliques between the wanted variables, given their parents.
+        """Return tables whose product has the wanted marginal: the cliques between the wanted variables.
 
         Each is reduced at once to what the wanted table and the neighbouring cliques need of it.
         """
@@ -171,7 +171,7 @@ class JunctionTree:
         return near
 
     def _subtree(self, wanted: set[int]) -> list[int]:
-        """The smallest connected set of cliques with all wanted variables; a parent comes before its children.
+        """Return the smallest connected set of cliques with all wanted variables; a parent comes before its children.
 
         An end of the tree goes as long as its neighbour knows all that is wanted of it.
         """
@@ -191,12 +191,12 @@ class JunctionTree:
     # -- condition -------------------------------------------------------------------------------------------
 
     def condition(self, evidence: Evidence) -> JunctionTree:
-        """The distribution given that each named attribute has one of the allowed codes; exact."""
+        """Return the distribution given that each named attribute has one of the allowed codes; exact."""
         allowed = [self._indicator(name, codes) for name, codes in evidence.items()]
         return JunctionTree.of(self.schema, [*self.potentials(), *allowed])
 
     def potentials(self) -> list[Factor]:
-        """Log tables whose sum is the log of the distribution: each clique given its separator."""
+        """Return log tables whose sum is the log of the distribution: each clique given its separator."""
         logs = []
         for i, axes in enumerate(self.layout.axes):
             share = _given(self.layout.table(self.beliefs, i), len(self.layout.separators[i]))
@@ -214,7 +214,7 @@ class JunctionTree:
     # -- sample ----------------------------------------------------------------------------------------------
 
     def sample(self, rows: int, generator: np.random.Generator, rounding: Rounding = "systematic") -> Rows:
-        """Coded rows. Systematic rounding adds almost no error to the tables; multinomial rows are independent."""
+        """Draw coded rows. Systematic rounding adds almost no error to the tables; multinomial rows are independent."""
         columns = draw(self.layout, self.beliefs, rows, rounding, generator)
         return {a.name: self._codes(a, columns) for a in self.schema.modelled}
 
@@ -231,7 +231,7 @@ class JunctionTree:
 
 
 def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
-    """The variables of a model that speaks of these axes: all digits of an attribute if nothing else of it is used."""
+    """Return the variables of a model that speaks of these axes: all digits of an attribute if nothing else is used."""
     used: dict[str, set[Axis]] = {a.name: set() for a in schema.modelled}
     for axis in axes:
         used[schema[axis.attribute].name].add(axis)
@@ -246,7 +246,7 @@ def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
 
 
 def _given(table: Floats, separator: int) -> Floats:
-    """A probability table given its first few dimensions; what cannot happen stays zero."""
+    """Return a probability table given its first few dimensions; what cannot happen stays zero."""
     total = table.sum(axis=tuple(range(separator, table.ndim)), keepdims=True)
     share: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
     return share

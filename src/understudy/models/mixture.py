@@ -34,7 +34,7 @@ class Mixture:
         return Factor(tables[0].axes, sum((w * t.table for w, t in zip(self.weights, tables)), np.zeros(())))
 
     def condition(self, evidence: Evidence) -> Mixture:
-        """A part counts for as much as it makes of the evidence; where it says that cannot be, it is left out."""
+        """Condition each part, which counts for as much as it makes of the evidence; leave out one that excludes it."""
         parts, weights = [], []
         for part, weight in zip(self.parts, self.weights):
             for name, codes in evidence.items():
@@ -51,7 +51,7 @@ class Mixture:
         return Mixture.of(self.schema, parts, weights)
 
     def sample(self, rows: int, generator: np.random.Generator) -> Rows:
-        """So many rows of each part, rounded at random to a whole number, in random order."""
+        """Draw so many rows of each part, rounded at random to a whole number, in random order."""
         ends = np.floor(np.cumsum(self.weights) * rows + generator.random()).astype(np.int64)
         ends[-1] = rows
         counts = np.diff(np.minimum(ends, rows), prepend=0)

@@ -69,7 +69,7 @@ class TreeShape(Shape):
         return self.fine.homes(self.tree.first)
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
-        """A unit's share is its leaf's noisy count over its bin's: what a leaf adds is its distance from the mean."""
+        """Return per bin the mean weight, and the squared length of what its leaves' noise adds to the sum."""
         size = self.attribute.size
         mean: Floats = np.bincount(self.home, weights=weights * self.shares, minlength=size).astype(np.float64)
         leaves = self._leaves
@@ -82,7 +82,7 @@ class TreeShape(Shape):
 
     @cached_property
     def _leaves(self) -> Index:
-        """The leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
+        """Return the leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
         grid, sizes = self.fine.grid, self.tree.counts.sizes
         assert grid is not None
         starts = np.union1d(grid.first_units(sizes[-1]), self.tree.first)

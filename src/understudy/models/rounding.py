@@ -21,7 +21,7 @@ CHUNK = 1 << 20  # rows drawn at a time: what is needed beside the result stays 
 
 
 def draw(layout: Layout, beliefs: Floats, rows: int, rounding: Rounding, generator: np.random.Generator) -> Columns:
-    """Codes of every variable, in random order of the rows."""
+    """Draw codes of every variable, in random order of the rows."""
     sizes = {a: n for axes, shape in zip(layout.axes, layout.shapes) for a, n in zip(axes, shape)}
     columns: Columns = {a: np.zeros(rows, dtype=np.uint8 if n <= 256 else np.uint16) for a, n in sizes.items()}
     cumulative = [_cumulative(layout, beliefs, i) for i in range(len(layout.axes))]
@@ -33,7 +33,7 @@ def draw(layout: Layout, beliefs: Floats, rows: int, rounding: Rounding, generat
 
 
 def _cumulative(layout: Layout, beliefs: Floats, i: int) -> Floats:
-    """One row for each configuration of the separator, with the running sums of its block."""
+    """Return one row for each configuration of the separator, with the running sums of its block."""
     cells = beliefs[layout.start[i] : layout.start[i + 1]]
     return np.cumsum(cells.reshape(-1, layout.block(i)), axis=1)
 
@@ -60,7 +60,7 @@ def _draw_clique(
 
 @compiled
 def _spread(group: Any, order: Any, offset: Any) -> Any:
-    """Evenly spaced places in [0, 1) for the rows of each group, dealt out in random order."""
+    """Return evenly spaced places in [0, 1) for the rows of each group, dealt out in random order."""
     size = np.zeros(len(offset), dtype=np.int64)
     for g in group:
         size[g] += 1
@@ -75,7 +75,7 @@ def _spread(group: Any, order: Any, offset: Any) -> Any:
 
 @compiled
 def _find(cumulative: Any, group: Any, place: Any) -> Any:
-    """The cell of its block in which each row's place falls: the first one whose running sum is above it."""
+    """Return the cell of its block in which each row's place falls: the first one whose running sum is above it."""
     width = cumulative.shape[1]
     cell = np.empty(len(group), dtype=np.int64)
     for row in range(len(group)):

@@ -72,7 +72,7 @@ class RuledModel:
         return self.schema.rule_book.determined
 
     def project(self, names: Sequence[str], limit: int = MAX_CELLS) -> Factor:
-        """The probability table over these attributes, computed ones among them."""
+        """Return the probability table over these attributes, computed ones among them."""
         computed = [name for name in names if name in self._known]
         if not computed:
             return self.free.project(names)
@@ -86,7 +86,7 @@ class RuledModel:
         return joint.project(tuple(Axis(name) for name in names))
 
     def condition(self, evidence: Evidence) -> Model:
-        """The distribution given allowed codes; a computed column's codes weigh the cells of its sources."""
+        """Return the distribution given allowed codes; a computed column's codes weigh the cells of its sources."""
         for name, codes in evidence.items():
             if any(not 0 <= code < self.schema[name].size for code in codes):
                 raise UsageError(f"{name!r} has the codes 0 to {self.schema[name].size - 1}", attribute=name)
@@ -99,7 +99,7 @@ class RuledModel:
         return RuledModel(self.schema, model)
 
     def sample(self, rows: int, generator: np.random.Generator) -> Rows:
-        """Coded rows, computed columns from values that are evenly spread inside bins."""
+        """Draw coded rows, computed columns from values that are evenly spread inside bins."""
         found = self.free.sample(rows, generator)
         columns = {}
         for name in dict.fromkeys(s for known in self._known.values() for s in known.sources):
@@ -110,7 +110,7 @@ class RuledModel:
         return found | {name: computed_codes(self.schema, known, columns) for name, known in self._known.items()}
 
     def _given(self, computed: Sequence[str]) -> Factor:
-        """Pr[computed columns | their sources], one dimension for each source and then for each computed column."""
+        """Return Pr[computed columns | their sources], a dimension for each source, then for each computed column."""
         sources = tuple(dict.fromkeys(s for name in computed for s in self._known[name].sources))
         shape = tuple(self.schema[name].size for name in sources)
         axes = tuple(Axis(name) for name in (*sources, *computed))
@@ -140,7 +140,7 @@ class RuledModel:
 
 
 def weighted(model: Model, logs: Sequence[Factor]) -> Model:
-    """The model with its probabilities multiplied by these log tables, and normalised."""
+    """Return the model with its probabilities multiplied by these log tables, and normalised."""
     if isinstance(model, RuledModel):
         return RuledModel(model.schema, weighted(model.free, logs))
     if isinstance(model, BayesianNetwork):
@@ -153,7 +153,7 @@ def weighted(model: Model, logs: Sequence[Factor]) -> Model:
 
 
 def _weighted_mixture(model: Mixture, logs: Sequence[Factor]) -> Mixture:
-    """A part counts for as much as it makes of the weights."""
+    """Weigh each part, which counts for as much as it makes of the weights."""
     parts, shares = [], []
     for part, share in zip(model.parts, model.weights.tolist()):
         for log in logs:

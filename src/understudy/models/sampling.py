@@ -19,7 +19,7 @@ CHUNK = 131_072
 
 
 def sample_network(network: BayesianNetwork, rows: int, generator: np.random.Generator) -> Rows:
-    """The same generator gives the same rows whatever the number of threads: each chunk has its own child generator."""
+    """Draw rows; each chunk has its own child generator, so the number of threads makes no difference."""
     schema = network.schema
     out: Rows = {a.name: np.zeros(rows, dtype=np.uint8 if a.size <= 256 else np.uint16) for a in schema.modelled}
     steps = _steps(network)
@@ -36,7 +36,7 @@ def sample_network(network: BayesianNetwork, rows: int, generator: np.random.Gen
 
 
 def _steps(network: BayesianNetwork) -> list[tuple[Any, ...]]:
-    """Per variable: where its parents are, what each parent's code adds to the table's row, and cumulative rows."""
+    """Return for each variable where its parents are, what each parent's code adds to the row, and running sums."""
     place = {v: i for i, v in enumerate(network.variables)}
     steps = []
     for c in network.conditionals:
@@ -68,7 +68,7 @@ def _chunk(steps: list[tuple[Any, ...]], rows: int, generator: np.random.Generat
 
 
 def _recombined(network: BayesianNetwork, name: str, by_bit: dict[int, NDArray[Any]]) -> NDArray[Any]:
-    """Codes of the attribute from its bits, or as they are."""
+    """Return the codes of the attribute from its bits, or as they are."""
     if -1 in by_bit:
         return by_bit[-1]
     attribute = network.schema[name]

@@ -75,7 +75,7 @@ def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
 
 
 def model_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
-    """Everything is checked against the schema, so that a crafted file cannot make a wrong or endless model."""
+    """Read a model, checked against the schema, so that a crafted file cannot make a wrong or endless one."""
     try:
         if document["kind"] == "bayesian-network":
             return _network(document["pairs"], arrays, schema)
@@ -109,7 +109,7 @@ def _network(pairs: list[Any], arrays: ArraySource, schema: Schema) -> BayesianN
 
 
 def _check_variables(placed: set[Axis], schema: Schema) -> None:
-    """Every attribute stands for itself, or is there with all its bits in one spelling."""
+    """Check that every attribute stands for itself, or is there with all its bits in one spelling."""
     wanted: set[Axis] = set()
     spelled = {axis.attribute: axis.gray for axis in placed if axis.bit >= 0}
     for name in schema.names:
@@ -134,7 +134,7 @@ def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
 
 
 def _keeps_rules(tree: JunctionTree) -> bool:
-    """Whether a tree has nothing in cells that the schema's rules strike out: a crafted file may."""
+    """Return whether a tree has nothing in cells that the schema's rules strike out: a crafted file may."""
     from understudy.models.structural_zeros import rule_zeros
 
     for zero in rule_zeros(tree.schema, tree.variables):
@@ -148,7 +148,7 @@ def _keeps_rules(tree: JunctionTree) -> bool:
 
 
 def _check_calibrated(tree: JunctionTree) -> None:
-    """Every clique is a distribution, and neighbours agree on what they share."""
+    """Check that every clique is a distribution, and neighbours agree on what they share."""
     for i, parent in enumerate(tree.layout.parent.tolist()):
         own = tree.belief(i)
         if abs(own.total - 1) > _SLACK:
@@ -213,7 +213,7 @@ def checked_noise(document: dict[str, Any]) -> Noise:
 
 
 def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arrays]:
-    """What was measured inside the bins of attributes."""
+    """Return what was measured inside the bins of attributes, as a document and arrays."""
     listed = [
         {"attribute": d.attribute, "depth": d.depth, "noise": d.noise.name, "scale": d.noise.scale} for d in details
     ]

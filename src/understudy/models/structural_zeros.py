@@ -24,7 +24,7 @@ def structural_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
 
 
 def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
-    """The structural zeros of digits: a log table for each attribute with fewer values than its digits could write."""
+    """Return the structural zeros of digits: log tables of attributes with fewer values than digits could write."""
     parts: dict[str, list[Axis]] = {}
     for axis in sizes:
         if axis.bit >= 0:
@@ -37,7 +37,7 @@ def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
 
 
 def rule_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
-    """The structural zeros of rules; cells that only the values can decide are not struck out."""
+    """Return the structural zeros of rules; cells that only the values can decide are not struck out."""
     return [
         spelled(schema, [spelling(name, sizes) for name in block.names], block.possible.astype(np.float64))
         for block in schema.blocks
@@ -58,7 +58,7 @@ def spelling(name: str, variables: Mapping[Axis, int] | Sequence[Axis]) -> Axes:
 
 
 def spelled(schema: Schema, parts: Sequence[Axes], weights: Floats) -> Factor:
-    """Weights over the codes of attributes, a dimension each, as a log table over their variables."""
+    """Return weights over the codes of attributes, a dimension each, as a log table over their variables."""
     table = weights
     for dimension, part in enumerate(parts):
         if part[0].bit >= 0:
@@ -72,7 +72,7 @@ def spelled(schema: Schema, parts: Sequence[Axes], weights: Floats) -> Factor:
 
 
 def written_codes(attribute: Attribute, part: Axes) -> NDArray[np.int64]:
-    """For each code, the number that its digits write."""
+    """Return, for each code, the number that its digits write."""
     codes = np.arange(attribute.size, dtype=np.int64)
     return codes ^ (codes >> 1) if part[0].gray else codes
 

@@ -56,12 +56,12 @@ def _tail(outer: Floats, cells: int, deviation: float, rows: float) -> int:
 
 
 def _missing(values: Floats, cells: int, total: float) -> float:
-    """The share of rows whose cell is missing."""
+    """Return the share of rows whose cell is missing."""
     return float(min(1.0, max(0.0, values[cells:].sum() / max(total, 1.0))))
 
 
 def _one_way(measurements: Sequence[Measurement]) -> dict[Axis, tuple[Floats, float]]:
-    """The noisy one-way tables by attribute, several of one averaged by their variances, and the variance left."""
+    """Return the noisy one-way tables by attribute, several averaged by their variances, and the variance left."""
     found: dict[Axis, tuple[Floats, float]] = {}
     for m in measurements:
         if len(m.axes) != 1 or not m.axes[0].base or not m.variance:

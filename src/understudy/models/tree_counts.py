@@ -45,7 +45,7 @@ class TreeCounts:
 
     @cached_property
     def _children(self) -> tuple[Index, ...]:
-        """For each level but the last: where each node's children begin on the next one, and the end."""
+        """Return, for each level but the last, where each node's children begin on the next one, and the end."""
         pairs = zip(self._starts, self._starts[1:])
         return tuple(np.append(np.searchsorted(below, above), len(below)) for above, below in pairs)
 

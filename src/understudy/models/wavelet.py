@@ -54,7 +54,7 @@ class WaveletModel:
 
     @cached_property
     def coefficients(self) -> Floats:
-        """The noisy ones, moved to the public total where there is one."""
+        """Return the noisy coefficients, moved to the public total where there is one."""
         values = self.wavelets.values.astype(np.float64)
         if self.total is None:
             return values
@@ -64,7 +64,7 @@ class WaveletModel:
 
     @property
     def count(self) -> int:
-        """The number of rows: public, or what the coefficients say, but at least 1."""
+        """Return the number of rows: public, or what the coefficients say, but at least 1."""
         if self.total is not None:
             return self.total
         return max(1, round(float(self.coefficients[np.ix_(*[np.flatnonzero(v) for v in self._whole])].sum())))
@@ -73,7 +73,7 @@ class WaveletModel:
 
     @cached_property
     def distribution(self) -> JunctionTree:
-        """The non-negative table that rows and probability tables come from."""
+        """Return the non-negative table that rows and probability tables come from."""
         from understudy.models.junction_tree import JunctionTree
 
         table = non_negative(self.coefficients, self.dimensions, float(self.count))
@@ -91,7 +91,7 @@ class WaveletModel:
     # -- sums of ranges --------------------------------------------------------------------------------------
 
     def weighted_sum(self, weights: Mapping[str, Floats]) -> tuple[float, float]:
-        """Σ Π weight × cell and the variance of its noise; an attribute without weights counts in full."""
+        """Return Σ Π weight × cell and the variance of its noise; an attribute without weights counts in full."""
         taken = [self._adjoint(axis, weights) for axis in self.wavelets.axes]
         value = self._contracted(taken, {})
         square = math.prod(float(u @ u) for u in taken)
@@ -99,7 +99,7 @@ class WaveletModel:
         return float(value), float(self._variance(np.asarray(square), np.asarray(along)))
 
     def grouped_sums(self, weights: Mapping[str, Floats], by: Sequence[str]) -> tuple[Floats, Floats]:
-        """The same for each combination of codes of `by`."""
+        """Return that sum and its variance for each combination of codes of `by`."""
         axes = self.wavelets.axes
         place = {axis.attribute: i for i, axis in enumerate(axes)}
         taken = [self._adjoint(axis, weights) for axis in axes]
@@ -123,7 +123,7 @@ class WaveletModel:
         return adjoint(weights[axis.attribute], self.dimensions[i])
 
     def _contracted(self, taken: Sequence[Floats], kept: Mapping[int, Dimension]) -> Floats:
-        """⟨⊗u, coefficients⟩ over the places where no u is zero; kept dimensions go back to cells instead."""
+        """Return ⟨⊗u, coefficients⟩ over the places where no u is zero; kept dimensions go back to cells instead."""
         places = [np.arange(len(u)) if i in kept else np.flatnonzero(u) for i, u in enumerate(taken)]
         part = self.coefficients[np.ix_(*places)]
         for i in reversed(range(len(taken))):
@@ -138,13 +138,13 @@ class WaveletModel:
         return np.maximum(self.wavelets.noise.variance * (square - known), 0.0)
 
     def noisy_cells(self) -> Floats:
-        """The table itself, negative cells and all: unbiased."""
+        """Return the table itself, negative cells and all: unbiased."""
         return inverted(self.coefficients, self.dimensions)
 
     # -- queries ---------------------------------------------------------------------------------------------
 
     def answer(self, query: Query) -> Answer | None:
-        """From the coefficients, with the noise that is known."""
+        """Answer from the coefficients, with the noise that is known."""
         from understudy.query.wavelet_answer import answer
 
         return answer(self, query)

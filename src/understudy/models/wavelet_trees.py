@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def invert(values: Floats, dimension: Dimension, depth: int | None = None) -> Floats:
-    """The sums of the nodes `depth` steps below the root along the first dimension; of all leaves by default."""
+    """Return the sums of the nodes `depth` steps below the root along the first dimension; of all leaves by default."""
     if dimension.kind == "plain":
         return values.sum(axis=0, keepdims=True) if depth == 0 else values
     sums, at = values[:1], 1
@@ -33,7 +33,7 @@ def invert(values: Floats, dimension: Dimension, depth: int | None = None) -> Fl
 
 
 def inverted(values: Floats, dimensions: Sequence[Dimension], depths: Sequence[int | None] | None = None) -> Floats:
-    """The same along every dimension."""
+    """Invert along every dimension."""
     for i, dimension in enumerate(dimensions):
         part = invert(np.moveaxis(values, i, 0), dimension, depths[i] if depths else None)
         values = np.moveaxis(part, 0, i)
@@ -55,7 +55,7 @@ def _children(step: Step, sums: Floats, own: Floats) -> Floats:
 
 
 def _wide(sizes: NDArray[np.intp], like: Floats) -> Floats:
-    """1/f for each parent, with the other dimensions left to broadcasting."""
+    """Return 1/f for each parent, with the other dimensions left to broadcasting."""
     return np.asarray(1 / sizes).reshape(-1, *[1] * (like.ndim - 1))
 
 
@@ -63,8 +63,8 @@ def _wide(sizes: NDArray[np.intp], like: Floats) -> Floats:
 
 
 def adjoint(weights: Floats, dimension: Dimension) -> Floats:
-    """What Σ weight × cell takes from each coefficient: the transpose of `invert`. A node's weight is its children's
-    mean; a coefficient's is what its child is above that. A range has at most two of them on each level."""
+    """Return what Σ weight × cell takes from each coefficient: the transpose of `invert`. A node's weight is its
+    children's mean; a coefficient's is what its child is above that. A range has at most two of them on each level."""
     if dimension.kind == "plain":
         return weights
     parts = []
@@ -77,7 +77,7 @@ def adjoint(weights: Floats, dimension: Dimension) -> Floats:
 
 
 def whole(dimension: Dimension) -> Floats:
-    """The coefficients that add up to the total: all cells of a plain dimension, the base of a tree."""
+    """Return the coefficients that add up to the total: all cells of a plain dimension, the base of a tree."""
     if dimension.kind == "plain":
         return np.ones(dimension.size)
     base = np.zeros(dimension.coefficients)
@@ -86,7 +86,7 @@ def whole(dimension: Dimension) -> Floats:
 
 
 def single_cells(dimension: Dimension) -> tuple[Floats, Floats]:
-    """For each cell alone: the squared length of its adjoint, and that vector's product with `whole`."""
+    """Return, for each cell alone, the squared length of its adjoint, and that vector's product with `whole`."""
     if dimension.kind == "plain":
         return np.ones(dimension.size), np.ones(dimension.size)
     square, base = np.ones(1), np.ones(1)
@@ -104,7 +104,7 @@ def single_cells(dimension: Dimension) -> tuple[Floats, Floats]:
 
 
 def non_negative(values: Floats, dimensions: Sequence[Dimension], total: float) -> Floats:
-    """A table without negative cells that adds up to `total`, near to the noisy sums, the coarse ones first.
+    """Return a table without negative cells that adds up to `total`, near to the noisy sums, the coarse ones first.
 
     Dimensions take turns, the one whose tree is least unfolded next. Each node's sum, by then non-negative, is shared
     by its children: the nearest point to their noisy sums that adds up to it.
@@ -139,7 +139,7 @@ def _shared(step: Step, sums: Floats, noisy: Floats) -> Floats:
 
 
 def _nearest(noisy: Floats, sizes: NDArray[np.intp], sums: Floats) -> Floats:
-    """Projection onto the simplex of each parent's sum (Michelot 1986): drop what falls below zero, until none does."""
+    """Project onto the simplex of each parent's sum (Michelot 1986): drop what falls below zero, until none does."""
     starts = np.cumsum(sizes) - sizes
     active = np.ones(noisy.shape, dtype=bool)
     while True:

@@ -51,14 +51,14 @@ class Shape(ABC):
         count, and by coarse code the squares of what it takes from the noisy numbers inside it."""
 
     def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
-        """A fine code for each coarse one, by the shares of its bin."""
+        """Return a fine code for each coarse one, by the shares of its bin."""
         order, ends, first = self._steps
         drawn = np.searchsorted(ends, codes + generator.random(len(codes)), side="right")
         return np.asarray(order[np.clip(drawn, first[codes], first[codes.astype(np.int64) + 1] - 1)])
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-        """Fine codes by coarse code; where each one's stretch of [code, code + 1) ends; where each code's begin."""
+        """Return fine codes by coarse code, where each one's part of [code, code + 1) ends, where each code's begin."""
         order = np.argsort(self.home, kind="stable")
         first = np.searchsorted(self.home[order], np.arange(self.attribute.size + 1))
         sums = np.concatenate([[0.0], np.cumsum(self.shares[order])])
@@ -66,7 +66,7 @@ class Shape(ABC):
         return order, np.minimum(sums[1:] - begins, 1.0) + self.home[order], first
 
     def gathered(self, weights: Floats) -> Floats:
-        """Weights of fine codes as weights of coarse ones; further dimensions stay."""
+        """Turn weights of fine codes into weights of coarse ones; further dimensions stay."""
         out = np.zeros((self.attribute.size, *weights.shape[1:]))
         np.add.at(out, self.home, weights * self.shares.reshape(-1, *[1] * (weights.ndim - 1)))
         return out
@@ -84,7 +84,7 @@ class HalvedShape(Shape):
 
     @cached_property
     def home(self) -> NDArray[np.int64]:
-        """The coarse code that each fine code lies in; a point and "missing" stay what they are."""
+        """Return the coarse code that each fine code lies in; a point and "missing" stay what they are."""
         return homes(self.attribute, self.fine, self.grid)
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -107,7 +107,7 @@ FLAT: Shapes = {}
 
 
 def placed_schema(schema: Schema, shapes: Shapes) -> Schema:
-    """The schema whose attributes with a shape have the cells of their fine grid for values."""
+    """Return the schema whose attributes with a shape have the cells of their fine grid for values."""
     if not shapes:
         return schema
     own = {name: replace(shape.fine, name=name, read_from=None) for name, shape in shapes.items()}
@@ -115,12 +115,12 @@ def placed_schema(schema: Schema, shapes: Shapes) -> Schema:
 
 
 def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> Rows:
-    """Rows of that schema: each value falls into a cell of its bin, by the shape."""
+    """Return rows of that schema: each value falls into a cell of its bin, by the shape."""
     return rows | {name: shape.cells(rows[name], generator) for name, shape in shapes.items()}
 
 
 def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64]:
-    """The coarse code that each code of the attribute on its grid lies in."""
+    """Return the coarse code that each code of the attribute on its grid lies in."""
     coarse, domain = attribute.ordered, fine.ordered
     home = np.full(fine.size, fine.missing_code, dtype=np.int64)
     points = np.asarray(domain.points, dtype=np.float64)
@@ -132,7 +132,7 @@ def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64
 
 
 def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:
-    """`counts` are the model's own for each code of the attribute: public, non-negative."""
+    """Return the shape inside the bins. `counts` are the model's own for each code: public, non-negative."""
     domain = attribute.ordered
     grid = Grid(domain, details.depth)
     fine = attribute.refined(grid)
@@ -142,7 +142,7 @@ def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedSh
 
 
 def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
-    """Each cell's part of its bin; a bin without rows is flat."""
+    """Return each cell's part of its bin; a bin without rows is flat."""
     held = np.concatenate([[0.0], np.cumsum(grid.values)])
     starts = np.searchsorted(grid.bin, np.arange(grid.domain.bins + 1))
     empty = totals <= 0
@@ -162,7 +162,7 @@ def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
 
 
 def _kept(above: Floats, whole: Floats, variance: float) -> Floats:
-    """The part of each difference that is believed."""
+    """Return the part of each difference that is believed."""
     squares = float((whole**2).sum())
     spread = max(0.0, float((above**2 - variance).sum()) / squares) if squares else 0.0
     signal = spread * whole**2

@@ -13,7 +13,7 @@ _FORMATS = {
 
 
 def answer_text(answer: Answer) -> str:
-    """The numbers in columns, then what the standard error and the interval cover, then the notes."""
+    """Return the numbers in columns, then what the standard error and the interval cover, then the notes."""
     known = any(figure.stderr is not None for figure in answer.figures)
     ends = answer.confidence is not None
     head = [*answer.by, answer.measure, *(["stderr"] if known else []), *(["from", "to"] if ends else [])]
@@ -34,7 +34,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def _compared(answer: Answer) -> list[str]:
-    """A line for each group against the first one."""
+    """Return a line for each group against the first one."""
     return [_comparison(c, answer.measure) for c in answer.comparisons]
 
 

@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def shown(self) -> bool:
-        """Whether a difference can be shown: the interval does not hold zero."""
+        """Return whether a difference can be shown: the interval does not hold zero."""
         return self.low > 0 or self.high < 0
 
     def as_json(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Answer:
 
     @property
     def value(self) -> float | None:
-        """The number of a question without groups."""
+        """Return the number of a question without groups."""
         return self._only.value
 
     @property
@@ -84,7 +84,7 @@ class Answer:
 
     @property
     def interval(self) -> Ends | None:
-        """The interval of a question without groups; None where none was asked for or none is known."""
+        """Return the interval of a question without groups; None where none was asked for or none is known."""
         return self._only.interval
 
     @property
@@ -109,7 +109,7 @@ class Answer:
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
-        """What `query --json` prints."""
+        """Return what `query --json` prints."""
         tail: dict[str, Any] = {"stderr_covers": self.stderr_covers, "notes": list(self.notes)}
         if self.confidence is not None:
             tail |= {"confidence": self.confidence, "interval_covers": self.interval_covers}

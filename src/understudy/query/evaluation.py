@@ -40,7 +40,7 @@ def table_of(model: Model, names: Sequence[str]) -> Floats:
 
 
 def evaluate_somehow(model: Model, query: Query) -> Evaluated:
-    """The same; where the table is too large, given the conditions that are evidence."""
+    """Evaluate the query; where its table is too large, given the conditions that are evidence."""
     try:
         return evaluate(model, query)
     except TooLarge as refusal:
@@ -53,7 +53,7 @@ def evaluate_somehow(model: Model, query: Query) -> Evaluated:
 
 
 def _given_evidence(model: Model, query: Query) -> Evaluated:
-    """Conditions that let whole cells through are evidence: Pr[by, evidence] = Pr[by | evidence] · Pr[evidence]."""
+    """Evaluate given the conditions on whole cells: Pr[by, evidence] = Pr[by | evidence] · Pr[evidence]."""
     fixed = {*query.by, query.of, *(axis.attribute for factor in query.joint for axis in factor.axes)}
     free = {n: s for n, s in query.selections.items() if s.whole and n not in fixed}
     kept = tuple(name for name in query.names if name not in free)

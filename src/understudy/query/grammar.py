@@ -69,7 +69,7 @@ class Question:
 
 
 def parse(text: str) -> Question:
-    """The question a text asks, or a UsageError that points at the place."""
+    """Return the question a text asks, or raise a UsageError that points at the place."""
     if len(text) > MAX_TEXT:
         raise UsageError(f"a query may have {MAX_TEXT:,} characters, this one has {len(text):,}")
     return _QuestionParser(text, "query").question()
@@ -110,7 +110,7 @@ def _may_be_name(word: Word) -> bool:
 
 
 def _is_column(word: Word, other: Word, schema: Schema) -> bool:
-    """Whether a word is a column, and no value of the attribute that it is compared with."""
+    """Return whether a word is a column, and no value of the attribute that it is compared with."""
     if not _may_be_name(word) or schema.find(word.text) is None:
         return False
     attribute = schema.find(other.text)

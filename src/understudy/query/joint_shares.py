@@ -103,7 +103,7 @@ def _witness(
 
 
 def _spread(schema: Schema, shapes: Shapes, name: str, codes: NDArray[np.int64], column: int, t: int) -> Cells:
-    """A value for each cell: the t-th of an even sequence, another one for each column."""
+    """Return a value for each cell: the t-th of an even sequence, another one for each column."""
     attribute, absent = schema[name], codes == schema[name].missing_code
     if not isinstance(attribute.domain, Intervals):
         return Cells.of_values(codes, None, absent)

@@ -33,12 +33,12 @@ class Pieces:
     values: Floats  # how many values a cell holds; infinite for a bin of real numbers
 
     def at(self, cut: float) -> int:
-        """The segment that is the cut itself."""
+        """Return the segment that is the cut itself."""
         return 2 * self.cuts.index(cut) + 1
 
 
 def pieces_of(attribute: Attribute, cuts: Sequence[float]) -> Pieces:
-    """Every cell of the attribute, cut at these values."""
+    """Return every cell of the attribute, cut at these values."""
     places = tuple(sorted(set(cuts)))
     segments = 2 * len(places) + 1
     if attribute.size * segments > MAX_PIECES:
@@ -76,8 +76,8 @@ def _points_below(points: Floats, cuts: Floats) -> tuple[Floats, Floats]:
 
 
 def _steps_below(domain: Intervals, cuts: Floats) -> tuple[Floats, Floats]:
-    """Per bin and limit (each cut as "below it" and "up to it", and the end): how many values that are no point lie
-    up to it, and their sum."""
+    """Return for each bin and limit (each cut as "below it" and "up to it", and the end) how many values that are no
+    point lie up to it, and their sum."""
     steps, (first, last) = domain.steps, domain.step_range
     assert steps is not None
     both = np.stack([steps.at_least(cuts) - 1, steps.at_most(cuts)], axis=1).ravel()
@@ -93,7 +93,7 @@ def _steps_below(domain: Intervals, cuts: Floats) -> tuple[Floats, Floats]:
 
 
 def _numbers_below(domain: Intervals, cuts: Floats) -> tuple[Floats, Floats]:
-    """Per bin and limit: the length of the bin up to it, and the integral of the values there."""
+    """Return for each bin and limit the length of the bin up to it, and the integral of the values there."""
     edges = np.asarray(domain.edges)
     low, high = edges[:-1, None], edges[1:, None]
     upto = np.clip(np.append(np.repeat(cuts, 2), np.inf), low, high)

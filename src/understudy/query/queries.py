@@ -84,7 +84,7 @@ class Query:
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The codes of each line of the answer: every cell of `by` that the conditions do not exclude."""
+        """Return the codes of each line of the answer: every cell of `by` that the conditions do not exclude."""
         codes = [np.flatnonzero(self.selections[name].weights > 0).tolist() for name in self.by]
         if (lines := math.prod(map(len, codes))) > MAX_GROUPS:
             raise TooLarge(f"the answer would have {lines:,} groups, the limit is {MAX_GROUPS:,}; narrow it by `where`")
@@ -99,7 +99,7 @@ class Answering(Protocol):
 
 
 def answer(model: Model, query: Query, measurements: Sequence[Measurement] = ()) -> Answer:
-    """The model's own answer where it has one, else the sum over its probability table."""
+    """Answer a query: by the model itself where it can, else by a sum over its probability table."""
     if isinstance(model, Answering) and not query.joint and (own := model.answer(query)) is not None:
         return own
     groups = query.groups  # refused here when they are too many, before any table is made
@@ -123,7 +123,7 @@ def answer(model: Model, query: Query, measurements: Sequence[Measurement] = ())
 
 
 def _simple(part: Expression, schema: Schema) -> Condition | None:
-    """The condition on one attribute alone; None for one inside whose bins a rule ties values to other attributes."""
+    """Return the condition on one attribute alone; None if a rule ties values inside its bins to other attributes."""
     found = simple_condition(part, schema)
     if found is None or not schema.rules or (attribute := schema.find(found.name.text)) is None:
         return found
@@ -134,7 +134,7 @@ def _simple(part: Expression, schema: Schema) -> Condition | None:
 
 
 def _shares(part: Expression, text: str, schema: Schema, shapes: Shapes) -> Factor:
-    """What a condition on several attributes lets through of their cells."""
+    """Return what a condition on several attributes lets through of their cells."""
     known = {a.name: a for a in schema.attributes}
     resolver = Resolver(known, schema.rule_book.determined, text)
     return joint_shares(schema.free, Constraint(resolver.predicate(part), text, strict=True), shapes)

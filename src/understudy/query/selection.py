@@ -36,17 +36,17 @@ class Selection:
 
     @cached_property
     def present(self) -> Floats:
-        """The weights with "missing" left out."""
+        """Return the weights with "missing" left out."""
         return _without_missing(self.weights, self.attribute)
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is held back."""
+        """Return whether nothing is held back."""
         return self.whole and bool((self.weights == 1).all())
 
     @property
     def whole(self) -> bool:
-        """Whether every cell is let through as a whole or not at all."""
+        """Return whether every cell is let through as a whole or not at all."""
         return not self.cut.any()
 
 
@@ -75,7 +75,7 @@ def _without_missing(weights: Floats, attribute: Attribute) -> Floats:
 
 
 def select(attribute: Attribute, conditions: Sequence[Condition], text: str, shape: Shape | None = None) -> Selection:
-    """What all these conditions on the attribute let through together; `text` is the query, for complaints."""
+    """Return what all these conditions on the attribute let through together; `text` is the query, for messages."""
     resolver = _Resolver(attribute, text)
     positions = [
         p for c in conditions for t in c.tests if isinstance(p := resolver.meaning(t), float)
@@ -124,7 +124,7 @@ class _Resolver:
         complain(self._text, word, message, self._attribute.name)
 
     def meaning(self, test: Test) -> float | NDArray[np.bool_]:
-        """A place on the line, or the codes that are meant."""
+        """Return a place on the line, or the codes that are meant."""
         if test.operator in ("is missing", "is not missing"):
             return ~self._known
         if test.operator not in ("=", "!="):
@@ -137,7 +137,7 @@ class _Resolver:
         return self._codes(test.value)
 
     def mask(self, test: Test, pieces: Pieces) -> Mask:
-        """Where the test holds. A missing value meets no comparison, not even `!=`."""
+        """Return where the test holds. A missing value meets no comparison, not even `!=`."""
         meant = self.meaning(test)
         if test.operator == "is not missing":
             return self._known[:, None]
@@ -202,7 +202,7 @@ class _Resolver:
 
 
 def _check_order(condition: Condition, resolver: _Resolver) -> None:
-    """`45 <= age < 30` is a slip, not a question."""
+    """Refuse a range whose ends are in the wrong order, such as `45 <= age < 30`."""
     if condition.any or len(condition.tests) != 2:
         return
     low, high = sorted(condition.tests, key=lambda test: test.operator[0], reverse=True)  # > before <

@@ -25,7 +25,7 @@ _TINY = 1e-12
 def sum_noise(
     measurement: Measurement, schema: Schema, weights: Mapping[str, Floats], by: Sequence[str]
 ) -> Floats | None:
-    """The variance of Σ weight × noisy cell for each group of `by`, or None where this table does not show the sum.
+    """Return the variance of Σ weight × noisy cell for each group of `by`; None where this table lacks the sum.
 
     Weights multiply across attributes, so their squares' sum is a product of sums.
     """
@@ -50,7 +50,7 @@ def sum_noise(
 def quietest(
     measurements: Sequence[Measurement], schema: Schema, selections: Mapping[str, Selection], by: Sequence[str]
 ) -> tuple[Measurement, Floats] | None:
-    """The measured table whose plain sum has the least noise, and its variance for each group."""
+    """Return the measured table whose plain sum has the least noise, and its variance for each group."""
     weights = {name: selection.weights for name, selection in selections.items()}
     more = np.zeros(())
     if (inside := alone(selections)) is not None:
@@ -62,7 +62,10 @@ def quietest(
 
 
 def alone(selections: Mapping[str, Selection]) -> Inside | None:
-    """The one attribute of a query, on its fine grid: only then are the details a part of one sum."""
+    """Return the only attribute of a query, on its fine grid.
+
+    None with several, when details are no part of one sum.
+    """
     (inside,) = [s.inside for s in selections.values()] if len(selections) == 1 else [None]
     return inside
 
@@ -76,7 +79,7 @@ def mean_noise(
     means: Floats,
     counts: Floats,
 ) -> tuple[Measurement, Floats] | None:
-    """The same for a mean, to first order: Σ (value − mean) × noisy cell, over the count (the delta method)."""
+    """Return the quietest table and the variance of a mean, by the delta method: Σ (value − mean) × cell / count."""
     if of in by:
         return None  # inside one cell a mean is an assumption, not a measurement
     inside = alone(selections)
@@ -95,7 +98,7 @@ def mean_noise(
 
 
 def _parts(axes: Axes) -> dict[str, Axes]:
-    """The table's axes by attribute: several where an attribute is split into bits."""
+    """Return the table's axes by attribute: several where an attribute is split into bits."""
     parts: dict[str, Axes] = {}
     for axis in axes:
         parts[axis.attribute] = (*parts.get(axis.attribute, ()), axis)
@@ -103,7 +106,7 @@ def _parts(axes: Axes) -> dict[str, Axes]:
 
 
 def _first_codes(axes: Axes, schema: Schema) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """One code for each cell that the axes tell apart, and the cell of each code."""
+    """Return one code for each cell that the axes tell apart, and the cell of each code."""
     views = np.stack([schema.view_map(axis) for axis in axes])
     _, first, cell = np.unique(views, axis=1, return_index=True, return_inverse=True)
     return first, cell.ravel()
@@ -115,7 +118,7 @@ def _at_base(axes: Axes, schema: Schema, name: str) -> bool:
 
 
 def _at_level(axes: Axes, schema: Schema, weights: Floats) -> Floats | None:
-    """The weights of the table's own cells, or None where a cell holds codes of different weight."""
+    """Return the weights of the table's own cells, or None where a cell holds codes of different weight."""
     first, cell = _first_codes(axes, schema)
     seen: Floats = weights[first]
     return seen if np.abs(seen[cell] - weights).max(initial=0) < _TINY else None

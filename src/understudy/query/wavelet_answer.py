@@ -23,7 +23,10 @@ ENOUGH = 3.0  # standard errors that a group's rows must be from none, to divide
 
 
 def answer(model: WaveletModel, query: Query) -> Answer | None:
-    """None where the usual way is as good: the public number of rows, or a mean inside each of its own cells."""
+    """Answer from the coefficients.
+
+    None where the usual way is as good: the public row count, a mean inside its own cells.
+    """
     if query.measure in ("rate", "sum", "median", "quantile"):
         return None
     if query.of is not None:
@@ -53,9 +56,9 @@ def _sums(model: WaveletModel, weights: Mapping[str, Floats], query: Query) -> t
 
 
 def _mean(model: WaveletModel, query: Query, of: str) -> Answer:
-    """M/C, the values added up over how many there are, both from the coefficients. By the delta method the variance is
-    that of (M − mean·C)/C, whose numerator is linear. Where noise might have made the rows up, or brought the mean out
-    of the declared range, the non-negative table answers, and no standard error is claimed."""
+    """Return M/C, the values added up over how many there are, both from the coefficients. By the delta method the
+    variance is that of (M − mean·C)/C, whose numerator is linear. Where noise might have made the rows up, or
+    brought the mean out of the declared range, the non-negative table answers, and no standard error is claimed."""
     usual = usual_answer(model.distribution, query)
     own = query.selections[of]
     others = {name: selection.weights for name, selection in query.selections.items() if name != of}

@@ -369,7 +369,7 @@ def promise_text(epsilon: float, delta: float) -> str:
 
 
 def at_most(share: float) -> str:
-    """In whole per cent where that says nearly all of it, else rounded up."""
+    """Return a share in whole per cent where that says nearly all of it, else rounded up."""
     if abs(100 * share - round(100 * share)) < 0.2 and share < 0.995:
         return f"{100 * share:.0f} %"
     return f"{math.ceil(share * 1000) / 10:.1f} %" if share < 0.995 else f"{math.ceil(share * 100_000) / 1000:.6g} %"

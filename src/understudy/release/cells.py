@@ -9,7 +9,7 @@ from understudy.schema.spreadsheet import begins_formula, neutral
 
 
 def csv_cells(column: Any, attribute: Attribute, dialect: Dialect, *, alone: bool = False) -> Any:
-    """The cells as they stand in the file: neutralised, quoted, missing ones as the schema writes them.
+    """Return the cells as they stand in the file: neutralised, quoted, missing ones as the schema writes them.
 
     `alone` is for a table of one column, where an empty cell would be a blank line.
     """
@@ -24,19 +24,19 @@ def csv_cells(column: Any, attribute: Attribute, dialect: Dialect, *, alone: boo
 
 
 def written(text: str, dialect: Dialect, *, alone: bool = False) -> str:
-    """One text as a cell: a spreadsheet must not run it, and a parser must read it back."""
+    """Return one text as a cell that a spreadsheet does not run and a parser reads back."""
     return quoted(neutral(text, dialect.decimal), dialect.delimiter, alone=alone)
 
 
 def quoted(text: str, delimiter: str, *, alone: bool = False) -> str:
-    """In quotes where the text would otherwise break the record."""
+    """Put a text in quotes where it would otherwise break the record."""
     if any(mark in text for mark in (delimiter, '"', "\n", "\r")) or (alone and not text):
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
 def _needs_care(characters: str | None, dialect: Dialect) -> bool:
-    """Whether some text of these characters could need a quote or a ': numbers and plain dates rarely do."""
+    """Return whether some text of these characters could need a quote or a ': numbers and plain dates rarely do."""
     if characters is None:
         return True
     return begins_formula(characters) or quoted(characters, dialect.delimiter) != characters

@@ -47,14 +47,14 @@ class Settling:
 
     @cached_property
     def _needed(self) -> tuple[str, ...]:
-        """The ordered columns whose values are looked at here, and not where rows are written."""
+        """Return the ordered columns whose values are looked at here, and not where rows are written."""
         known = self.schema.rule_book.determined.values()
         names = [n for block in self._open for n in block.names] + [n for d in known for n in d.sources]
         return tuple(n for n in dict.fromkeys(names) if isinstance(self.schema[n].domain, Intervals))
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to settle and nothing to compute."""
+        """Return whether there is nothing to settle and nothing to compute."""
         return not self._open and not self.schema.rule_book.determined
 
     def __call__(self, rows: Rows, generator: np.random.Generator) -> tuple[Rows, Values]:

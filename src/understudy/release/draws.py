@@ -38,7 +38,7 @@ class Draws:
 
     @property
     def covers(self) -> str:
-        """What the spread of the tables includes."""
+        """Return what the spread of the tables includes."""
         return self.coded.covers
 
     def __len__(self) -> int:

@@ -72,7 +72,7 @@ def check_facts(facts: dict[str, Any], schema: Schema) -> None:
 
 
 def _check_model_error(found: dict[str, Any], schema: Schema) -> None:
-    """Each bought figure is a number of rows with its noise, and the compared tables name attributes of the schema."""
+    """Check that bought figures are numbers of rows with noise, and that compared tables name known attributes."""
     for figure in (found[name] for name in ("pairs", "largest", "triples")):
         numbers = [figure["rows"], figure["scale"]]
         if not all(type(n) in (int, float) and abs(n) < 1e18 for n in numbers) or figure["scale"] < 0:

@@ -104,7 +104,7 @@ def _expressions(given: Given, schema: Schema) -> list[tuple[str, Expression]]:
 
 
 def _condition(text: str, schema: Schema) -> tuple[str, Expression]:
-    """`attribute=value` without quotes, or any condition."""
+    """Read `attribute=value` without quotes, or any condition."""
     name, sign, value = (part.strip() for part in text.partition("="))
     attribute = schema.find(name)
     if sign and attribute is not None and attribute.modelled and value[:1] != "=":

@@ -139,7 +139,7 @@ class Release:
 
     @property
     def default_rows(self) -> int:
-        """How many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
+        """Return how many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
         return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
 
     def write(
@@ -164,7 +164,10 @@ class Release:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """How values lie inside the bins of attributes whose details or trees were measured; the others are flat."""
+        """Return how values lie inside the bins of attributes whose details or trees were measured.
+
+        The others are flat.
+        """
         found: dict[str, Shape] = {}
         for tree in self.trees:
             found[tree.attribute.name] = (
@@ -175,7 +178,7 @@ class Release:
         return found
 
     def _counts(self, name: str) -> NDArray[np.float64]:
-        """The model's own count of each code of an attribute."""
+        """Return the model's own count of each code of an attribute."""
         return self.rows * self.model.project([name]).table
 
     @cached_property
@@ -220,7 +223,7 @@ class Release:
     def answer(
         self, text: str, inference: Inference | None = None, confidence: float = 0.0, simultaneous: bool = False
     ) -> Answer:
-        """`query`, with intervals from an inference that was made before."""
+        """Answer a question as `query` does, with intervals from an inference that was made before."""
         from understudy.query.queries import Query, answer
 
         query = Query.of_text(text, self.schema, self.rows, self.shapes)
@@ -262,7 +265,7 @@ class Release:
 
     @property
     def model_error(self) -> dict[str, Any] | None:
-        """What was bought about the model's own error, as the release file has it; None where nothing was."""
+        """Return what was bought about the model's own error, as the release file has it; None where nothing was."""
         found: dict[str, Any] | None = self.facts.more.get("model_error")
         return found
 
@@ -274,7 +277,7 @@ class Release:
 
     @cached_property
     def what_holds(self) -> tuple[Trust, ...]:
-        """Every pair of columns with its status and expected error; of the first 64 columns of a wide table."""
+        """Return every pair of columns with its status and expected error; of the first 64 columns of a wide table."""
         from understudy.inference.trust import MAX_COLUMNS, sheet
 
         return sheet(self, MAX_COLUMNS)

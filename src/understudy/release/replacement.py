@@ -29,7 +29,10 @@ _ATTEMPTS = 10  # another write may take our file for an abandoned one before it
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once it is complete and on disk; a failure leaves `path` as it was."""
+    """Yield a file that takes the place of `path` once it is complete and on disk.
+
+    A failure leaves `path` as it was.
+    """
     path = Path(os.path.realpath(path))
     try:
         remove_abandoned(path)

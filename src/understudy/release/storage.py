@@ -62,7 +62,7 @@ def _joint_hash(digests: Mapping[str, str]) -> str:
 
 
 def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, bytes]:
-    """The hashed members as bytes."""
+    """Return the hashed members as bytes."""
     members = {f"{name}.json": write_document(documents[name]) for name in _DOCUMENTS}
     for name, array in arrays.items():
         buffer = io.BytesIO()
@@ -74,7 +74,7 @@ def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> di
 def write_release(
     path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT
 ) -> None:
-    """All or nothing: a temporary file beside the target, synced, then moved into place."""
+    """Write a release, all or nothing: a temporary file beside the target, synced, then moved into place."""
     with replacing(path) as file:
         file.write(release_bytes(members, ledger, format))
 
@@ -102,7 +102,7 @@ def _zip(members: Mapping[str, bytes], method: int) -> bytes:
 
 
 def _most_bytes(packed: int) -> int:
-    """How much a file of this size may unpack to: far more than tables of noisy numbers do, far less than a bomb."""
+    """Return how much a file of this size may unpack to: far more than noisy tables do, far less than a bomb."""
     return min(MAX_BYTES, FREE_BYTES + MAX_RATIO * packed)
 
 
@@ -131,7 +131,7 @@ def _archive(file: BinaryIO, name: str) -> zipfile.ZipFile:
 
 
 def _infos(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, before any is unpacked."""
+    """Return the members by name, before any is unpacked."""
     infos = {info.filename: info for info in archive.infolist()}
     if len(infos) > MAX_MEMBERS or len(infos) != len(archive.infolist()):
         raise ReleaseError(f"{path.name!r} has too many or repeated parts to be a release")
@@ -189,7 +189,7 @@ class StoredRelease:
         return _array(self._member(member), shape, np.dtype(dtype))
 
     def all_members(self) -> dict[str, bytes]:
-        """The hashed members as they were read; a file with more than were asked for is refused."""
+        """Return the hashed members as they were read; refuse a file with more than were asked for."""
         if set(self._members) != set(self._digests):
             raise ReleaseError(f"{self._name!r} holds a part that nothing in it refers to")
         return {name: self._members[name] for name in self._infos if name in self._members}
@@ -219,7 +219,7 @@ class StoredRelease:
 
 
 def _array(data: bytes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A view of the bytes, which are one array of this shape and type in the format .npy, version 1.0."""
+    """Return a view of the bytes, which are one array of this shape and type in the format .npy, version 1.0."""
     start = 10 + int.from_bytes(data[8:10], "little")
     if data[:8] != _MAGIC or len(data) - start != dtype.itemsize * math.prod(shape):
         raise ReleaseError("an array of the release is damaged")

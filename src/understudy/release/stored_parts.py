@@ -92,7 +92,7 @@ def _whole(value: Any, least: int = 0) -> int:
 
 
 def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """A schema is written by name; this is the order of the original file."""
+    """Put the attributes, which are written by name, into the order of the original file."""
     if sorted(columns) != sorted(a.name for a in schema.attributes):
         raise ValueError
     return replace(schema, attributes=tuple(schema[name] for name in columns))

@@ -40,7 +40,7 @@ def decode_rows(
     fresh: Mapping[str, FreshIds] | None = None,
     values: Values | None = None,
 ) -> Any:
-    """A pyarrow.Table of the coded rows: typed columns in `order` (or the schema's), missing as null.
+    """Return a pyarrow.Table of the coded rows: typed columns in `order` (or the schema's), missing as null.
 
     Ids are fresh numbers from `first`, or texts by their pattern, of which rows before `first` had others if they came
     from the same `fresh` ids. Dropped columns are left out. `values` are those of columns that are decoded already.
@@ -77,7 +77,7 @@ def decode_chunks(
     generator: np.random.Generator,
     settle: Settle | None = None,
 ) -> Iterator[Any]:
-    """The same a chunk at a time; at least one table for each batch, even without rows."""
+    """Yield tables of decoded rows a chunk at a time; at least one for each batch, even without rows."""
     step = max(1, CHUNK_CELLS // len(schema.attributes))
     fresh = fresh_ids(schema, generator)
     first = 1
@@ -94,7 +94,7 @@ def decode_chunks(
 
 
 def check_output(path: str | Path) -> Literal["csv", "parquet"]:
-    """What kind of file this name asks for; refuses, before any work, what could not be written."""
+    """Return what kind of file this name asks for; refuse, before any work, what could not be written."""
     path = Path(path)
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")):
@@ -156,7 +156,7 @@ def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str
 
 
 def _records(batch: Any, schema: Schema, dialect: Dialect) -> Any:
-    """The records of a batch as UTF-8: Arrow joins the columns' texts, and its buffer is the file's text."""
+    """Return the records of a batch as UTF-8: Arrow joins the columns' texts, and its buffer is the file's text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -191,7 +191,7 @@ def _encoder(encoding: str) -> Callable[..., Any]:
 
 @contextmanager
 def _one_ahead(tables: Iterator[Any]) -> Iterator[Iterator[Any]]:
-    """The same tables, the next one made on another core while this one is written."""
+    """Yield the same tables, the next one made on another core while this one is written."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, tables, None)
 

@@ -12,7 +12,7 @@ __all__ = ["bought_report", "custodian_report", "evaluation_report", "public_rep
 
 
 def evaluation_report(figures: Evaluation | BoughtFigures, release: Release | None = None) -> str:
-    """CUSTODIAN for exact figures, PUBLIC for bought ones; the type decides."""
+    """Return the page of figures: CUSTODIAN for exact ones, PUBLIC for bought ones; the type decides."""
     if isinstance(figures, Evaluation):
         return custodian_report(figures, release)
     return bought_report(figures) if release is None else public_report(release, (figures,))

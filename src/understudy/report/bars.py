@@ -39,12 +39,12 @@ class Bar:
 
 
 def scale_of(bars: Sequence[Bar]) -> float:
-    """The share at the right end of every strip of a table."""
+    """Return the share at the right end of every strip of a table."""
     return max(1e-9, *(bar.reach for bar in bars)) * 1.02 if bars else 1.0
 
 
 def strip(bar: Bar, full: float) -> Markup:
-    """The drawing of one bar; `full` is the share at its right end."""
+    """Return the drawing of one bar; `full` is the share at its right end."""
     parts = [shape("rect", class_="track", width=WIDTH, height=HEIGHT)]
     parts.append(shape("rect", class_=bar.kind, y=4, width=WIDTH * _inside(bar.share / full), height=12))
     if bar.whisker is not None:
@@ -69,7 +69,7 @@ def _inside(x: float) -> float:
 
 
 def drawing(width: float, height: float, *children: Child, class_: str, stretched: bool = False) -> Markup:
-    """An SVG of these units; a stretched one is as wide as its place and says nothing to a screen reader."""
+    """Return an SVG of these units; a stretched one is as wide as its place and says nothing to a screen reader."""
     return tag(
         "svg", *children, class_=class_, viewBox=f"0 0 {width:.0f} {height:.0f}",
         preserveAspectRatio="none" if stretched else None, aria_hidden="true" if stretched else None,
@@ -80,7 +80,10 @@ def drawing(width: float, height: float, *children: Child, class_: str, stretche
 def table_of(
     bars: Sequence[Bar], heads: Sequence[str], full: float | None = None, label: str = "value", class_: str = "bars"
 ) -> Markup:
-    """A real table: a label, a strip and figures on every line. Heads may be "rows:wide" to leave a phone out."""
+    """Return a real table: a label, a strip and figures on every line.
+
+    Heads may be "rows:wide" to leave a phone out.
+    """
     full = scale_of(bars) if full is None else full
     longest = _LONGEST_NAME if "names" in class_.split() else _LONGEST
     names, classes = zip(*(head.partition(":")[::2] for head in heads)) if heads else ((), ())
@@ -99,14 +102,14 @@ def table_of(
 
 
 def _label(label: str, longest: int) -> Markup:
-    """A value of many words is cut, and longer under a pointer, so that a page stays small; an empty one is named."""
+    """Return a value's label: one of many words is cut (the rest under a pointer), an empty one is named."""
     if len(label) > longest:
         return tag("th", shortened(label, longest), scope="row", title=shortened(label, _POINTED))
     return tag("th", _broken(label) if label.strip() else "(empty)", scope="row")
 
 
 def _broken(label: str) -> Markup:
-    """A span of dates or numbers may break after its dots, and nowhere else where its ends are short."""
+    """Let a span of dates or numbers break after its dots, and nowhere else where its ends are short."""
     first, dots, last = label.partition("..")
     if not dots or max(len(first), len(last)) > _SHORT:
         return text(label)

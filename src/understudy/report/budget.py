@@ -15,7 +15,7 @@ _TONES = 6  # colours of the style sheet
 
 
 def budget_bar(card: Card) -> Markup:
-    """One bar cut by phase, and the same as a table."""
+    """Return one bar cut by phase, and the same as a table."""
     charges = card.charges
     total = sum(charge.cost for charge in charges) or 1.0
     cuts, at = [], 0.0
@@ -54,7 +54,7 @@ def swatch(content: Markup) -> Markup:
 
 
 def suspicion(epsilon: float) -> Markup:
-    """From an even guess to the most it can become, by Bayes' rule: 1 / (1 + e^−epsilon)."""
+    """Draw an even guess and the most it can become, by Bayes' rule: 1 / (1 + e^−epsilon)."""
     after = 1 / (1 + math.exp(-min(700.0, epsilon)))
     end = _WIDTH * after
     picture = drawing(

@@ -24,12 +24,12 @@ class Line:
 
 
 def lines_for(attributes: int) -> int:
-    """How many lines each attribute may have, so that the page stays small."""
+    """Return how many lines each attribute may have, so that the page stays small."""
     return min(MAX_LINES, max(FEWEST_LINES, ALL_LINES // max(1, attributes)))
 
 
 def lines_of(attribute: Attribute, weights: Sequence[float], most: int = MAX_LINES) -> list[Line]:
-    """One line a code where they fit; `weights` decides which values of a long list are shown."""
+    """Return one line a code where they fit; `weights` decides which values of a long list are shown."""
     if attribute.size <= most:
         return [Line(label, (code,)) for code, label in enumerate(attribute.labels)]
     if attribute.intervals is not None:
@@ -38,7 +38,7 @@ def lines_of(attribute: Attribute, weights: Sequence[float], most: int = MAX_LIN
 
 
 def _neighbours(attribute: Attribute, domain: Intervals, most: int) -> list[Line]:
-    """Ordered cells in runs of about equal number; "missing" stays alone."""
+    """Return ordered cells in runs of about equal number; "missing" stays alone."""
     runs = np.array_split(np.arange(domain.size), most - attribute.has_missing)
     lines = [Line(_span(domain, int(run[0]), int(run[-1])), tuple(run.tolist())) for run in runs if len(run)]
     if attribute.has_missing:

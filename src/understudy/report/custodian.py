@@ -28,7 +28,7 @@ _COLUMNS = ("figure", "figure", "figure wide", "figure wide", "figure many")
 
 
 def custodian_report(found: Evaluation, release: Release | None = None) -> str:
-    """One HTML file for the custodian's own eyes; with the release, the promise and the network stand beside."""
+    """Return one HTML file for the custodian's own eyes; with the release, the promise and the network stand beside."""
     published = (
         [] if release is None else [promise_section(release, "This page is not among them."), budget_section(release)]
     )

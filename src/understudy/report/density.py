@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def density(inside: Shape, shares: Floats, noise: Noise) -> Markup:
-    """`shares` are the published ones of the coarse codes. Declared points are not drawn: they have no width."""
+    """Draw the density inside bins from the published `shares` of the coarse codes. Declared points have no width."""
     coarse, fine = inside.attribute.ordered, inside.fine.ordered
     cells = (inside.shares * shares[inside.home])[fine.bin_codes] / np.diff(fine.edges)
     bins = shares[coarse.bin_codes] / np.diff(coarse.edges)

@@ -55,7 +55,7 @@ def three_columns(lines: list[tuple[str, str, str]], heads: tuple[str, str, str]
 
 
 def figures_section(found: Evaluation) -> Section | None:
-    """Everything that is one line long."""
+    """Return the section of figures that are one line long."""
     lines = [*_ranges(found), *_dependence(found), *_twins(found)]
     if not lines:
         return None
@@ -65,7 +65,7 @@ def figures_section(found: Evaluation) -> Section | None:
 
 
 def _words(found: Evaluation) -> list[str]:
-    """What the lines of the table mean, for those that are there."""
+    """Return what the lines of the table mean, for those that are there."""
     lines = []
     if found.ranges is not None:
         lines.append(

@@ -14,7 +14,7 @@ CUSTODIAN_SUFFIX = ".custodian.html"
 
 
 def check_public_file(path: Path) -> None:
-    """Before any work, or any charge."""
+    """Refuse a name that is no public file's, before any work or charge."""
     name = path.name.lower()
     if not name.endswith((".html", ".htm")):
         raise UsageError(f"{path.name!r}: a report is written to a file that ends .html")
@@ -33,7 +33,7 @@ def check_custodian_file(path: Path) -> None:
 
 
 def check_release(release: Release, schema: Path) -> None:
-    """A page does not put figures beside the promise of another table."""
+    """Refuse to put figures beside the promise of another table."""
     if release.schema.hash != Schema.open(schema).hash:
         raise UsageError(
             f"the release of {release.schema.name!r} was made with another schema than {schema.name!r}: "

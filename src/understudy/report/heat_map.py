@@ -42,18 +42,18 @@ class Grid:
 
     @property
     def pairs(self) -> list[tuple[int, int, float]]:
-        """Row, column and error of every pair that was compared."""
+        """Return row, column and error of every pair that was compared."""
         every = ((i, j, frozenset((self.names[i], self.names[j]))) for i in range(len(self.names)) for j in range(i))
         return [(i, j, self.errors[pair]) for i, j, pair in every if pair in self.errors]
 
 
 def heat_map(found: TableErrors, every: Sequence[str]) -> Markup:
-    """Two drawings, for a screen and a phone, and what the shades mean."""
+    """Return two drawings, for a screen and a phone, and what the shades mean."""
     return pairs_map({frozenset(t.attributes): float(t.tvd) for t in found.each}, every)
 
 
 def pairs_map(each: Mapping[frozenset[str], float], every: Sequence[str]) -> Markup:
-    """The same from the error of each pair."""
+    """Return the heat map of the errors of pairs."""
     names = every[:MAX_NAMES]
     errors = {pair: error for pair, error in each.items() if pair <= set(names)}
     margin = min(max(text_width(_short(name)) for name in names) + 34, 190)
@@ -89,7 +89,7 @@ def _drawn(grid: Grid, which: str) -> Markup:
 
 
 def _cells(grid: Grid, titled: bool) -> list[Markup]:
-    """One element a cell where a pointer may ask for it; otherwise one a shade, which is far smaller."""
+    """Return one element a cell where a pointer may ask for it; otherwise one a shade, which is far smaller."""
     gap = 1.5 if grid.across > 12 else 0.5
     width, height = grid.across - gap, grid.down - gap
     if titled and len(grid.names) <= _TITLED:

@@ -42,7 +42,7 @@ class Placed:
 def place(
     sizes: dict[str, tuple[float, float]], edges: Sequence[tuple[str, str]], widest: float, margin: float = 4.0
 ) -> Placed:
-    """`sizes` names the boxes in an order in which parents come first; `widest` bounds the boxes of a row."""
+    """Place boxes in rows. `sizes` names them, parents first; `widest` bounds the boxes of a row."""
     boxes = {name: Box(name, width, height) for name, (width, height) in sizes.items()}
     level = _levels(sizes, edges, widest)
     rows: list[list[Box]] = [[] for _ in range(max(level.values(), default=-1) + 1)]
@@ -59,7 +59,7 @@ def place(
 
 
 def _levels(sizes: dict[str, tuple[float, float]], edges: Sequence[tuple[str, str]], widest: float) -> dict[str, int]:
-    """Below every parent, in the first row that has room."""
+    """Return the row of each box: below every parent, the first that has room."""
     parents: dict[str, list[str]] = {name: [] for name in sizes}
     for a, b in edges:
         parents[b].append(a)
@@ -106,7 +106,7 @@ def _order(rows: list[list[Box]]) -> None:
 
 
 def crossings(rows: Sequence[Sequence[Box]]) -> int:
-    """How many pairs of lines between neighbouring rows cross."""
+    """Return how many pairs of lines between neighbouring rows cross."""
     total = 0
     for upper, lower in pairwise(rows):
         at = {id(b): i for i, b in enumerate(lower)}
@@ -127,7 +127,7 @@ def _mean(places: Sequence[float], otherwise: float) -> float:
 
 
 def _spread(rows: list[list[Box]], width: float) -> None:
-    """From rows packed around the middle, each box moves toward the mean of its neighbours, as far as there is room."""
+    """Move each box from rows packed around the middle toward the mean of its neighbours, as far as there is room."""
     for row in rows:
         offsets = _offsets(row)
         first = (width - offsets[-1]) / 2
@@ -141,7 +141,7 @@ def _spread(rows: list[list[Box]], width: float) -> None:
 
 
 def _nearest(row: Sequence[Box], wanted: Sequence[float], width: float) -> list[float]:
-    """The places nearest to the wanted ones (least squares) that keep order and distances: pooled neighbours."""
+    """Return the places nearest to the wanted ones (least squares) that keep order and distances: pooled neighbours."""
     offsets = _offsets(row)
     pools: list[tuple[float, int]] = []
     for goal in (w - o for w, o in zip(wanted, offsets)):
@@ -156,7 +156,7 @@ def _nearest(row: Sequence[Box], wanted: Sequence[float], width: float) -> list[
 
 
 def _offsets(row: Sequence[Box]) -> list[float]:
-    """How far the middle of each box is from the first one's when they stand close."""
+    """Return how far the middle of each box is from the first one's when they stand close."""
     offsets = [0.0]
     for a, b in pairwise(row):
         free = ACROSS if a.name is not None and b.name is not None else ASIDE
@@ -165,7 +165,7 @@ def _offsets(row: Sequence[Box]) -> list[float]:
 
 
 def _stack(rows: list[list[Box]], margin: float) -> float:
-    """Rows from top to bottom; boxes of a row share its middle line."""
+    """Stack rows from top to bottom and return their height; boxes of a row share its middle line."""
     at = margin
     for row in rows:
         tall = max(b.height for b in row)

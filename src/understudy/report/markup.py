@@ -21,18 +21,21 @@ Setting = str | int | float | bool | None
 
 
 def text(value: str) -> Markup:
-    """Plain text, escaped; control characters and half characters are shown as a replacement mark."""
+    """Return plain text, escaped; control characters and half characters are shown as a replacement mark."""
     return Markup(escape(_CONTROL.sub("\ufffd", value), quote=True))
 
 
 def tag(name: str, *children: Child, **settings: Setting) -> Markup:
-    """`tag("td", "a < b", class_="label")`. None is left out; True is a setting without a value."""
+    """Return an element, as in `tag("td", "a < b", class_="label")`.
+
+    None is left out; True is a setting without a value.
+    """
     opening = "<" + name + "".join(_setting(key, value) for key, value in settings.items()) + ">"
     return Markup(opening if name in _CHILDLESS else f"{opening}{join(children)}</{name}>")
 
 
 def shape(name: str, **settings: Setting) -> Markup:
-    """An element of a drawing that holds nothing."""
+    """Return an element of a drawing that holds nothing."""
     return Markup("<" + name + "".join(_setting(key, value) for key, value in settings.items()) + "/>")
 
 
@@ -41,7 +44,7 @@ def join(children: Iterable[Child]) -> Markup:
 
 
 def coded(value: str) -> Markup:
-    """Text with `code` between backticks, as the card has it on a terminal."""
+    """Return text with `code` between backticks, as the card has it on a terminal."""
     parts = value.split("`")
     if len(parts) % 2 == 0:  # a lone backtick is a backtick
         return text(value)
@@ -49,7 +52,7 @@ def coded(value: str) -> Markup:
 
 
 def shortened(name: str, longest: int) -> str:
-    """The middle left out: names of wide tables often differ at their ends."""
+    """Leave out the middle: names of wide tables often differ at their ends."""
     if len(name) <= longest:
         return name
     end = (longest - 1) * 2 // 5
@@ -57,7 +60,7 @@ def shortened(name: str, longest: int) -> str:
 
 
 def number(value: float) -> str:
-    """A coordinate: one decimal is a tenth of a pixel."""
+    """Return a coordinate: one decimal is a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:.7g}"  # minus nothing is nothing
 
 

@@ -45,7 +45,7 @@ class Picture:
 
 
 def network_section(release: Release) -> Markup | None:
-    """The graph, what it means, and the same as a list; None where the model has no structure to show."""
+    """Return the graph, what it means, and the same as a list; None where the model has no structure to show."""
     if pairs := release.facts.network:
         return join([*_drawn(_bayesian(pairs)), _pair_list(pairs)])
     model = free_model(release.model)
@@ -87,7 +87,7 @@ def _cliques(tree: JunctionTree, order: Sequence[str]) -> Picture:
 
 
 def _names(axes: Axes, order: Sequence[str]) -> tuple[str, ...]:
-    """In the order of the schema, whatever the model's own."""
+    """Return the names in the order of the schema, whatever the model's own."""
     within = {axis.attribute for axis in axes}
     return tuple(name for name in order if name in within)
 
@@ -123,7 +123,10 @@ def _svg(picture: Picture, widest: float, which: str) -> Markup:
 
 
 def _width(own: float, room: float) -> str:
-    """Shrunk to its place as long as the names can be read; wider drawings are moved under a finger."""
+    """Return a drawing's width: shrunk to its place as long as names can be read.
+
+    Wider ones are moved under a finger.
+    """
     return f"max-width:{own:.0f}px" if own * _SMALLEST <= room else f"width:{own * _SMALLEST:.0f}px"
 
 
@@ -136,7 +139,7 @@ def _arrow(name: str) -> Markup:
 
 
 def _edge(edge: Edge, placed: Placed, arrow: str | None) -> Markup:
-    """A smooth line through the middles of the places it passes."""
+    """Return a smooth line through the middles of the places it passes."""
     route = placed.routes[edge.start, edge.end]
     x, y = route[0].x, route[0].y + route[0].height
     steps = [f"M{x:.1f} {y:.1f}"]
@@ -172,7 +175,7 @@ def _size(lines: tuple[str, ...]) -> tuple[float, float]:
 
 
 def text_width(line: str, font: float = _FONT) -> float:
-    """About as wide as the line will be; characters of East Asian scripts are square."""
+    """Return about how wide the text will be; characters of East Asian scripts are square."""
     return sum(font if unicodedata.east_asian_width(c) in "WF" else font * 0.6 for c in line)
 
 

@@ -11,7 +11,7 @@ TVD_IN_WORDS = (
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """12.3 %; something that would round to nothing is not shown as nothing."""
+    """Return a share as 12.3 %; something that would round to nothing is not shown as nothing."""
     smallest = 10.0**-digits
     if 0 < 100 * share < smallest / 2:
         return f"< {smallest:.{digits}f} %"
@@ -19,7 +19,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def points(share: float) -> str:
-    """A distance between shares, in percentage points."""
+    """Return a distance between shares, in percentage points."""
     return f"{100 * share:.1f}" if share < 0.995 else f"{100 * share:.0f}"
 
 
@@ -28,7 +28,7 @@ def count(rows: float) -> str:
 
 
 def amount(value: float | None) -> str:
-    """Up to six digits; a dash where there is no number."""
+    """Return up to six digits; a dash where there is no number."""
     if value is None or not math.isfinite(value):
         return "–"
     if value and not 1e-4 <= abs(value) < 1e7:
@@ -41,6 +41,6 @@ def plural(many: int, one: str, more: str | None = None) -> str:
 
 
 def listed(names: list[str] | tuple[str, ...], most: int = 8) -> str:
-    """age, sex and town"""
+    """Return names as in "age, sex and town"."""
     shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)

@@ -37,7 +37,7 @@ class Reading:
 
 
 def quietest_reading(release: Release, name: str) -> Reading | None:
-    """From the measured table that shows this attribute with the least noise (a public choice), if one does."""
+    """Return the shares of the table that shows this attribute with the least noise (a public choice), if any."""
     schema, found = release.schema, []
     for table in release.measurements:
         variance = sum_noise(table, schema, {name: np.ones(schema[name].size)}, [name])
@@ -47,7 +47,7 @@ def quietest_reading(release: Release, name: str) -> Reading | None:
 
 
 def _read_off(table: Measurement, schema: Schema, name: str) -> Floats:
-    """Every other attribute summed out; an attribute split into bits is put together."""
+    """Sum out every other attribute; an attribute split into bits is put together."""
     own = tuple(i for i, axis in enumerate(table.axes) if axis.attribute == name)
     gone = tuple(i for i in range(len(table.axes)) if i not in own)
     counts = table.values.sum(axis=gone)[tuple(schema.view_map(table.axes[i]) for i in own)]
@@ -87,7 +87,7 @@ class OneWay:
         return attribute_card(self.attribute, join([table, self._density()]), self._source())
 
     def _density(self) -> Markup | None:
-        """Where the shape inside bins was published too."""
+        """Draw the density where the shape inside bins was published too."""
         name = self.attribute.name
         for tree in self.release.trees:
             if tree.attribute.name == name:
@@ -110,7 +110,7 @@ def attribute_card(attribute: Attribute, table: Markup, *notes: Child) -> Markup
 
 
 def one_way_tables(release: Release) -> Markup:
-    """A card for each attribute, as many as the page can hold."""
+    """Return a card for each attribute, as many as the page can hold."""
     shown = release.schema.modelled[:MAX_ATTRIBUTES]
     cards = [OneWay(release, attribute).card(lines_for(len(shown))) for attribute in shown]
     return tag("div", *cards, left_out(release.schema), class_="cards")

@@ -22,14 +22,14 @@ class Section:
 
     @staticmethod
     def of(key: str, title: str, *body: Child) -> Section | None:
-        """None where nothing but introductions would be there."""
+        """Return a section, or None where nothing but introductions would be there."""
         return Section(key, title, body) if body and body[-1] is not None else None
 
 
 def page(
     title: str, header: Markup, sections: Sequence[Section | None], kind: str, made: str, stamp: str | None = None
 ) -> str:
-    """The whole document. `made` says of what; `stamp` is printed above, below and on every sheet of paper."""
+    """Return the whole document. `made` says of what; `stamp` is printed above, below and on every sheet of paper."""
     shown = [section for section in sections if section is not None]
     banner = None if stamp is None else tag("div", stamp, class_="stamp", role="note")
     body = tag(
@@ -66,7 +66,7 @@ def _footer(made: str, stamp: str | None) -> Markup:
 
 
 def tiles(*figures: tuple[str, str]) -> Markup:
-    """Large figures with a word below."""
+    """Return large figures with a word below."""
     return tag("div", *(tag("div", tag("b", figure), tag("span", word)) for figure, word in figures), class_="tiles")
 
 

@@ -24,7 +24,7 @@ _BOUGHT = "Made from figures that were bought; no exact figure is on this page."
 
 
 def public_report(release: Release, bought: Sequence[BoughtFigures] = (), signature: str | None = None) -> str:
-    """One HTML file; the same release gives the same bytes. Exact figures are refused.
+    """Return one HTML file; the same release gives the same bytes. Exact figures are refused.
 
     `signature` says in words whether a signature of the release holds.
     """
@@ -46,7 +46,7 @@ def public_report(release: Release, bought: Sequence[BoughtFigures] = (), signat
 
 
 def bought_report(bought: BoughtFigures) -> str:
-    """The page of bought figures alone, for a stand-in that came without a release."""
+    """Return the page of bought figures alone, for a stand-in that came without a release."""
     refuse_exact(bought)
     if not isinstance(bought, BoughtFigures):
         raise TypeError("a public report takes bought figures, nothing else")
@@ -62,7 +62,7 @@ def bought_report(bought: BoughtFigures) -> str:
 
 
 def promise_section(release: Release, own: str) -> Section | None:
-    """`own` says whether the promise holds for the page itself."""
+    """Return the section of the promise; `own` says whether it holds for the page itself."""
     card = release.card
     words = card.in_words
     warnings = [tag("p", warning, class_="warning") for warning in card.warnings]
@@ -98,7 +98,7 @@ def structure_section(release: Release) -> Section | None:
 
 
 def rules_section(release: Release) -> Section | None:
-    """The rules that every row meets; None where there are none."""
+    """Return the rules that every row meets; None where there are none."""
     if not release.schema.rules:
         return None
     computed = release.schema.rule_book.determined
@@ -120,7 +120,7 @@ def closing_sections(release: Release, signature: str | None = None) -> list[Sec
 
 
 def columns_in_words(release: Release) -> str:
-    """What became of the columns that are no part of the model."""
+    """Return what became of the columns that are no part of the model."""
     by_kind = {kind: [a.name for a in release.schema.attributes if a.kind == kind] for kind in ("id", "drop")}
     words = ""
     if by_kind["id"]:

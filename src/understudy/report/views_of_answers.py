@@ -60,7 +60,7 @@ def _bar(figure: Figure, answer: Answer, top: float, known: bool) -> Bar:
 
 
 def evaluation_view(found: Evaluation) -> Markup:
-    """Under its stamp: the figures are exact."""
+    """Return an evaluation under its stamp: the figures are exact."""
     real, other = found.rows
     figures = [(f"{errors.mean:.4f}", f"mean TVD, {alpha}-way") for alpha, errors in found.tables.items()]
     title = f"How good is the stand-in for {found.schema.name}?"

@@ -73,7 +73,7 @@ class Attribute:
             assert self.finest_grid is not None  # refuses what has no finer grid
 
     def _check_missing(self) -> None:
-        """A missing code that is also a value would turn that value into "missing" when the output is read again."""
+        """Refuse a missing code that is also a value: it would become "missing" when the output is read again."""
         for text in self.missing:
             if self.domain.holds(text):
                 raise SchemaError(
@@ -94,17 +94,17 @@ class Attribute:
 
     @property
     def modelled(self) -> bool:
-        """Whether the attribute takes part in the model (ids and dropped columns do not)."""
+        """Return whether the attribute takes part in the model (ids and dropped columns do not)."""
         return self.domain.modelled
 
     @property
     def intervals(self) -> Intervals | None:
-        """The domain of an ordered attribute; None for lists and columns that are never read."""
+        """Return the domain of an ordered attribute; None for lists and columns that are never read."""
         return self.domain if isinstance(self.domain, Intervals) else None
 
     @property
     def ordered(self) -> Intervals:
-        """The same where it is known to be ordered."""
+        """Return the domain of an attribute that is known to be ordered."""
         assert isinstance(self.domain, Intervals)
         return self.domain
 
@@ -122,44 +122,44 @@ class Attribute:
 
     @cached_property
     def size(self) -> int:
-        """How many codes there are, "missing" included."""
+        """Return how many codes there are, "missing" included."""
         return self.domain.size + self.has_missing if self.modelled else 0
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A public name for each code."""
+        """Return a public name for each code."""
         return self.domain.labels + ((MISSING,) if self.modelled and self.has_missing else ())
 
     @property
     def missing_code(self) -> int:
-        """The code of "missing", or UNFIT where the attribute has none."""
+        """Return the code of "missing", or UNFIT where the attribute has none."""
         return self.size - 1 if self.has_missing else UNFIT
 
     @property
     def missing_text(self) -> str:
-        """What a missing cell looks like on output."""
+        """Return what a missing cell looks like on output."""
         return self.missing[0] if self.missing else ""
 
     @property
     def levels(self) -> int:
-        """How many views there are: the attribute itself and its taxonomy levels."""
+        """Return how many views there are: the attribute itself and its taxonomy levels."""
         return 1 + (len(self.taxonomy.levels) if self.taxonomy else 0)
 
     @property
     def bits(self) -> int:
-        """How many binary digits code this attribute."""
+        """Return how many binary digits code this attribute."""
         return max(1, (self.size - 1).bit_length())
 
     # -- the fine grid ---------------------------------------------------------------------------------------
 
     @property
     def column(self) -> str:
-        """The column of the data that this attribute is read from."""
+        """Return the column of the data that this attribute is read from."""
         return self.name if self.read_from is None else self.read_from
 
     @cached_property
     def finest_grid(self) -> Grid | None:
-        """The grid on which rows are coded for `fine`; None without it."""
+        """Return the grid on which rows are coded for `fine`; None without it."""
         if self.fine is None:
             return None
         if self.intervals is None:
@@ -169,31 +169,31 @@ class Attribute:
         return Grid(self.intervals, finest(self.intervals, self.fine_cells))
 
     def refined(self, grid: Grid) -> Attribute:
-        """The same column on a grid of its own: one more attribute, for engines and for the shape inside bins."""
+        """Return the same column on a finer grid: one more attribute, for engines and the shape inside bins."""
         name, flat = fine_name(self.name), Taxonomy(())
         return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)
 
     # -- bins that a noisy tree finds ------------------------------------------------------------------------
 
     def binned(self, first: Index) -> Attribute:
-        """The same column with bins that begin at these units of its grid."""
+        """Return the same column with bins that begin at these units of its grid."""
         assert self.grid is not None
         return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None)
 
     @property
     def countable(self) -> bool:
-        """Whether each value of the range can have a bin of its own."""
+        """Return whether each value of the range can have a bin of its own."""
         return self.grid is not None and self.grid.scale.listable and self.grid.count <= MAX_CODES
 
     def with_each_value(self) -> Attribute:
-        """The same column with a bin for each value of its range."""
+        """Return the same column with a bin for each value of its range."""
         assert self.grid is not None
         edges = self.grid.steps.between(self.grid.low, self.grid.high, MAX_CODES)
         domain = Intervals(self.kind, edges, self.grid.points, self.grid.format, self.grid.every)
         return replace(self, domain=domain, taxonomy=None, grid=None)
 
     def with_own_bins(self) -> Attribute:
-        """The same column with bins of equal prior mass if it has none: of a computed column, which buys no tree."""
+        """Return the same column with bins of equal prior mass if it has none: a computed column buys no tree."""
         if self.grid is None:
             return self
         found = self.binned(self.grid.public_bins(PUBLIC_BINS))
@@ -201,7 +201,7 @@ class Attribute:
         return replace(found, domain=replace(found.domain, places=self.grid.decimals), taxonomy=None)
 
     def homes(self, first: Index) -> NDArray[np.int64]:
-        """The code of the bin that each code of a unit lies in; "missing" stays last."""
+        """Return the code of the bin that each code of a unit lies in; "missing" stays last."""
         assert self.grid is not None
         return np.append(self.grid.homes(first), [len(first)] * self.has_missing).astype(np.int64)
 
@@ -224,7 +224,7 @@ class Attribute:
         return self.taxonomy.levels[axis.level - 1].labels + ((MISSING,) if self.has_missing else ())
 
     def view_map(self, axis: Axis) -> NDArray[np.int32]:
-        """The view's code for each code of the attribute: the public function that generalises a row."""
+        """Return the view's code for each code of the attribute: the public function that generalises a row."""
         codes = np.arange(self.size, dtype=np.int32)
         if axis.bit >= 0:
             shown = codes ^ (codes >> 1) if axis.gray else codes
@@ -239,28 +239,28 @@ class Attribute:
     # -- cells -----------------------------------------------------------------------------------------------
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        """The code of each cell of text; UNFIT where no rule of the schema covers it."""
+        """Return the code of each cell of text; UNFIT where no rule of the schema covers it."""
         codes = self.domain.encode(texts, decimal)
         return self._settle(codes, np.fromiter((t in self.missing for t in texts), dtype=bool, count=len(texts)))
 
     def encode_numbers(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
-        """The same for a typed numeric column; `absent` marks nulls, which are empty cells."""
+        """Return the code of each number of a typed column; `absent` marks nulls, which are empty cells."""
         is_missing = np.isin(values, self._missing_numbers) & ~absent
         return self._settle(self.ordered.encode_numbers(values), is_missing | (absent & ("" in self.missing)))
 
     @cached_property
     def _missing_numbers(self) -> Floats:
-        """Missing codes that are numbers (999): in a typed column they come as numbers, not as text."""
+        """Return missing codes that are numbers (999): in a typed column they come as numbers, not as text."""
         codes = np.asarray([self.ordered.parse(text) for text in self.missing], dtype=np.float64)
         return codes[~np.isnan(codes)]
 
     @cached_property
     def unlisted_code(self) -> int:
-        """The code of a cell that nothing declares: that of `other`, or UNFIT."""
+        """Return the code of a cell that nothing declares: that of `other`, or UNFIT."""
         return int(self.encode(["\0"])[0])
 
     def _settle(self, codes: Codes, is_missing: NDArray[np.bool_]) -> Codes:
-        """Missing cells first, then `other` for what is left undeclared."""
+        """Set the code of missing cells, then that of `other` for what is left undeclared."""
         if is_missing.any():
             codes[is_missing] = self.missing_code
         if self.other is not None:
@@ -269,21 +269,21 @@ class Attribute:
         return codes
 
     def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """A value for each code, and which of them are missing (their values are to be ignored)."""
+        """Return a value for each code, and which of them are missing (their values are to be ignored)."""
         codes, absent = self._present(codes)
         return self.domain.decode(codes, generator), absent
 
     def to_arrow(self, codes: NDArray[Any], generator: np.random.Generator) -> Any:
-        """The same as a typed Arrow array, null where it is missing."""
+        """Return the decoded values as a typed Arrow array, null where missing."""
         codes, absent = self._present(codes)
         return self.domain.to_arrow(codes, absent, generator)
 
     def _present(self, codes: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_]]:
-        """Codes of the domain (any for a missing value), and which are missing."""
+        """Return codes of the domain (any for a missing value), and which are missing."""
         absent = codes == self.missing_code if self.has_missing else np.zeros(len(codes), dtype=bool)
         return np.where(absent, 0, codes).astype(np.int32), absent
 
 
 def fine_name(name: str) -> str:
-    """What an attribute is called on its fine grid."""
+    """Return what an attribute is called on its fine grid."""
     return f"{name} (fine)"

@@ -17,7 +17,7 @@ _FALSE_WORDS = ("false", "no", "n", "nein", "non", "falsch", "f", "0")
 
 
 def with_words(facts: Facts) -> tuple[Facts, bool]:
-    """Which of two listed texts means true, and whether that is known."""
+    """Return the facts with the words for true and false, and whether it is known which of two texts means true."""
     if (facts.true and facts.false) or not facts.values:
         return facts, True
     true = tuple(v for v in facts.values if v.casefold() in _TRUE_WORDS)
@@ -41,7 +41,10 @@ def domain_lines(name: str, facts: Facts) -> list[str]:
 
 
 def _boolean_lines(facts: Facts) -> list[str]:
-    """The words for true and false; where nobody says which, the usual ones, since the first of each is written."""
+    """Return the words for true and false.
+
+    Where nobody says which, the usual ones, since the first of each is written.
+    """
     if facts.true or facts.false:
         return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
     usual = Booleans()
@@ -53,7 +56,7 @@ def _boolean_lines(facts: Facts) -> list[str]:
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:
-    """The lines of an ordered domain; where nobody says how to cut a long range, a noisy tree finds its bins."""
+    """Return the lines of an ordered domain; where nobody says how to cut a long range, a noisy tree finds its bins."""
     points = [_literal(name, point, facts) for point in facts.points or ()]
     lines = [f"points = {toml.array(points)}"] if points else []
     if facts.format is not None:
@@ -78,7 +81,7 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
 
 
 def _step(facts: Facts) -> float | None:
-    """The step that a source states, for kinds that have one."""
+    """Return the step that a source states, for kinds that have one."""
     if facts.step is None or not _has("step", facts):
         return None
     if not 0 < (step := number_of(facts.step)) < math.inf:
@@ -91,14 +94,14 @@ def _has(key: str, facts: Facts) -> bool:
 
 
 def _unit(facts: Facts) -> float | None:
-    """What values are multiples of, where a source says so."""
+    """Return what values are multiples of, where a source says so."""
     if (step := _step(facts)) is not None:
         return step
     return 10.0**-facts.decimals if _has("decimals", facts) and facts.decimals is not None else None
 
 
 def _ends(name: str, facts: Facts) -> tuple[str, str]:
-    """The range, or a placeholder that reaches on from the end that is known."""
+    """Return the range, or a placeholder that reaches on from the end that is known."""
     low, high = ordered_scale(str(facts.kind)).placeholder
     if facts.low is not None and facts.high is None:
         place = _place(name, facts.low, facts)
@@ -110,7 +113,7 @@ def _ends(name: str, facts: Facts) -> tuple[str, str]:
 
 
 def _place(name: str, text: str, facts: Facts) -> float:
-    """A number, or a moment on its own scale."""
+    """Return a number, or a moment on its own scale."""
     scale = ordered_scale(str(facts.kind))
     place = number_of(text) if scale.arithmetic else scale.position(text, facts.format)
     if not math.isfinite(place):

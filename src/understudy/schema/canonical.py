@@ -19,7 +19,10 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(\s?[AaPp][Mm])?")
 
 
 def canonical_number(value: float) -> str | None:
-    """The text of a number: whole ones without point, others as Python writes them; None for NaN, a missing number."""
+    """Return the text of a number: whole ones without point, others as Python writes them.
+
+    None for NaN, a missing number.
+    """
     if math.isnan(value):
         return None
     if math.isinf(value):
@@ -28,7 +31,7 @@ def canonical_number(value: float) -> str | None:
 
 
 def numeral(text: str, decimal: str = ".") -> float | None:
-    """The double that a reader makes of the text, None where it makes none."""
+    """Return the double that a reader makes of the text, None where it makes none."""
     plain = text.strip(SPACE)
     if decimal != "." and "." not in plain:
         plain = plain.replace(decimal, ".")
@@ -38,7 +41,7 @@ def numeral(text: str, decimal: str = ".") -> float | None:
 
 
 def canonical(text: str, decimal: str = ".") -> str | None:
-    """The one text of a cell under every reading: None for a null, a number's, 1 and 0 for booleans, or itself."""
+    """Return the one text of a cell under every reading: None for a null, a numeral, 1 or 0 of a boolean, or itself."""
     if text in NULLS:
         return None
     number = numeral(text, decimal)
@@ -48,6 +51,6 @@ def canonical(text: str, decimal: str = ".") -> str | None:
 
 
 def is_moment(text: str) -> bool:
-    """Whether the text looks like a date or a time of day in any of the usual notations."""
+    """Return whether the text looks like a date or a time of day in any of the usual notations."""
     plain = text.strip(SPACE)
     return bool(_DAY.fullmatch(plain) or _CLOCK.fullmatch(plain))

@@ -98,7 +98,7 @@ def facts_of_records(rows: Iterable[Sequence[str]], name: str) -> Source:
 
 
 def _columns(heads: Sequence[str]) -> list[str | None]:
-    """What each column is: a second one of the same meaning is not used, so that `name` may stand beside `variable`."""
+    """Return what each column is: a second one of the same meaning is not used (`name` may stand beside `variable`)."""
     found: list[str | None] = []
     for head in heads:
         column = _column(head.casefold())
@@ -116,7 +116,7 @@ def csv_records(path: Path) -> Iterator[list[str]]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a public document, UTF-8 or else cp1252."""
+    """Return the text of a public document, UTF-8 or else cp1252."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -125,7 +125,7 @@ def read_text(path: Path) -> str:
 
 
 def decode(raw: bytes) -> tuple[str, str]:
-    """Text and the encoding it turned out to have."""
+    """Return the text, and the encoding it turned out to have."""
     try:
         return raw.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError:
@@ -133,12 +133,12 @@ def decode(raw: bytes) -> tuple[str, str]:
 
 
 def delimiter_of(head: str) -> str:
-    """The delimiter that cuts the header line into the most names."""
+    """Return the delimiter that cuts the header line into the most names."""
     return max(DELIMITERS, key=lambda mark: len(cells_of(head, mark)))
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
-    """The cells of one record; of a line that is no record, one cell."""
+    """Return the cells of one record; of a line that is no record, one cell."""
     try:
         return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
     except csv.Error:
@@ -207,7 +207,7 @@ def _facts(name: str, entry: _Entry) -> Facts:
 
 
 def items(cell: str | None) -> tuple[str, ...] | None:
-    """`a | b | c` as a tuple."""
+    """Return `a | b | c` as a tuple."""
     found = tuple(item.strip() for item in (cell or "").split("|") if item.strip())
     return found or None
 
@@ -250,7 +250,7 @@ def _whole(cell: str | None, key: str, name: str) -> int | None:
 
 
 def tree_of(values: list[tuple[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
-    """Nested groups from each value's path, coarsest group first."""
+    """Return nested groups from each value's path, coarsest group first."""
     tree: dict[str, Any] = {}
     for value, path in values:
         if path:
@@ -284,7 +284,7 @@ def _flat_tree(cell: str | None, name: str) -> Mapping[str, Any] | str | None:
 
 
 def strptime_format(text: str) -> str:
-    """`DD.MM.YYYY hh:mm` (or its German letters) in Python's signs."""
+    """Return `DD.MM.YYYY hh:mm` (or its German letters) in Python's signs."""
     if "%" in text:
         return text
     signs = {"y": "%Y", "j": "%Y", "d": "%d", "t": "%d", "h": "%H", "s": "%S"}

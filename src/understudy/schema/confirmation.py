@@ -7,7 +7,7 @@ from understudy.schema.table import Schema
 
 
 def check_confirmed(schema: Schema) -> None:
-    """A draft with open points is not a schema yet."""
+    """Refuse a draft with open points: it is not a schema yet."""
     if open_points := schema.unconfirmed:
         name, key = open_points[0]
         more = f" ({len(open_points) - 1} more)" if len(open_points) > 1 else ""

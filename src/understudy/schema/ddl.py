@@ -31,7 +31,7 @@ Token = tuple[str, str]  # group of _TOKEN, text
 
 
 def read_ddl(path: Path, names: Sequence[str], table_name: str) -> Source:
-    """The facts of the CREATE TABLE that is named so, or else of the one that has most of the columns."""
+    """Return the facts of the CREATE TABLE that is named so, or else of the one that has most of the columns."""
     tokens = list(_tokens(read_text(path)))
     enums, tables = dict(_enums(tokens)), list(_tables(tokens))
     if not tables:
@@ -60,7 +60,7 @@ def _tokens(text: str) -> Iterable[Token]:
 
 
 def _bare(token: Token) -> str:
-    """A name without its quotes, or the content of a text."""
+    """Return a name without its quotes, or the content of a text."""
     kind, text = token
     if kind == "text":
         return text[text.index("'") + 1 : -1].replace("''", "'")
@@ -72,7 +72,7 @@ def _word(tokens: Sequence[Token], i: int) -> str:
 
 
 def _group(tokens: Sequence[Token], start: int) -> list[Token]:
-    """What stands between the parenthesis at `start` and its partner."""
+    """Return what stands between the parenthesis at `start` and its partner."""
     depth = 0
     for i in range(start, len(tokens)):
         depth += {"(": 1, ")": -1}.get(tokens[i][1], 0)
@@ -100,7 +100,7 @@ def _tables(tokens: list[Token]) -> Iterable[tuple[str, list[list[Token]]]]:
 
 
 def _alterations(tokens: list[Token], name: str) -> Iterable[list[Token]]:
-    """ALTER TABLE name ADD CONSTRAINT …: where pg_dump puts the keys."""
+    """Yield the statements ALTER TABLE name ADD CONSTRAINT …, where pg_dump puts the keys."""
     for i in range(len(tokens)):
         if _word(tokens, i) == "ALTER" and _word(tokens, i + 1) == "TABLE":
             stop = next((j for j in range(i, len(tokens)) if tokens[j][1] == ";"), len(tokens))
@@ -142,7 +142,7 @@ def _columns(body: list[list[Token]], enums: dict[str, tuple[str, ...]]) -> dict
 
 
 def _checked_kind(check: Facts, column: Facts) -> Kind | None:
-    """A column with listed values is a category, whatever its type."""
+    """Return the kind of a column: one with listed values is a category, whatever its type."""
     return "category" if check.values is not None and column.kind != "boolean" else column.kind
 
 
@@ -184,7 +184,7 @@ def kind_of_type(declared: str) -> Kind | None:
 
 
 def _decimals(typed: str, size: list[str]) -> int | None:
-    """NUMERIC(10, 2) has two, and so has money."""
+    """Return the decimals of a type: NUMERIC(10, 2) has two, and so has money."""
     if typed == "money":
         return 2
     exact = typed in ("numeric", "decimal", "number") and len(size) == 2
@@ -192,7 +192,7 @@ def _decimals(typed: str, size: list[str]) -> int | None:
 
 
 def _check(tokens: list[Token]) -> list[tuple[str, Facts]]:
-    """Ranges and lists that a CHECK states for certain; with an OR or a NOT in it, nothing is."""
+    """Return ranges and lists that a CHECK states for certain; with an OR or a NOT in it, nothing is certain."""
     plain = _without_casts([t for t in tokens if t[1] not in "(),[]" or t[0] != "mark"])
     words = [t[1].upper() for t in plain]
     loose = " ".join(words)

@@ -44,31 +44,31 @@ class Domain(Protocol):
     def characters(self) -> str | None: ...
     @property
     def wanted(self) -> str:
-        """What cells have to be, in words."""
+        """Return what cells have to be, in words."""
         ...
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        """The code of each text; UNFIT for one that is no value."""
+        """Return the code of each text; UNFIT for one that is no value."""
         ...
 
     def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        """A value for each code; `encode` of its text is that code again."""
+        """Return a value for each code; `encode` of its text is that code again."""
         ...
 
     def holds(self, text: str) -> bool:
-        """Whether the text is a value, and for ordered domains one inside the range."""
+        """Return whether the text is a value, and for ordered domains one inside the range."""
         ...
 
     def to_arrow(self, codes: Codes, absent: NDArray[np.bool_], generator: np.random.Generator) -> Any:
-        """The decoded values as a typed Arrow array, null where `absent`."""
+        """Return the decoded values as a typed Arrow array, null where `absent`."""
         ...
 
     def cell_texts(self, column: Any, decimal: str) -> Any:
-        """The text of each value of a typed Arrow array, null where it is null."""
+        """Return the text of each value of a typed Arrow array, null where it is null."""
         ...
 
     def as_dict(self) -> dict[str, Any]:
-        """What the schema file says of it besides the kind."""
+        """Return what the schema file says of it besides the kind."""
         ...
 
 

@@ -113,7 +113,7 @@ def _unused(book: Source, names: Sequence[str]) -> list[str]:
 
 
 def _groups(columns: Sequence[_Column], points: Sequence[str]) -> dict[str, list[str]]:
-    """The attributes that one look settles, by the point of [table] that asks for it."""
+    """Return the attributes that one look settles, by the point of [table] that asks for it."""
     found: dict[str, list[str]] = {}
     for point in ("prose", "proposed", "undescribed"):
         about = [column.name for column in columns if column.group == point]
@@ -209,13 +209,13 @@ class _Column:
 
     @property
     def ungrouped(self) -> tuple[str, ...]:
-        """The points of a draft that asks for each attribute by itself."""
+        """Return the points of a draft that asks for each attribute by itself."""
         own = {"prose": "prose", "proposed": "proposed", "undescribed": "kind"}.get(self.group or "")
         return self.confirm if own is None or own in self.confirm else (own, *self.confirm)
 
 
 def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _Column:
-    """What documents state, else the file's type, else what a public file shows, else a public domain."""
+    """Return a column's facts: what documents state, else the file's type, else a public file, else a public domain."""
     known = Facts()
     for facts in stated:
         known = known.over(facts)
@@ -249,7 +249,7 @@ def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _C
 
 
 def _with_empty(facts: Facts) -> Facts:
-    """A guess about meaning says nothing about empty cells: they are allowed, unless a source says that none is."""
+    """Allow empty cells, of which a guess about meaning says nothing, unless a source says that none is empty."""
     return (
         facts
         if facts.missing == () or "" in (facts.missing or ())
@@ -262,21 +262,21 @@ def _says_domain(facts: Facts) -> bool:
 
 
 def _lacks_domain(facts: Facts) -> bool:
-    """Whether nobody has said which values there are."""
+    """Return whether nobody has said which values there are."""
     if facts.kind in MOVED:
         return not facts.has_range
     return facts.kind is None or (facts.kind == "category" and not facts.values)
 
 
 def _is_public(facts: Facts, known: Facts) -> bool:
-    """Whether the domain itself was read from the public file."""
+    """Return whether the domain itself was read from the public file."""
     if facts.kind == "category":
         return known.values is None and bool(facts.values)
     return facts.kind in MOVED and not known.has_range and facts.has_range
 
 
 def _block(column: _Column, grouped: bool) -> list[str]:
-    """The lines of one attribute."""
+    """Return the lines of one attribute."""
     name, facts = column.name, column.facts
     lines = [f"[attributes.{toml.key(name)}]"]
     if facts.label:

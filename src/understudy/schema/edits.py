@@ -38,7 +38,7 @@ def edited(schema: Schema, attribute: str | None, keys: Mapping[str, Any]) -> Sc
 
 
 def _keep_tree_bins(schema: Schema, bodies: dict[str, Any]) -> None:
-    """In the plain form a long range without bins has one for each value; in a file that is written out."""
+    """Write `bins = "each"` for a range without bins, which mean one for each value here and a tree in a file."""
     for attribute in schema.attributes:
         body = bodies[attribute.name]
         if "range" in body and "bins" not in body and "fine" not in body and attribute.grid is None:
@@ -46,7 +46,7 @@ def _keep_tree_bins(schema: Schema, bodies: dict[str, Any]) -> None:
 
 
 def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
-    """The body without keys that the edit makes void, and of the kind that it implies."""
+    """Return the body without keys that the edit makes void, and of the kind that it implies."""
     kept = dict(body)
     for key, (kind, own) in _DOMAIN_KEYS.items():
         if key in keys and "kind" not in keys and body.get("kind") != kind:
@@ -65,7 +65,7 @@ def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _kept_range(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
-    """An integer that becomes a number keeps its range."""
+    """Keep the range of an integer that becomes a number."""
     numbers = {"integer", "number"}
     if {body.get("kind"), keys["kind"]} <= numbers and "range" in body:
         return {"range": body["range"]}

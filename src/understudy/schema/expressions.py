@@ -227,7 +227,7 @@ class ConditionParser:
             return self._comparison()
 
     def _bracket_is_a_sum(self) -> bool:
-        """Whether no comparison stands inside the bracket that begins here."""
+        """Return whether no comparison stands inside the bracket that begins here."""
         depth = 0
         for word in self._words[self._at :]:
             depth += (word.kind == "mark") * ((word.text == "(") - (word.text == ")"))

@@ -38,7 +38,7 @@ class Facts:
     source: str | None = None  # what the draft says in `provenance`; None: declared, as in a codebook of our own
 
     def over(self, weaker: Facts) -> Facts:
-        """These facts, completed by those of a weaker source."""
+        """Return these facts, completed by those of a weaker source."""
         return Facts(**{f.name: _first(getattr(self, f.name), getattr(weaker, f.name)) for f in fields(Facts)})
 
     @property
@@ -46,7 +46,7 @@ class Facts:
         return self.edges is not None or (self.low is not None and self.high is not None)
 
     def with_kind(self) -> Facts:
-        """The kind that follows from the other facts, where the source names none."""
+        """Return the kind that follows from the other facts, where the source names none."""
         if self.kind is not None:
             return self
         if self.true is not None or self.false is not None:
@@ -65,7 +65,7 @@ class Facts:
 
     @property
     def is_fractional(self) -> bool:
-        """Whether the source says that values have decimals."""
+        """Return whether the source says that values have decimals."""
         return bool(self.decimals) or (self.step is not None and number_of(self.step) % 1 != 0)
 
 
@@ -82,7 +82,7 @@ class Source:
     points: tuple[str, ...] = ()
 
     def about(self, name: str) -> Facts:
-        """By the exact name, else without regard to case and outer spaces, else by letters and digits alone."""
+        """Return the facts about a column, by its exact name, else regardless of case, else by letters and digits."""
         if name in self.attributes:
             return self.attributes[name]
         for plain in (_folded, _letters):
@@ -101,7 +101,7 @@ def _letters(name: str) -> str:
 
 
 def number_of(text: str) -> float:
-    """A number in a public document, with a decimal point or comma, or NaN."""
+    """Return a number in a public document, with a decimal point or comma, or NaN."""
     text = text.strip()
     if "," in text and "." not in text:
         text = text.replace(",", ".")

@@ -55,7 +55,7 @@ def parse_schema(text: str) -> Schema:
 
 
 def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, in_file: bool = False) -> Schema:
-    """A schema from the parsed file, or from the plain form in a release; with more codes in all it is refused.
+    """Return a schema from the parsed file, or from the plain form in a release; refuse one with more codes in all.
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
@@ -127,7 +127,7 @@ def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool)
 
 
 def attribute_from_dict(name: str, body: Any, in_file: bool = False) -> Attribute:
-    """An attribute from its plain form, or from the body that a file has."""
+    """Return an attribute from its plain form, or from the body that a file has."""
     return _attribute(name, body, in_file)
 
 
@@ -198,7 +198,7 @@ def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _grid(scale: Scale, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
-    """The grid of a range whose bins are to be found; None where they are given, or each value has its own."""
+    """Return the grid of a range whose bins are to be found; None where they are given, or each value has its own."""
     bins = body.get("bins")
     if isinstance(bins, str) and bins not in ("auto", "each"):
         raise SchemaError(f'`bins` is a number, "auto" or "each". {did_you_mean(bins, ["auto", "each"])}')

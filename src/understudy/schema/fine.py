@@ -30,15 +30,18 @@ class Grid:
 
     @cached_property
     def _units(self) -> Index:
-        """How many values a bin has that a cell could hold; a bin of numbers without steps has one for each cell."""
+        """Return how many values a bin has that a cell could hold.
+
+        A bin of numbers without steps has one for each cell.
+        """
         if self.domain.steps is not None:
             return self.domain.own_values
         return np.full(self.domain.bins, 1 << self.depth, dtype=np.int64)
 
     @cached_property
     def _tree(self) -> tuple[Index, list[tuple[Index, Index, Index]]]:
-        """First unit of each cell, and by level the first unit of each node that is halved, of its right half, and
-        of what comes after it. Units are numbered through all bins."""
+        """Return the first unit of each cell, and by level the first unit of each node that is halved, of its right
+        half, and of what comes after it. Units are numbered through all bins."""
         size = self._units
         first = np.cumsum(size) - size
         levels = []
@@ -54,8 +57,8 @@ class Grid:
 
     @cached_property
     def levels(self) -> tuple[tuple[Index, Index, Index], ...]:
-        """For every level from the bins down, the nodes that are halved: first cell, first cell of the right half,
-        and the cell after the last. Cells are numbered through all bins, points left out."""
+        """Return, for every level from the bins down, the nodes that are halved: first cell, first cell of the right
+        half, and the cell after the last. Cells are numbered through all bins, points left out."""
         starts, levels = self._tree
         return tuple(
             (np.searchsorted(starts, a), np.searchsorted(starts, m), np.searchsorted(starts, b)) for a, m, b in levels
@@ -63,24 +66,24 @@ class Grid:
 
     @property
     def coefficients(self) -> int:
-        """How many nodes are halved."""
+        """Return how many nodes are halved."""
         return sum(len(first) for first, _, _ in self.levels)
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """How many values each cell holds; for numbers, its length in cells of this grid: always one."""
+        """Return how many values each cell holds; for numbers, its length in cells of this grid: always one."""
         starts, _ = self._tree
         return np.diff(starts, append=self._units.sum()).astype(np.float64)
 
     @cached_property
     def bin(self) -> Index:
-        """The bin that each cell lies in."""
+        """Return the bin that each cell lies in."""
         ends = np.cumsum(self._units)
         return np.searchsorted(ends, self._tree[0], side="right")
 
     @cached_property
     def fine(self) -> Intervals:
-        """The domain whose bins are the cells."""
+        """Return the domain whose bins are the cells."""
         starts, own = self._tree[0], self._tree[0] - (np.cumsum(self._units) - self._units)[self.bin]
         if (steps := self.domain.steps) is not None:
             # the last bin is closed: its last value may be alone
@@ -96,14 +99,14 @@ class Grid:
 
 
 def cells_of(domain: Intervals, depth: int) -> int:
-    """How many cells the grid has, points included."""
+    """Return how many cells the grid has, points included."""
     if domain.steps is None:
         return domain.bins * (1 << depth) + len(domain.points)
     return int(np.minimum(domain.own_values, 1 << depth).sum()) + len(domain.points)
 
 
 def finest(domain: Intervals, cells: int | None) -> int:
-    """The depth of the finest grid: of `cells` in a bin where the schema says so, else as deep as two bytes allow."""
+    """Return the depth of the finest grid: of `cells` in a bin where declared, else as deep as two bytes allow."""
     most = int(domain.own_values.max()) if domain.steps is not None else 2**DEEPEST
     if most < 2:
         raise SchemaError("every bin holds one value: there is nothing finer, leave `fine` out")

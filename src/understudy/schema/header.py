@@ -118,7 +118,7 @@ def _with_header(path: Path, line: bytes, known: Mapping[str, str], declared: bo
 
 
 def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: Path | None) -> Header:
-    """The encoding is not guessed: whether it is seen in the first row depends on that person's letters. Neither is
+    """Return the header of a file without one. Its encoding is not guessed: the first row is a person's. Neither is
     whether blanks follow the delimiters: cells are trimmed, whatever the row is."""
     encoding = known.get("encoding", "utf-8")
     text = _decoded(line, known["encoding"], path) if "encoding" in known else line.decode("utf-8", errors="replace")
@@ -137,7 +137,7 @@ def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: P
 
 
 def _delimiters(path: Path, known: Mapping[str, str]) -> tuple[str, ...]:
-    """The delimiters that may be meant: the first that cuts the line into most cells is."""
+    """Return the delimiters that may be meant; the one meant is the first that cuts the line into most cells."""
     if "delimiter" in known:
         return (known["delimiter"],)
     return ("\t",) if path.name.lower().endswith((".tsv", ".tsv.gz")) else DELIMITERS
@@ -193,7 +193,10 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
-    """Names and types. A frame that was read from a file without a header has a row for names: they are checked."""
+    """Return names and types of a footer.
+
+    A frame read from a file without a header has a row for names: they are checked.
+    """
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -216,7 +219,10 @@ def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozen
 
 
 def _metadata(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
-    """Variables, labels and formats of an SPSS, Stata or SAS file: inside the private file, so they are asked about."""
+    """Return variables, labels and formats of an SPSS, Stata or SAS file.
+
+    They are inside the private file, so asked about.
+    """
     if header is False or names is not None:
         raise UsageError(f"{path.name!r} has names for its columns: --no-header and --names are for CSV and TSV")
     inside = TrustClass.INSIDE.marked(metadata_source(path), STATISTICAL_FILE.name)
@@ -227,7 +233,7 @@ def _metadata(path: Path, header: bool | None, names: Path | None, vouched: froz
 
 
 def _sheet(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
-    """The first row of the first sheet."""
+    """Return the first row of the first sheet."""
     if header is False or names is not None:
         raise UsageError("the first row of an Excel sheet must name the columns: add such a row, or save it as CSV")
     first = [cell_text(value) for row in sheet_rows(path, rows=1) for value in row]

@@ -13,7 +13,7 @@ from understudy.schema.steps import checked_decimals, checked_step, equal_edges,
 
 
 def read_intervals(scale: OrderedScale, body: Mapping[str, Any]) -> Intervals:
-    """The domain that an attribute of an ordered kind declares."""
+    """Return the domain that an attribute of an ordered kind declares."""
     format, points, (step, places) = read_format(body), read_points(scale, body), read_steps(body)
     edges: Sequence[float] = [scale.from_file(e, format) for e in _list(body.get("edges", []), "edges")]
     if edges:
@@ -31,7 +31,7 @@ def read_intervals(scale: OrderedScale, body: Mapping[str, Any]) -> Intervals:
 
 
 def read_steps(body: Mapping[str, Any]) -> tuple[float | None, int | None]:
-    """How values are written: in which steps, or with how many decimals."""
+    """Return how values are written: in which steps, or with how many decimals."""
     return checked_step(body.get("step")), checked_decimals(body.get("decimals"))
 
 

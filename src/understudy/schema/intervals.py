@@ -76,7 +76,7 @@ class Intervals:
 
     @cached_property
     def _bare_bins(self) -> list[int]:
-        """Bins that hold nothing but declared points: no value would decode to them."""
+        """Return bins that hold nothing but declared points: no value would decode to them."""
         if self.steps is not None:
             return [int(i) for i in np.flatnonzero(self.own_values <= 0)]
         low, high = self._edges[:-1], self._edges[1:]
@@ -86,7 +86,7 @@ class Intervals:
         return [int(i) for i in np.flatnonzero(self.encode_numbers(inner) != self.bin_codes)]
 
     def _check_format(self, format: str) -> None:
-        """A cell's text must say which bin it is in: `%d.%m.%y` cannot tell 1924 from 2024."""
+        """Refuse a format whose texts do not say which bin they are in: `%d.%m.%y` cannot tell 1924 from 2024."""
         codes = sorted({*range(0, self.size, max(1, self.size // _FORMAT_PROBES)), self.size - 1})
         for code in codes:
             for value in self.bounds(code):
@@ -98,7 +98,7 @@ class Intervals:
 
     @property
     def scale(self) -> OrderedScale:
-        """The codec of the kind."""
+        """Return the codec of the kind."""
         return ordered_scale(self.kind)
 
     @property
@@ -123,12 +123,12 @@ class Intervals:
 
     @cached_property
     def steps(self) -> Steps | None:
-        """The values that are written: whole numbers, multiples of `step`, or None for any number."""
+        """Return the values that are written: whole numbers, multiples of `step`, or None for any number."""
         return steps_of(self.scale, self.step, self.places, max(abs(self.edges[0]), abs(self.edges[-1])))
 
     @cached_property
     def step_range(self) -> tuple[Floats, Floats]:
-        """Per bin: the index of the first and of the last step in it."""
+        """Return for each bin the index of the first and of the last step in it."""
         assert self.steps is not None
         first = self.steps.at_least(self._edges[:-1])
         last = self.steps.at_least(self._edges[1:]) - 1
@@ -137,7 +137,7 @@ class Intervals:
 
     @cached_property
     def own_values(self) -> NDArray[np.int64]:
-        """Per bin, where values come in steps: how many it holds that are no points."""
+        """Return for each bin, where values come in steps, how many it holds that are no points."""
         first, last = self.step_range
         count = (last - first + 1).astype(np.int64)
         np.subtract.at(count, self._point_steps[1], 1)
@@ -145,13 +145,13 @@ class Intervals:
 
     @cached_property
     def _point_steps(self) -> tuple[Floats, NDArray[np.int64]]:
-        """The indices of the points that are steps, in order, and the bin that each lies in."""
+        """Return the indices of the points that are steps, in order, and the bin that each lies in."""
         assert self.steps is not None
         index = self.steps.indices(self.points)
         return index, self._bin_of(self.steps.value(index))
 
     def own_value(self, bins: NDArray[np.int64], index: NDArray[np.int64]) -> Floats:
-        """The value that comes at this index among the own values of its bin."""
+        """Return the value that comes at this index among the own values of its bin."""
         assert self.steps is not None
         places = self.step_range[0][bins] + index
         points, home = self._point_steps
@@ -174,7 +174,7 @@ class Intervals:
 
     @property
     def bin_codes(self) -> NDArray[np.int32]:
-        """The code of each bin, in order; the other codes are points."""
+        """Return the code of each bin, in order; the other codes are points."""
         return self._layout[0]
 
     @cached_property
@@ -193,7 +193,7 @@ class Intervals:
         return tuple(names)
 
     def bounds(self, code: int) -> tuple[float, float]:
-        """The lowest and highest value that decode to this code (the high end of a number's bin is open)."""
+        """Return the lowest and highest value that decode to this code (the high end of a number's bin is open)."""
         bin_code, point_code, _ = self._layout
         at = np.flatnonzero(point_code == code)
         if at.size:
@@ -202,7 +202,7 @@ class Intervals:
         return self._own_ends(i) if self.steps is not None else (self.edges[i], self.edges[i + 1])
 
     def _own_ends(self, i: int) -> tuple[float, float]:
-        """The first and last value of bin i that is no point, where values come in steps."""
+        """Return the first and last value of bin i that is no point, where values come in steps."""
         ends = np.asarray([0, self.own_values[i] - 1])
         first, last = self.own_value(np.asarray([i, i]), ends).tolist()
         return first, last
@@ -219,7 +219,10 @@ class Intervals:
         return np.asarray(self.edges, dtype=np.float64)
 
     def encode_numbers(self, values: Floats) -> Codes:
-        """Codes of numbers on the domain's own scale; what is not finite (or not whole, where it must be) is UNFIT."""
+        """Return codes of numbers on the domain's scale.
+
+        What is not finite (or not whole, where it must be) is UNFIT.
+        """
         bin_code, point_code, _ = self._layout
         fit = np.isfinite(values)
         if self.integral:
@@ -235,7 +238,7 @@ class Intervals:
 
     @cached_property
     def _sorted_points(self) -> tuple[Floats, NDArray[np.int64]]:
-        """The points in order, and where each stands among the declared ones."""
+        """Return the points in order, and where each stands among the declared ones."""
         points = np.asarray(self.points, dtype=np.float64)
         order = np.argsort(points)
         return points[order], order
@@ -244,7 +247,7 @@ class Intervals:
         return self.encode_numbers(np.asarray([self.parse(text, decimal) for text in texts], dtype=np.float64))
 
     def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        """A value for each code, uniform in its bin or exactly the point: encode(decode(c)) = c."""
+        """Return a value for each code, uniform in its bin or exactly the point: encode(decode(c)) = c."""
         bin_code, point_code, _ = self._layout
         bin_of_code = np.full(self.size, -1, dtype=np.int64)
         bin_of_code[bin_code] = np.arange(self.bins)
@@ -273,14 +276,14 @@ class Intervals:
         return values
 
     def _inner(self, i: int) -> float:
-        """Some value strictly inside bin i that is no point."""
+        """Return some value strictly inside bin i that is no point."""
         low, high = self.edges[i], self.edges[i + 1]
         tries = (low + (high - low) / k for k in range(2, len(self.points) + 4))
         return next((value for value in tries if value not in self._points), low)
 
     @cached_property
     def decimals(self) -> int:
-        """Decimals written for a number: about a thousand steps in the narrowest bin."""
+        """Return how many decimals are written for a number: about a thousand steps in the narrowest bin."""
         if self.integral:
             return 0
         narrowest = min(b - a for a, b in zip(self.edges, self.edges[1:]))
@@ -293,18 +296,18 @@ class Intervals:
         return self.scale.cell_texts(column, self.format, decimal, self.places)
 
     def parse(self, text: str, decimal: str = ".") -> float:
-        """A cell's number on the domain's scale, or NaN."""
+        """Return a cell's number on the domain's scale, or NaN."""
         return self.scale.parse(text, self.format, decimal)
 
     def holds(self, text: str) -> bool:
         return self.edges[0] <= self.parse(text) <= self.edges[-1]
 
     def show(self, value: float, decimal: str = ".") -> str:
-        """A number of the domain's scale as the text a cell would hold."""
+        """Return a number of the domain's scale as the text a cell would hold."""
         return self.scale.show(value, self.format, decimal)
 
     def _show_edge(self, edge: float) -> str:
-        """An edge in an error message: half a step below the first value is no date."""
+        """Return an edge for an error message: half a step below the first value is no date."""
         return self.show(edge if self.scale.arithmetic else math.ceil(edge))
 
     # -- the schema file -------------------------------------------------------------------------------------
@@ -331,7 +334,7 @@ class Intervals:
         return body
 
     def _ends_in_steps(self) -> tuple[float, float] | None:
-        """The range whose multiples of `step` have a bin each, if these are the domain's bins."""
+        """Return the range whose multiples of `step` have a bin each, if these are the domain's bins."""
         if self.step is None:
             return None
         steps, (first, last) = Steps.of(self.step), self.step_range

@@ -171,7 +171,7 @@ def answered(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _split(text: str) -> tuple[str, dict[str, Any]]:
-    """The domain, and what is said after `missing`."""
+    """Return the domain, and what is said after `missing`."""
     domain, word, codes = text.partition("missing")
     if not word or (domain and not domain.endswith((" ", ";"))):
         return text, {}

@@ -27,7 +27,7 @@ class Narrow:
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats]:
-        """The narrow floats in order, and the declared number of each."""
+        """Return the narrow floats in order, and the declared number of each."""
         twins, marks = [], []
         for narrow, whole in _WHOLE_FROM.items():
             near = self._declared[(np.abs(self._declared) < whole) & _broken(self._declared)]
@@ -42,11 +42,11 @@ class Narrow:
 
     @property
     def meanings(self) -> dict[float, float]:
-        """The declared number that each narrow float stands for."""
+        """Return the declared number that each narrow float stands for."""
         return dict(zip(*(column.tolist() for column in self._pairs)))
 
     def widened(self, values: Floats) -> Floats:
-        """The same numbers, with the declared one in the place of each narrow float that stands for it."""
+        """Return the numbers, with the declared one in the place of each narrow float that stands for it."""
         twins, marks = self._pairs
         if not len(twins):
             return values

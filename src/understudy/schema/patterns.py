@@ -60,12 +60,12 @@ class Pattern:
 
     @property
     def capacity(self) -> int:
-        """How many distinct ids there are."""
+        """Return how many distinct ids there are."""
         return math.prod(map(len, self.alphabets))
 
     @property
     def literals(self) -> str:
-        """All characters that stand in every id."""
+        """Return all characters that stand in every id."""
         return "".join(alphabet for alphabet in self.alphabets if len(alphabet) == 1)
 
     def check(self, rows: int, name: str) -> None:
@@ -83,7 +83,7 @@ class Pattern:
 
     @cached_property
     def _permuted(self) -> int:
-        """From which character on the places are permuted: all of them, unless there are too many."""
+        """Return from which character on the places are permuted: all of them, unless there are too many."""
         count, at = 1, len(self.alphabets)
         while at and count * len(self.alphabets[at - 1]) <= _PERMUTED:
             at -= 1

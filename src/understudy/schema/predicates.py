@@ -196,7 +196,7 @@ def _product(left: Bounds, right: Bounds) -> tuple[Floats, Floats]:
 
 
 def _quotient(left: Bounds, right: Bounds) -> tuple[Floats, Floats]:
-    """Anything, where the divisor may be 0."""
+    """Return the bounds of a quotient: infinite where the divisor may be 0."""
     ends = [a / b for a in (left.low, left.high) for b in (right.low, right.high)]
     risky = (right.low <= 0) & (right.high >= 0)
     point = (right.low == 0) & (right.high == 0)
@@ -247,7 +247,7 @@ def _size(bounds: Bounds) -> Floats:
 
 
 def _compared(operator: Operator, left: Bounds, right: Bounds, near: Floats | float) -> tuple[Mask, Mask]:
-    """Whether the comparison can be true, and can be false."""
+    """Return where the comparison can be true, and where it can be false."""
     if operator in (">", ">="):
         return _compared("<" if operator == ">" else "<=", right, left, near)
     if operator == "<":

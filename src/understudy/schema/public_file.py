@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)")  # 007 is a text
 
 
 def read_public(path: Path, names: Sequence[str], headless: bool = False) -> Source:
-    """What the file shows about the columns it shares with the table."""
+    """Return what the file shows about the columns it shares with the table."""
     return Source({name: _facts(cells) for name, cells in public_columns(path, names, headless).items()})
 
 
@@ -42,7 +42,7 @@ def public_columns(path: Path, names: Sequence[str], headless: bool = False) -> 
 
 
 def _csv(path: Path, names: Sequence[str], headless: bool) -> dict[str, list[str]]:
-    """By the delimiter under which most names are shared."""
+    """Read a CSV by the delimiter under which most names are shared."""
     text = _text(path)
     head = text.split("\n", 1)[0]
     mark = max(DELIMITERS, key=lambda mark: (len({*cells_of(head, mark)} & {*names}), len(cells_of(head, mark))))
@@ -101,7 +101,7 @@ def _facts(cells: list[str]) -> Facts:
 
 
 def _decimals(seen: set[str]) -> int | None:
-    """How many decimals every number is written with, if all have as many."""
+    """Return how many decimals every number is written with, if all have as many."""
     found = {len(match[1]) if (match := _DECIMAL.fullmatch(text)) else 0 for text in seen}
     return found.pop() if len(found) == 1 and 0 < max(found) <= _MAX_DECIMALS else None
 

@@ -44,12 +44,12 @@ class Readings:
 
     @property
     def _arithmetic(self) -> bool:
-        """Whether it has numbers."""
+        """Return whether the attribute has numbers."""
         return self._scale is not None and self._scale.arithmetic
 
     @property
     def _temporal(self) -> bool:
-        """Whether it has dates or times."""
+        """Return whether the attribute has dates or times."""
         return self._scale is not None and not self._scale.arithmetic
 
     @property
@@ -58,7 +58,7 @@ class Readings:
 
     @cached_property
     def fault(self) -> str | None:
-        """Why no column of an inferred type can be coded, in words about the schema; None where it can."""
+        """Return why no column of an inferred type can be coded, in words about the schema; None where it can."""
         if isinstance(self.attribute.domain, TextClasses):
             return "how cells are written is to be discovered, and is changed"
         if self._scale is not None and self._format is not None and self._scale.ambiguous(self._format):
@@ -74,16 +74,16 @@ class Readings:
 
     @cached_property
     def declared(self) -> tuple[str, ...]:
-        """The texts that the schema lists."""
+        """Return the texts that the schema lists."""
         return self.attribute.domain.texts + self.attribute.missing
 
     @cached_property
     def null_code(self) -> int:
-        """A null is the attribute's missing value where the schema declares one, and an empty cell otherwise."""
+        """Return the code of a null: the missing value where the schema declares one, an empty cell otherwise."""
         return self.attribute.missing_code if self.attribute.missing else int(self.attribute.encode([""])[0])
 
     def code(self, text: str) -> int:
-        """The code of a cell that is this text, or a typed value whose canonical text it is."""
+        """Return the code of a cell that is this text, or a typed value whose canonical text it is."""
         plain = canonical(text, self.decimal)
         if plain is None:
             return self.null_code
@@ -97,7 +97,7 @@ class Readings:
 
     @cached_property
     def known(self) -> dict[str, int]:
-        """The code of the canonical text of each declared text."""
+        """Return the code of the canonical text of each declared text."""
         usual = self._flags
         read = {canonical(text, self.decimal): self._declared_code(text) for text in self.declared}
         plain = {text: code for text, code in read.items() if text is not None}
@@ -108,7 +108,7 @@ class Readings:
 
     @cached_property
     def narrow(self) -> Narrow:
-        """The float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
+        """Return the float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
         domain = self.attribute.intervals
         listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
         if domain is None:
@@ -117,25 +117,25 @@ class Readings:
 
     @cached_property
     def _pair(self) -> dict[str, int]:
-        """The codes of booleans in a list with one word for no and one for yes."""
+        """Return the codes of booleans in a list with one word for no and one for yes."""
         words = [text for text in self.declared if text.lower() in _WORDS]
         pair = {_WORDS[text.lower()]: self._declared_code(text) for text in words}
         return pair if len(words) == len(pair) == 2 else {}
 
     @cached_property
     def lists_numbers(self) -> bool:
-        """Whether a number is a value of the attribute."""
+        """Return whether a number is a value of the attribute."""
         numbers = any(numeral(text, self.decimal) is not None for text in self.known)
         return numbers or self._arithmetic
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """What is a boolean to some readers, where that is a value or a number of the attribute: t, yes."""
+        """Return what is a boolean to some readers, where that is a value or a number of the attribute: t, yes."""
         return _WORDS if self.lists_numbers and not self._temporal else {}
 
     @cached_property
     def lists_words(self) -> bool:
-        """Whether a declared text is a boolean to some readers and a text to others: F, yes."""
+        """Return whether a declared text is a boolean to some readers and a text to others: F, yes."""
         return any(text.lower() in _WORDS for text in self.declared)
 
     def _declared_code(self, text: str) -> int:
@@ -145,11 +145,11 @@ class Readings:
         return int(self.number_codes(np.asarray([value]), np.asarray([False]))[0])
 
     def number_codes(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
-        """The codes of numbers on the scale of an ordered attribute; `absent` marks those that are none."""
+        """Return the codes of numbers on the scale of an ordered attribute; `absent` marks those that are none."""
         return self.attribute.encode_numbers(self.narrow.widened(values), absent)
 
     def _misread(self, text: str) -> str | None:
-        """What a declared text is mistaken for: a value that is also written in another way."""
+        """Return what a declared text is mistaken for: a value that is also written in another way."""
         if numeral(text, self.decimal) is not None:
             same = text == canonical(text, self.decimal) and "inf" not in text
             if self._arithmetic:
@@ -164,8 +164,8 @@ class Readings:
         return "a date or a time by some and as text by others"
 
     def _foreign(self, text: str, plain: str) -> bool:
-        """Whether an undeclared cell may have been a value of another type, which `other` does not take: a reader
-        that was told more than we know could have made a declared value of it."""
+        """Return whether an undeclared cell may have been a value of another type, which `other` does not take: a
+        reader that was told more than we know could have made a declared value of it."""
         if is_moment(text):
             return True
         if self._temporal:

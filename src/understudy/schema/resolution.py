@@ -280,12 +280,12 @@ class Resolver:
         return place
 
     def _tolerance(self, *terms: NumberTerm) -> float:
-        """None where plain columns and numbers meet, or whole numbers are added and multiplied."""
+        """Return the tolerance of a comparison: none where plain columns and numbers meet, or all is whole."""
         plain = all(isinstance(term, OrderedColumn | Constant | Lookup) for term in terms)
         return 0.0 if plain or all(self.is_whole(term) for term in terms) else TOLERANCE
 
     def is_whole(self, term: NumberTerm) -> bool:
-        """Whether a term's values are whole numbers, and so exact."""
+        """Return whether a term's values are whole numbers, and so exact."""
         match term:
             case OrderedColumn(name):
                 domain = self._attributes[name].domain

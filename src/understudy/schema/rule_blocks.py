@@ -128,7 +128,7 @@ def said(texts: Sequence[str]) -> str:
 
 
 def is_wide(attribute: Attribute) -> bool:
-    """Whether some cell of the attribute holds several values."""
+    """Return whether some cell of the attribute holds several values."""
     domain = attribute.domain
     return isinstance(domain, Intervals) and (domain.steps is None or bool((domain.own_values > 1).any()))
 
@@ -150,7 +150,7 @@ def _grouped(attributes: Mapping[str, Attribute], blocks: Sequence[Block]) -> li
 
 
 def _soft(attributes: Mapping[str, Attribute], block: Block) -> Iterator[str]:
-    """The columns with a cell of several values that leaves something open."""
+    """Yield the columns with a cell of several values that leaves something open."""
     for i, name in enumerate(block.names):
         if name in block.wide:
             others = tuple(j for j in range(len(block.names)) if j != i)
@@ -217,7 +217,7 @@ def repaired(attributes: Mapping[str, Attribute], block: Block, columns: Columns
 
 
 def _solved(attribute: Attribute, comparison: Ordered, name: str, columns: Columns, shift: int) -> Cells:
-    """The column with the value at which both sides are equal, if the comparison is linear in it."""
+    """Return the column with the value at which both sides are equal, if the comparison is linear in it."""
     domain, own = attribute.domain, columns[name]
     assert isinstance(domain, Intervals) and own.bounds is not None
     step = domain.steps.size if domain.steps is not None else 10.0**-domain.decimals
@@ -239,7 +239,7 @@ def _gap(comparison: Ordered, columns: Columns) -> Floats:
 
 
 def _inside(attribute: Attribute, cells: Cells) -> Mask:
-    """Whether values lie in the cells of their codes."""
+    """Return whether values lie in the cells of their codes."""
     domain = attribute.domain
     assert isinstance(domain, Intervals) and cells.bounds is not None
     values = cells.bounds.low
@@ -259,7 +259,7 @@ Try = Callable[[str, NDArray[np.int64]], Floats]  # values of an attribute for c
 
 
 def _tries(attributes: Mapping[str, Attribute], block: Block) -> Iterator[Try]:
-    """Ways to put values into cells: corners, steps up in every order, the rules' own numbers, and evenly spread."""
+    """Yield ways to put values into cells: corners, steps up in every order, the rules' own numbers, evenly spread."""
     wide, places = block.wide, {name: i for i, name in enumerate(block.wide)}
 
     def at(spots: Sequence[float]) -> Try:
@@ -294,7 +294,7 @@ def _valued(attribute: Attribute, codes: NDArray[np.int64], at: Floats) -> Float
 
 
 def _near(attribute: Attribute, codes: NDArray[np.int64], at: Floats, numbers: Sequence[float], shift: int) -> Floats:
-    """The value at this place of its cell, or one of the rules' numbers (or a neighbour) where the cell holds one."""
+    """Return the value at this place of its cell, or one of the rules' numbers (or its neighbour) in the cell."""
     values, domain = _valued(attribute, codes, at), attribute.domain
     assert isinstance(domain, Intervals)
     step = domain.steps.size if domain.steps is not None else 10.0**-domain.decimals
@@ -308,7 +308,7 @@ def _near(attribute: Attribute, codes: NDArray[np.int64], at: Floats, numbers: S
 
 
 def _mixed(attribute: Attribute, codes: NDArray[np.int64], column: int, t: int, numbers: Sequence[float]) -> Floats:
-    """Evenly spread values, another one for each cell and column; now and then the rules' numbers."""
+    """Return evenly spread values, another one for each cell and column; now and then the rules' numbers."""
     start = (t + 1) * GOLDEN * (2 * column + 1) + (t * t + 1) * 0.7548776662466927 * (column + 1)
     at: Floats = np.asarray((start + np.arange(len(codes)) * GOLDEN) % 1.0, dtype=np.float64)
     if t % 4 == column % 4:

@@ -156,7 +156,7 @@ class _Reading:
     # -- determined columns ------------------------------------------------------------------------------------
 
     def _who_determines(self) -> dict[str, tuple[int, Term]]:
-        """By column the rule and the term that it is computed from: the first rule that says so, without circles."""
+        """Return by column the rule and the term that it is computed from: the first such rule, without circles."""
         says: dict[str, tuple[int, Term]] = {}
         for index, expression in enumerate(self._parsed):
             for name, term in self._candidates(index, expression):
@@ -178,7 +178,7 @@ class _Reading:
                 yield attribute.name, other
 
     def _computes(self, term: Term) -> bool:
-        """Whether a term has columns, and all of them have an order."""
+        """Return whether a term has columns, and all of them have an order."""
         names = [name for name in _symbols(term) if name in self._attributes]
         return bool(names) and all(isinstance(self._attributes[name].domain, Intervals) for name in names)
 
@@ -194,7 +194,7 @@ class _Reading:
         return False
 
     def _in_order(self, says: Mapping[str, tuple[int, Term]]) -> list[str]:
-        """What is computed from others after them."""
+        """Return computed columns in an order in which each comes after those it is computed from."""
         done: list[str] = []
 
         def visit(name: str) -> None:
@@ -242,7 +242,7 @@ class _Reading:
         return Determined(attribute, index, None, source.name, codes)
 
     def _ranges(self, name: str) -> Iterator[Constraint]:
-        """A computed number must lie in the column's declared range."""
+        """Yield the constraints that computed numbers lie in their columns' declared ranges."""
         known = self._determined[name]
         if known.term is None or isinstance(known.term, Lookup):
             return
@@ -302,7 +302,7 @@ def declared_range(attribute: Attribute) -> tuple[float, float]:
 
 
 def single_valued(attribute: Attribute) -> bool:
-    """Whether each code of an attribute is one value."""
+    """Return whether each code of an attribute is one value."""
     domain = attribute.domain
     if not isinstance(domain, Intervals):
         return True
@@ -347,7 +347,7 @@ def _codes_of(source: Attribute, text: str) -> NDArray[np.bool_] | None:
 
 
 def _target(target: Attribute, text: str) -> tuple[int, float]:
-    """The code and the number that a value of the map means."""
+    """Return the code and the number that a value of the map means."""
     if means_missing(target, text):
         return target.missing_code, math.nan
     if not isinstance(target.domain, Intervals):

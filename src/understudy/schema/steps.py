@@ -44,7 +44,7 @@ class Steps:
 
     @property
     def size(self) -> float:
-        """The distance of two neighbours."""
+        """Return the distance of two neighbours."""
         return float(self.numerator / 10**self.digits)
 
     def value(self, index: Any) -> Any:

@@ -216,12 +216,12 @@ class Schema:
 
     @cached_property
     def modelled(self) -> tuple[Attribute, ...]:
-        """The attributes that take part in the model."""
+        """Return the attributes that take part in the model."""
         return tuple(a for a in self.attributes if a.modelled)
 
     @cached_property
     def id_patterns(self) -> dict[str, Pattern]:
-        """The pattern of every id that has one."""
+        """Return the pattern of every id that has one."""
         domains = {a.name: a.domain for a in self.attributes}
         return {n: d.pattern for n, d in domains.items() if isinstance(d, Identifier) and d.pattern is not None}
 
@@ -254,19 +254,19 @@ class Schema:
         return self._by_name.get(name)
 
     def project(self, names: Iterable[str]) -> Schema:
-        """The same table with these attributes only, and without rules: they may speak of others."""
+        """Return the same table with these attributes only, and without rules: they may speak of others."""
         return replace(self, attributes=tuple(self[name] for name in names), text=None, rules=(), constraints=())
 
     @cached_property
     def counted(self) -> Schema:
-        """What an engine codes: the attributes, and those with `fine` once more on their finest grid."""
+        """Return what an engine codes: the attributes, and those with `fine` once more on their finest grid."""
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
         return replace(self, attributes=plain + more, text=None) if more else self
 
     @cached_property
     def undiscovered(self) -> tuple[Attribute, ...]:
-        """The attributes with something left to be bought: `values`, `range` or `kind` = "discover"."""
+        """Return the attributes with something left to be bought: `values`, `range` or `kind` = "discover"."""
         return tuple(a for a in self.attributes if isinstance(a.domain, Undiscovered))
 
     def check_discovered(self, who: str) -> None:
@@ -279,22 +279,22 @@ class Schema:
 
     @cached_property
     def unbinned(self) -> tuple[Attribute, ...]:
-        """The attributes whose bins a noisy tree is to find."""
+        """Return the attributes whose bins a noisy tree is to find."""
         return tuple(a for a in self.modelled if a.grid is not None)
 
     def binned(self, bins: Mapping[str, Index]) -> Schema:
-        """The same table with bins for these attributes, given by the first unit of each bin."""
+        """Return the same table with bins for these attributes, given by the first unit of each bin."""
         attributes = tuple(a.binned(bins[a.name]) if a.name in bins else a for a in self.attributes)
         return replace(self, attributes=attributes, text=None)
 
     def with_public_bins(self, bins: int = PUBLIC_BINS) -> Schema:
-        """The same table with bins of equal prior mass where none are given: for what cannot buy a tree."""
+        """Return the same table with bins of equal prior mass where none are given: for what cannot buy a tree."""
         found = {a.name: a.grid.public_bins(bins) for a in self.unbinned if a.grid is not None}
         return self.binned(found) if found else self
 
     def for_owners(self) -> Schema:
-        """The same table as rosters of earlier versions mean it, whose owners bought no tree: a range of whole numbers
-        has a bin for each value, and any other has public bins."""
+        """Return the same table as rosters of earlier versions mean it, whose owners bought no tree: a range of whole
+        numbers has a bin for each value, and any other has public bins."""
         self.check_discovered("a federation")
         each = {a.name: a.with_each_value() for a in self.unbinned if a.countable}
         attributes = tuple(each.get(a.name, a) for a in self.attributes)
@@ -304,12 +304,12 @@ class Schema:
 
     @cached_property
     def rule_book(self) -> RuleBook:
-        """What the rules come to: computed columns, and constraints on the others."""
+        """Return what the rules come to: computed columns, and constraints on the others."""
         return RuleBook.of(self)
 
     @cached_property
     def free(self) -> Schema:
-        """The table as it is modelled: columns that a rule determines are left out, the other rules are constraints."""
+        """Return the table as it is modelled: without columns that a rule determines; other rules are constraints."""
         if not self.rules:
             return self
         book = self.rule_book
@@ -321,11 +321,11 @@ class Schema:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The constraints as tables over codes; see `schema.rule_blocks`."""
+        """Return the constraints as tables over codes; see `schema.rule_blocks`."""
         return blocks_of(self._by_name, self.constraints)
 
     def completed(self, declared: Schema) -> Schema:
-        """This free schema, which may have found bins, with the computed columns and the rules as declared."""
+        """Return this free schema, which may have found bins, with the computed columns and the rules as declared."""
         if not declared.rules:
             return self
         known = declared.rule_book.determined
@@ -335,7 +335,7 @@ class Schema:
 
     @property
     def unconfirmed(self) -> list[tuple[str, str]]:
-        """Attribute (or "[table]") and key of every point that `init` left open."""
+        """Return attribute (or "[table]") and key of every point that `init` left open."""
         table = [("[table]", key) for key in self.confirm]
         return table + [(a.name, key) for a in self.attributes for key in a.confirm]
 
@@ -348,7 +348,7 @@ class Schema:
         return tuple(self.size(axis) for axis in axes)
 
     def cells(self, axes: Sequence[Axis] | Sequence[str]) -> int:
-        """The number of cells of a table over these axes (or attribute names)."""
+        """Return the number of cells of a table over these axes (or attribute names)."""
         return math.prod(self.size(a if isinstance(a, Axis) else Axis(a)) for a in axes)
 
     def view_map(self, axis: Axis) -> NDArray[np.int32]:
@@ -363,7 +363,7 @@ class Schema:
 
 
 def plain_lists(value: Any) -> Any:
-    """Tuples as lists, all the way down: what a file would hold."""
+    """Return tuples as lists, all the way down: what a file would hold."""
     if isinstance(value, Mapping):
         return {key: plain_lists(part) for key, part in value.items()}
     return [plain_lists(part) for part in value] if isinstance(value, list | tuple) else value

@@ -47,7 +47,10 @@ class Taxonomy:
 
     @staticmethod
     def of_groups(tree: Mapping[str, Any], domain: Domain) -> Taxonomy:
-        """From nested groups: a group is a list of values or a table of groups; other values stand for themselves."""
+        """Build a taxonomy of nested groups: a list of values or a table of groups.
+
+        Other values stand for themselves.
+        """
         code = {value: i for i, value in enumerate(domain.texts)}
         paths: dict[int, tuple[str, ...]] = {}
         for path, value in _leaves(tree, ()):
@@ -66,7 +69,7 @@ class Taxonomy:
 
     @staticmethod
     def of_prefixes(text: str, domain: Domain) -> Taxonomy:
-        """From "prefix:1,3": values that begin alike are a group, here by three characters and then by one."""
+        """Build a taxonomy from "prefix:1,3": values that begin alike are a group, by three characters, then by one."""
         found = re.fullmatch(r"prefix:\s*([1-9][0-9]{0,2}(\s*,\s*[1-9][0-9]{0,2})*)", text)
         if found is None:
             raise SchemaError('`taxonomy` by prefix is written "prefix:1,3": how many first characters make a group')
@@ -78,7 +81,7 @@ class Taxonomy:
 
     @property
     def explained(self) -> str | None:
-        """What the groups by prefix came to, in words; None for groups that the schema lists."""
+        """Return what the groups by prefix came to, in words; None for groups that the schema lists."""
         if not isinstance(self.tree, str):
             return None
         shown = [f"{len(level.labels):,} groups ({_shown(level.labels)})" for level in self.levels]
@@ -86,7 +89,7 @@ class Taxonomy:
 
     @staticmethod
     def of_order(domain: Intervals) -> Taxonomy:
-        """A binary tree over the bins, as in the paper; a declared point stands for itself."""
+        """Build a binary tree over the bins, as in the paper; a declared point stands for itself."""
         return Taxonomy(OrderLevels(domain))
 
 
@@ -128,7 +131,7 @@ class OrderLevels(LazyLevels):
 
 
 def _joined(domain: Intervals, width: int) -> Level:
-    """The level at which so many neighbouring bins are one group."""
+    """Return the level at which so many neighbouring bins are one group."""
     labels, codes = domain.labels, domain.bin_codes
     group = np.arange(domain.size) + domain.bins  # a point is a group of its own
     group[codes] = np.arange(domain.bins) // width
@@ -139,7 +142,7 @@ def _joined(domain: Intervals, width: int) -> Level:
 
 
 def _numbered(group: NDArray[np.int64], names: Mapping[int, str], domain: Intervals) -> Level:
-    """Number groups in the order in which their first code comes; one without a name is a point."""
+    """Number the groups in the order in which their first code comes; one without a name is a point."""
     found, first, place = np.unique(group, return_index=True, return_inverse=True)
     order = np.argsort(first)
     numbers = np.empty(len(found), dtype=object)  # objects, so that the codes of a group share its number
@@ -149,7 +152,7 @@ def _numbered(group: NDArray[np.int64], names: Mapping[int, str], domain: Interv
 
 
 def taxonomy_of(domain: Intervals | None) -> Taxonomy | None:
-    """The taxonomy that follows from an ordered domain."""
+    """Return the taxonomy that follows from an ordered domain."""
     return Taxonomy.of_order(domain) if domain is not None and domain.bins > 2 else None
 
 
@@ -182,13 +185,13 @@ def _cut(paths: list[tuple[str, ...]], depth: int) -> Level:
 
 
 def _level(keys: Sequence[Hashable], labels: Sequence[str]) -> Level:
-    """Groups numbered in the order in which their first code comes; `labels` in that order too."""
+    """Return groups numbered in the order in which their first code comes; `labels` are in that order too."""
     place = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     return Level(tuple(labels), tuple(place[key] for key in keys))
 
 
 def _useful(levels: list[Level], size: int) -> tuple[Level, ...]:
-    """Only the levels that are coarser than the one below and not yet the root."""
+    """Return only the levels that are coarser than the one below and not yet the root."""
     kept: list[Level] = []
     for level in levels:
         if 1 < len(level.labels) < (len(kept[-1].labels) if kept else size):

@@ -19,7 +19,7 @@ def string(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """One line, whatever the text holds."""
+    """Return a comment of one line, whatever the text holds."""
     return "# " + " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split())
 
 
@@ -28,7 +28,7 @@ def remarked(line: str, remark: str) -> str:
 
 
 def array(items: Sequence[str]) -> str:
-    """Items that are TOML already, on one line or wrapped."""
+    """Return an array of items that are TOML already, on one line or wrapped."""
     line = f"[{', '.join(items)}]"
     if len(line) <= _WIDTH - 10:
         return line
@@ -46,7 +46,7 @@ def strings(texts: Sequence[str]) -> str:
 
 
 def groups(path: str, tree: Mapping[str, Any]) -> list[str]:
-    """A taxonomy as tables: lists of values first, then a table for each group of groups."""
+    """Return a taxonomy as tables: lists of values first, then a table for each group of groups."""
     flat = [f"{key(name)} = {strings(below)}" for name, below in tree.items() if not isinstance(below, Mapping)]
     lines = ["", f"[{path}]", *flat] if flat else []
     for name, below in tree.items():

@@ -86,17 +86,17 @@ class TreeGrid:
 
     @property
     def scale(self) -> OrderedScale:
-        """The codec of the kind."""
+        """Return the codec of the kind."""
         return ordered_scale(self.kind)
 
     @property
     def integral(self) -> bool:
-        """Whether values are whole numbers of their scale."""
+        """Return whether values are whole numbers of their scale."""
         return self.scale.integral
 
     @property
     def logarithmic(self) -> bool:
-        """Whether 0 means something: dates and datetimes have no natural zero."""
+        """Return whether 0 means something: dates and datetimes have no natural zero."""
         return self.scale.arithmetic
 
     @cached_property
@@ -119,7 +119,7 @@ class TreeGrid:
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """The index of the first and of the last value as it is written."""
+        """Return the index of the first and of the last value as it is written."""
         return float(self.steps.at_least(self.low)), float(self.steps.at_most(self.high))
 
     @property
@@ -129,12 +129,12 @@ class TreeGrid:
 
     @property
     def short(self) -> bool:
-        """Whether each value has a bin of its own rather than a tree."""
+        """Return whether each value has a bin of its own rather than a tree."""
         return (self.integral or self.every is not None) and self.count <= MIN_VALUES
 
     @property
     def pointed(self) -> bool:
-        """Whether the end of a range of numbers is a value that is written, and so a unit of its own."""
+        """Return whether the end of a range of numbers is a value that is written, and so a unit of its own."""
         return not self.integral and bool(self.steps.value(self._ends[1]) == self.high)
 
     # -- units -----------------------------------------------------------------------------------------------
@@ -210,13 +210,13 @@ class TreeGrid:
 
     @property
     def _special_units(self) -> Index:
-        """The units that are 0 or an end of the range: what is coded so, or cut off there, often has many rows."""
+        """Return the units that are 0 or an end of the range: they may have many rows."""
         special = np.asarray([0.0, self.low, self.high]) if self.logarithmic else np.empty(0)
         return np.flatnonzero(self.single & np.isin(self._values, special))
 
     @cached_property
     def _round_units(self) -> Index:
-        """The units that are single round values, the roundest first."""
+        """Return the units that are single round values, the roundest first."""
         lone = np.flatnonzero(self.single & np.isin(self._values, self.round_values))
         return lone[np.argsort(-self._roundness[lone], kind="stable")]
 

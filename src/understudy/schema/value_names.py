@@ -25,12 +25,12 @@ def place_of(attribute: Attribute, text: str) -> float | None:
 
 
 def means_missing(attribute: Attribute, text: str) -> bool:
-    """Whether the text stands for "no value" of this attribute."""
+    """Return whether the text stands for "no value" of this attribute."""
     return attribute.has_missing and text in (*attribute.missing, MISSING)
 
 
 def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
-    """The codes that go by this name: a value's label, else the finest taxonomy group that is called so."""
+    """Return the codes that go by this name: a value's label, else the finest taxonomy group that is called so."""
     for level in range(attribute.levels):
         axis = Axis(attribute.name, level)
         named = np.asarray([label == name for label in attribute.view_labels(axis)])
@@ -43,7 +43,7 @@ def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
 
 
 def codes_meant(attribute: Attribute, text: str) -> NDArray[np.bool_] | None:
-    """The codes that a text means by name; a boolean also by the schema's other texts, and as true and false."""
+    """Return the codes that a text means by name; a boolean also by the schema's other texts, and as true and false."""
     named = codes_named(attribute, text)
     if named is None and attribute.domain.flags:
         code = int(attribute.domain.encode([text])[0])
@@ -53,7 +53,7 @@ def codes_meant(attribute: Attribute, text: str) -> NDArray[np.bool_] | None:
 
 
 def names_of(attribute: Attribute) -> list[str]:
-    """Every name of a value or group, for a hint."""
+    """Return every name of a value or group, for a hint."""
     levels = [attribute.view_labels(Axis(attribute.name, level)) for level in range(attribute.levels)]
     return list(dict.fromkeys(label for labels in levels for label in labels))
 

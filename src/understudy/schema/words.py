@@ -32,7 +32,7 @@ class Word:
 
     @property
     def keyword(self) -> str:
-        """The word as a keyword; quoted words are none."""
+        """Return the word as a keyword; quoted words are none."""
         return self.text.casefold() if self.kind == "word" else ""
 
 
@@ -72,7 +72,7 @@ def complain(text: str, word: Word, message: str, attribute: str | None = None) 
 
 
 def hint(word: str, known: Sequence[str]) -> str:
-    """The nearest known word, whatever its case; else all of them when they are few."""
+    """Return the nearest known word, whatever its case; else all of them when they are few."""
     import difflib
 
     folded = {name.casefold(): name for name in known}

@@ -13,7 +13,7 @@ from understudy.schema.undiscovered import Undiscovered
 
 
 def schema_as_dict(schema: Schema) -> dict[str, Any]:
-    """The plain form: what `schema_from_dict` reads back to an equal schema."""
+    """Return the plain form, which `schema_from_dict` reads back to an equal schema."""
     table: dict[str, Any] = {"name": schema.name, "account": schema.account}
     if schema.rows is not None:
         table["rows"] = schema.rows
@@ -30,7 +30,7 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
 
 
 def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
-    """The plain form of one attribute."""
+    """Return the plain form of one attribute."""
     if isinstance(attribute.domain, Undiscovered):
         return attribute.domain.body
     body: dict[str, Any] = {"kind": attribute.kind}

@@ -49,7 +49,7 @@ MAX_CELLS = 500_000  # of all pairs together: with every choice an owner is sent
 
 
 def suits(schema: Schema) -> bool:
-    """Whether this is the variant for the table; binary attributes are cheap to measure many at a time."""
+    """Return whether this is the variant for the table; binary attributes are cheap to measure many at a time."""
     narrow = 2 <= len(schema.modelled) <= MAX_ATTRIBUTES
     return narrow and not schema.binary and pair_cells(schema) <= MAX_CELLS
 
@@ -82,7 +82,7 @@ class Adaptive:
             )
 
     def costs(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Costs:
-        """Each table's part of the budget makes the sum of all tables' expected errors least (`weight`)."""
+        """Return the parts of the budget that make the sum of all tables' expected errors least (`weight`)."""
         self.check(schema)
         count = count_cost(schema, whole)
         rest = whole - count
@@ -97,7 +97,7 @@ class Adaptive:
     def affordable(
         self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int, noisier: float = 1.0
     ) -> int:
-        """As many rounds as keep the middle pair useful, and at small budgets none.
+        """Return how many rounds keep the middle pair useful; at small budgets none.
 
         The noise of one of T tables grows with T under pure epsilon, and with its root under zCDP. `noisier` is what
         the shares of other owners add to the noise of one.
@@ -111,7 +111,7 @@ class Adaptive:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, name: str, schema: Schema, budget: Budget, rows: int | None) -> Plan:
-        """As for one owner: several have more noise, and then fewer rounds."""
+        """Plan as for one owner: several have more noise, and then fewer rounds."""
         terms = Terms.of(schema, budget, rows)
         costs = self.costs(schema, terms.accounting, terms.total_cost, terms.rows)
         d, largest = len(schema.modelled), max(a.size for a in schema.modelled)
@@ -200,7 +200,7 @@ class Rounds:
         self.best = fitted(self.measured, self._table.schema, self._rows, limit=self._limit, start=self.best.theta)
 
     def run(self, costs: Costs) -> Fraction:
-        """All rounds; what is left where nothing can be offered any more.
+        """Run all rounds; return what is left where nothing can be offered any more.
 
         A round's choice is one of `costs.rounds` of the same cost. Where rounds end early, choices that were not made
         are worth nothing to several owners: some have paid for all of theirs. A single owner gets a better last table.
@@ -221,7 +221,7 @@ class Rounds:
         return Fraction(0)
 
     def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
-        """One choice and one table; whether the table says more than its noise would."""
+        """Make one choice and measure one table; return whether the table says more than its noise would."""
         noise = table_noise(self._table.schema, self._table.accounting, cost).mean_abs * self._noisier
         tables = [self.best.tree.project(axes).table * self._rows for axes in options]
         units = INDEPENDENCE.unit(self._table.schema)
@@ -236,7 +236,7 @@ class Rounds:
         return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
 
     def _by_chance(self, table: Floats) -> float:
-        """How dependent the pair would look among a K-th of the rows, by chance alone."""
+        """Return how dependent the pair would look among a K-th of the rows, by chance alone."""
         return 0.5 * float(np.sqrt(table * (2 / math.pi * (self._owners - 1))).sum())
 
 
@@ -246,7 +246,7 @@ def _dependence(table: Floats) -> float:
 
 
 def pair_cells(schema: Schema) -> int:
-    """The cells of all pairs of attributes together."""
+    """Return the cells of all pairs of attributes together."""
     sizes = [a.size for a in schema.modelled]
     return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
 

@@ -18,19 +18,19 @@ THETA = 6.0  # for the degree of the network, as in the paper
 
 
 def binary_variables(schema: Schema) -> Axes:
-    """The attributes, or their bits where any has more than two values (as in the paper)."""
+    """Return the attributes, or their bits where any has more than two values (as in the paper)."""
     if schema.binary:
         return tuple(Axis(a.name) for a in schema.modelled)
     return tuple(Axis(a.name, bit=i) for a in schema.modelled for i in range(a.bits))
 
 
 def whole_attributes(schema: Schema) -> Axes:
-    """What is published where no two variables are useful together: bits of one attribute belong together."""
+    """Return what is published where no two variables are useful together: bits of one attribute belong together."""
     return tuple(Axis(a.name) for a in schema.modelled)
 
 
 def chosen_tables(table: PrivateTable, pairs: Sequence[Pair], cost: Fraction, ml: bool) -> list[Measurement]:
-    """One secure sum of the network's tables; maximum likelihood needs no table that is inside another."""
+    """Measure the network's tables in one secure sum; maximum likelihood needs no table that is inside another."""
     axes = [pair.axes for pair in pairs]
     table.progress("tables", 0, 1)
     return table.measure(nested_dropped(axes) if ml else axes, cost, "tables")
@@ -47,5 +47,5 @@ def effort(rows: int, tables: int, cells: int) -> tuple[float, float]:
 
 
 def candidates(variables: int, degree: int) -> int:
-    """How many AP pairs all rounds of a concurrent construction have together: Σ(d − i)·C(i, k) = C(d + 1, k + 2)."""
+    """Return how many AP pairs all rounds of a concurrent construction have: Σ(d − i)·C(i, k) = C(d + 1, k + 2)."""
     return math.comb(variables + 1, degree + 2)

@@ -138,7 +138,10 @@ class DPCCBN:
 
 
 def mutual_information(measured: Measurement) -> float:
-    """Of the parents and the child, which is last, in nats: negative counts are zero, as in the paper."""
+    """Return the mutual information of the parents and the child (last), in nats.
+
+    Negative counts are zero (the paper).
+    """
     joint = np.maximum(measured.values, 0).reshape(-1, measured.values.shape[-1]).astype(np.float64)
     if not joint.any():
         return 0.0

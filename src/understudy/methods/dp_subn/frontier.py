@@ -43,17 +43,17 @@ class Frontier:
         self._before |= np.outer(self._before[:, parent], self._before[child])
 
     def sparsity(self, x: int) -> int:
-        """How many parents there is still room for, at X and all before it (Definition 3)."""
+        """Return how many parents there is still room for, at X and all before it (Definition 3)."""
         above = np.flatnonzero(self._before[:, x])
         return self._most * len(above) - sum(len(self.parents[a]) for a in above)
 
     def impact(self, x: int, y: int) -> float:
-        """The correlations that an edge from X to Y decides besides its own (Definition 4)."""
+        """Return the correlations that an edge from X to Y decides besides its own (Definition 4)."""
         pairs = self._correlation[np.ix_(self._before[:, x], self._before[y])]
         return float(pairs.sum() - self._correlation[x, y])
 
     def direction(self, x: int, y: int) -> tuple[int, int] | None:
-        """The edge between two attributes, parent first, or None where there is no room for it (lines 6 to 22)."""
+        """Return the edge between two attributes, parent first; None where there is no room (lines 6 to 22)."""
         if self.has_room(x) and self.has_room(y):
             if self.before(x, y):
                 return x, y
@@ -70,7 +70,7 @@ class Frontier:
 
 
 def search_frontier(parents: Sequence[frozenset[int]], correlation: Floats, most: int) -> Parents:
-    """The network with up to `most` parents for each attribute, by correlation."""
+    """Return the network with up to `most` parents for each attribute, by correlation."""
     frontier = Frontier(parents, correlation, most)
     pairs = list(combinations(range(len(parents)), 2))
     for x, y in sorted(pairs, key=lambda pair: -correlation[pair]):
@@ -82,7 +82,7 @@ def search_frontier(parents: Sequence[frozenset[int]], correlation: Floats, most
 
 
 def in_order(parents: Sequence[frozenset[int]]) -> list[int]:
-    """The attributes, every one after its parents."""
+    """Return the attributes, every one after its parents."""
     found: list[int] = []
     placed: set[int] = set()
     while len(found) < len(parents):

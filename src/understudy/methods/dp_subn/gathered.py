@@ -29,7 +29,10 @@ class Gathered:
             self._held.append(measurement)
 
     def about(self, axes: Axes) -> Measurement | None:
-        """The average of all that the tables say, each weighed by its noise; None where no table holds these axes."""
+        """Return the average of all that the tables say, each weighed by its noise.
+
+        None where no table holds these axes.
+        """
         holding = set.intersection(*(self._with.get(axis, set()) for axis in axes))
         if not holding:
             return None
@@ -40,12 +43,12 @@ class Gathered:
         return Measurement(axes, np.rint(mean).astype(np.int64), noise)
 
     def inside(self, asks: Sequence[Axes]) -> list[Measurement]:
-        """What is known about these tables, of those that anything is known about."""
+        """Return what is known about these tables, of those that anything is known about."""
         return [found for axes in asks if (found := self.about(axes)) is not None]
 
 
 def _project(measurement: Measurement, axes: Axes) -> tuple[Floats, float]:
-    """The noisy table over some of its axes, and the variance of a cell: that of all the cells that are added up."""
+    """Return the noisy table over some of its axes, and the variance of a cell, which sums several."""
     gone = tuple(i for i, axis in enumerate(measurement.axes) if axis not in axes)
     kept = [axis for axis in measurement.axes if axis in axes]
     table = measurement.values.sum(axis=gone).transpose([kept.index(axis) for axis in axes])
@@ -53,7 +56,7 @@ def _project(measurement: Measurement, axes: Axes) -> tuple[Floats, float]:
 
 
 def pair_correlations(gathered: Gathered, variables: Axes, rows: int) -> Floats:
-    """The mutual information of every pair of binary variables, in nats, as far as the tables show it.
+    """Return the mutual information of every pair of binary variables, in nats, as far as the tables show it.
 
     Noise alone looks like dependence. A 2×2 table with its margins has one number more, δ = p11 − p1·p·1, whose noise
     has a known variance: that is taken off δ² first.

@@ -35,7 +35,7 @@ class Independent:
         return NetworkMethod.of(self.name, DEFAULT_SETTINGS, self.cells)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        """Of one owner with these rows; with several, each has only its part of them."""
+        """Plan for one owner with these rows; with several, each has only its part of them."""
         planned = self._each.plan(schema, budget, rows)
         note = "every owner publishes its own rows: with several, each has only its part of them for the same noise"
         return replace(planned, notes=(*planned.notes, note))
@@ -52,7 +52,7 @@ class Independent:
 
 
 def common_tables(parts: Sequence[Sequence[Measurement]]) -> list[Measurement]:
-    """The tables that every owner measured, added up: only these say something about all rows."""
+    """Return the tables that every owner measured, added up: only these say something about all rows."""
     known: list[dict[Axes, Measurement]] = [{m.axes: m for m in part} for part in parts]
     found = []
     for axes, first in known[0].items():

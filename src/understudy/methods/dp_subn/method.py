@@ -78,11 +78,11 @@ class DPSUBN:
 
     @property
     def _updates(self) -> int:
-        """Of the frontier."""
+        """Return how often the frontier is updated: once where nothing is asked for."""
         return self.rounds or 1
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-        """A quarter of the budget for each phase, as in the paper; what has no use goes to the tables."""
+        """Give a quarter of the budget to each phase, as in the paper; what has no use goes to the tables."""
         variables = binary_variables(schema)
         d = len(variables)
         if d > MAX_VARIABLES:
@@ -109,7 +109,7 @@ class DPSUBN:
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        """As for one owner, where a variant is not asked for: how the rows are spread is not known here."""
+        """Plan as for one owner, where a variant is not asked for: how the rows are spread is not known here."""
         variant = variant_for(schema, [planned_rows(schema, rows)]) if self.variant == "auto" else self.variant
         if variant == "adaptive":
             return self._adaptive.plan(self.name, schema, budget, rows)
@@ -207,7 +207,7 @@ class DPSUBN:
         return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
     def _first(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
-        """Phase 2: d − 1 choices, in turn."""
+        """Choose d − 1 pairs, owners in turn (phase 2)."""
         if not decision.structure_cost:
             return tuple(Pair(axis) for axis in decision.variables)
         rule = FixedDegree(decision.degree)
@@ -218,7 +218,7 @@ class DPSUBN:
     def _updated(
         self, table: PrivateTable, decision: Decision, pairs: tuple[Pair, ...], correlation: Floats, gathered: Gathered
     ) -> tuple[Pair, ...]:
-        """Phase 3: one release of the frontier's tables, then the best parents that they show."""
+        """Measure the frontier's tables once, then take the best parents that they show (phase 3)."""
         variables = decision.variables
         number = {axis: i for i, axis in enumerate(variables)}
         own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
@@ -228,7 +228,7 @@ class DPSUBN:
         return self._best(table.schema, decision, frontier, gathered)
 
     def _best(self, schema: Schema, decision: Decision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:
-        """Of each variable's parents in the frontier those k with the highest score; any choice is acyclic."""
+        """Return, of each variable's parents in the frontier, the k with the highest score; any choice is acyclic."""
         from itertools import combinations
 
         size = SizeLimit(schema, decision.variables, self.cells)
@@ -254,7 +254,8 @@ def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
 
 
 def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:
-    """The variant for this schema and owners with so many rows each: all public. Private counts are taken as even.
+    """Return the variant for this schema and owners with so many rows each: all public. Private counts are taken as
+    even.
 
     Adaptive for general tables that are not too wide. Else sequential, unless half of the owners would choose with more
     than WORSE times the noise of a central choice: an owner has n_k of n rows and at most ⌈T/K⌉ of T turns, so n/n_k

@@ -29,7 +29,10 @@ class Grid:
     rows: tuple[Grid, ...] = ()
 
     def views(self, first: int = 0) -> Views:
-        """Of the attributes first, first + 1, …; a line or row with a single attribute holds no pair and is no view."""
+        """Return the views of the attributes first, first + 1, ….
+
+        A line or row with a single attribute holds no pair and is no view.
+        """
         if not self.rows:
             return (tuple(range(first, first + self.size)),) if self.size > 1 else ()
         n = self.columns
@@ -53,12 +56,12 @@ class Design:
     weight: int
 
     def error(self, power: int) -> int:
-        """The expected squared error, but for a constant: each cell has a variance proportional to |V|^power."""
+        """Return the expected squared error, but for a constant: each cell has a variance proportional to |V|^power."""
         return self.weight * int(self.views**power)
 
 
 def weight_of(aim: Aim) -> Callable[[int], int]:
-    """What a view of s attributes adds to the error: its cells, or the cells summed into all its 2-way tables.
+    """Return what a view of s attributes adds to the error: its cells, or the cells summed into all its 2-way tables.
 
     A cell of a 2-way table is a sum over 2^(s−2) cells of the view, and there are four for each of C(s, 2) pairs.
     """
@@ -67,13 +70,13 @@ def weight_of(aim: Aim) -> Callable[[int], int]:
 
 @lru_cache(maxsize=256)
 def covering_views(attributes: int, aim: Aim = "pairs", power: int = 2) -> Views:
-    """The views of least error."""
+    """Return the views of least error."""
     return best_design(attributes, aim, power).grid.views()
 
 
 @lru_cache(maxsize=256)
 def best_design(attributes: int, aim: Aim = "pairs", power: int = 2) -> Design:
-    """The parameter tree of least weight · |V|^power: a Laplace cell has variance 8|V|²/ε², a Gaussian one |V|/ρ.
+    """Return the parameter tree of least weight · |V|^power: a cell's variance is 8|V|²/ε² (Laplace) or |V|/ρ.
 
     Weight and number of views add up over a tree, their product does not, so Algorithm 2 cannot minimise it. But its
     logarithm is concave in both, so the least is at a corner of the convex hull of all (views, weight), and a corner
@@ -103,7 +106,7 @@ def _cost(design: Design, price: Price) -> int:
 
 
 def _cheapest(attributes: int, aim: Aim, price: Price) -> Design:
-    """The tree of least cost, by dynamic programming over all smaller sizes; of equals the lighter one."""
+    """Return the tree of least cost, by dynamic programming over all smaller sizes; of equals the lighter one."""
     a, b = price
     best = [(0, 0, 0, 0)] * min(2, attributes + 1)  # cost, weight, views, columns
     for size in range(len(best), attributes + 1):
@@ -121,7 +124,7 @@ def _cheapest(attributes: int, aim: Aim, price: Price) -> Design:
 
 @lru_cache(maxsize=1024)
 def _grids(size: int, aim: Aim) -> tuple[tuple[int, int, int, int, int], ...]:
-    """Of every grid: columns, whole rows, the size of the last row, and the weight and number of its lines.
+    """Return of every grid: columns, whole rows, the size of the last row, and the weight and number of its lines.
 
     A line that meets the last, shorter row has l attributes, another l − 1.
     """

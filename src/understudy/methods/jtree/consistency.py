@@ -34,7 +34,7 @@ class ThresholdedCliques:
 
 
 def consistent(measurements: Sequence[Measurement], schema: Schema) -> list[Factor]:
-    """Mutual consistency: inverse-variance weighting over the intersections, smaller ones first."""
+    """Make tables agree by inverse-variance weighting over their intersections, smaller ones first."""
     agreement = Agreement.of([m.axes for m in measurements], [max(m.variance, 1e-9) for m in measurements], schema)
     flat = agreement.project(np.concatenate([m.values.ravel().astype(np.float64) for m in measurements]))
     ends = np.cumsum([m.values.size for m in measurements])
@@ -60,7 +60,7 @@ def thresholded(counts: Floats, total: float) -> Floats:
 
 
 def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Schema, limit: int) -> JunctionTree:
-    """Each clique's table from the smallest cluster with it; the product of cliques over separators (Equation 1)."""
+    """Return the product of cliques over separators (Equation 1), cliques taken from the smallest cluster."""
     sizes = {Axis(a.name): a.size for a in schema.modelled}
     tree = clique_tree(cliques, sizes)
     potentials = []
@@ -74,7 +74,10 @@ def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Sc
 
 
 def _given(table: Floats, separator: int) -> Floats:
-    """The table given its first few dimensions; where these have no mass, the rest keeps its own distribution."""
+    """Return the table given its first few dimensions.
+
+    Where these have no mass, the rest keeps its own distribution.
+    """
     rest = tuple(range(separator, table.ndim))
     total = table.sum(axis=rest, keepdims=True)
     own = table.sum(axis=tuple(range(separator)), keepdims=True)

@@ -43,7 +43,7 @@ class ChordalGraph:
         return self._part[u] == self._part[v]
 
     def chords(self) -> Iterator[Edge]:
-        """The edges inside a connected part that leave the graph triangulated."""
+        """Yield the edges inside a connected part that leave the graph triangulated."""
         for u, v in self._two_apart():
             if self._separates(self._near[u] & self._near[v], u, v):
                 yield u, v
@@ -67,7 +67,7 @@ class ChordalGraph:
         return True
 
     def after(self, edge: Edge) -> tuple[Clique, list[Clique]]:
-        """The clique that an edge makes, and the ones that it replaces."""
+        """Return the clique that an edge makes, and the ones that it replaces."""
         u, v = edge
         shared = frozenset(self._near[u] & self._near[v])
         return shared | {u, v}, [old for old in (shared | {u}, shared | {v}) if old in self.cliques]
@@ -102,7 +102,7 @@ class CandidateEdges:
         self._bridges = [(u, v) for u, v in combinations(graph.sizes, 2) if graph.sizes[u] * graph.sizes[v] <= most]
 
     def __call__(self) -> list[Edge]:
-        """Edges that join unconnected parts, as long as there are any; then chords."""
+        """Return edges that join unconnected parts, as long as there are any; then chords."""
         graph = self._graph
         room = self._limit - sum(graph.cliques.values())
         self._bridges = [(u, v) for u, v in self._bridges if not graph.connected(u, v)]
@@ -142,7 +142,7 @@ def choose_edges(
 
 
 def tree_rounds(sizes: Mapping[Axis, int], useful: Useful) -> int:
-    """How many edges a spanning forest of useful edges has: known before anything is read.
+    """Return how many edges a spanning forest of useful edges has: known before anything is read.
 
     An attribute has a useful edge only if the one to the smallest attribute is useful, so that star is a spanning one.
     """
@@ -152,5 +152,5 @@ def tree_rounds(sizes: Mapping[Axis, int], useful: Useful) -> int:
 
 
 def room_for_chords(sizes: Mapping[Axis, int], useful: Useful) -> bool:
-    """Whether any three attributes together can be useful."""
+    """Return whether any three attributes together can be useful."""
     return len(sizes) > 2 and math.prod(sorted(sizes.values())[:3]) <= useful(len(sizes) - 2)

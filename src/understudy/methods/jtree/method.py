@@ -67,7 +67,7 @@ class JTree:
     # -- decisions from public facts -------------------------------------------------------------------------
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-        """The total cost is `whole`. Without a useful pair of attributes everything goes to the tables."""
+        """Split the total cost `whole`. Without a useful pair of attributes everything goes to the tables."""
         sizes = {Axis(a.name): a.size for a in schema.modelled if a.size > 1}
         fixed = tuple(Axis(a.name) for a in schema.modelled if a.size == 1)
         self._check_size(sizes)
@@ -126,7 +126,7 @@ class JTree:
         return terms.plan(self.name, self.settled(decision), phases, seconds, megabytes, notes=_notes(decision))
 
     def settled(self, decision: Decision) -> dict[str, Any]:
-        """The options with every default replaced by what it came to."""
+        """Return the options with every default replaced by what it came to."""
         return {
             "theta": self.theta,
             "beta": self.beta if decision.rounds else 0,
@@ -173,7 +173,7 @@ class JTree:
 
 
 def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, tree: int) -> int:
-    """As many rounds again as the tree has, or as many as leave every choice sharp.
+    """Return how many rounds follow the tree: as many again, or as many as leave every choice sharp.
 
     The noise of a choice grows with the number of rounds, or with its root under zCDP.
     """
@@ -183,7 +183,7 @@ def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: 
 
 
 def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> float:
-    """The scale of the noise in one choice, in units of R, which goes from 0 to 1."""
+    """Return the scale of the noise in one choice, in units of R, which goes from 0 to 1."""
     widest = sorted((a for a in schema.modelled), key=lambda a: -a.size)[:2]
     pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
     sensitivity = schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
@@ -191,7 +191,7 @@ def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: i
 
 
 def _with_fixed(cliques: list[Clique], decision: Decision) -> list[Clique]:
-    """Attributes with one value join the first clique: they add no cell."""
+    """Add attributes with one value to the first clique: they add no cell."""
     if not decision.fixed:
         return cliques
     first, *others = cliques or [frozenset()]
@@ -199,7 +199,7 @@ def _with_fixed(cliques: list[Clique], decision: Decision) -> list[Clique]:
 
 
 def _axes(schema: Schema, cliques: Sequence[Clique]) -> Axes:
-    """The attributes of some cliques, in the order of the schema."""
+    """Return the attributes of some cliques, in the order of the schema."""
     members = frozenset().union(*cliques)
     return tuple(axis for a in schema.modelled if (axis := Axis(a.name)) in members)
 

@@ -53,7 +53,10 @@ class Decision:
 
 
 def full_degree(attributes: int) -> int:
-    """The largest degree at which all candidates of all rounds are at most FULL, Σ_j≤k C(d+1, j+2); 0 if none is."""
+    """Return the largest degree at which all candidates of all rounds are at most FULL, Σ_j≤k C(d+1, j+2).
+
+    0 if none is.
+    """
     total = 0
     for k in range(attributes):
         total += math.comb(attributes + 1, k + 2)
@@ -63,7 +66,7 @@ def full_degree(attributes: int) -> int:
 
 
 def search_of(wishes: Wishes, attributes: int, accounting: Accounting) -> str:
-    """Every parent set while there are few: up to degree 2, or the one asked for.
+    """Return how parents are searched for: every set while there are few (up to degree 2), or as asked for.
 
     In pure epsilon the second call that growth makes for each attribute doubles the noise, so degree 1 will do.
     """
@@ -94,7 +97,7 @@ def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -
 
 
 def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-    """The total cost is `whole`, the row count declared or bought."""
+    """Split the total cost `whole`; the row count is declared or bought."""
     variables = [Axis(a.name) for a in schema.modelled]
     search = search_of(wishes, len(variables), accounting)
     check_size(wishes, schema, variables, search)
@@ -129,13 +132,13 @@ def _decide(
 
 
 def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:
-    """How far below the best a choice among so many typically falls, in units of R: the scale times ln(options)."""
+    """Return how far below the best a choice typically falls, in units of R: the scale times ln(options)."""
     scale = accounting.selection_scale(_sensitivity(schema), cost)
     return scale * math.log(max(2, options)) / (INDEPENDENCE.unit(schema) * rows)
 
 
 def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, attributes: int) -> float:
-    """How far the largest of the noises in all pairwise scores goes, in units of R."""
+    """Return how far the largest of the noises in all pairwise scores goes, in units of R."""
     w, step = math.comb(attributes, 2), _sensitivity(schema)
     noise = accounting.noise.for_cost(Sensitivity(w * step, w * step**2), cost)
     return noise.largest_of(max(2, w)) / (INDEPENDENCE.unit(schema) * rows)
@@ -148,7 +151,7 @@ def _sensitivity(schema: Schema) -> int:
 
 
 def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
-    """For a pure promise: that little or no structure can be found, and what a delta would change."""
+    """Return the note that a pure promise finds little or no structure, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
     other = decide(wishes, schema, ZCDP, total_cost(Budget(epsilon, "1e-9")), rows)
@@ -160,7 +163,7 @@ def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fr
 
 
 def check_size(wishes: Wishes, schema: Schema, variables: Sequence[Axis], search: str) -> None:
-    """Refused before anything is allocated."""
+    """Refuse a size that is too large before anything is allocated."""
     sizes = schema.sizes(tuple(variables))
     largest = max(schema.modelled, key=lambda a: a.size)
     if largest.size > wishes.cells:

@@ -62,7 +62,7 @@ class Memory:
                 known[size] = worth, parents
 
     def winner(self, left: Sequence[Axis]) -> Pair:
-        """The pair that is worth most among what may still be offered."""
+        """Return the pair that is worth most among what may still be offered."""
         found = [
             (worth, child, parents)
             for child in left
@@ -74,7 +74,7 @@ class Memory:
 
 
 def remembered(variables: Sequence[Axis], first: Axis, worth: Worth, room: Room, degree: int) -> Network:
-    """The greedy network over released scores; no row is read."""
+    """Return the greedy network over released scores; no row is read."""
     left = [axis for axis in variables if axis != first]
     pairs = [Pair(first)]
     memory = Memory(worth, room, degree)

@@ -87,7 +87,7 @@ class PrivABN:
         )  # fmt: skip
 
     def _settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
-        """The options with every open one replaced by what it came to."""
+        """Return the options with every open one replaced by what it came to."""
         constants, wishes = decision.base.constants, self._wishes(schema)
         return {
             "search": decision.search,

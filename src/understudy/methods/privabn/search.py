@@ -27,7 +27,7 @@ class Network:
 def grow(
     table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, penalty_per_cell: int
 ) -> Network:
-    """At most (d − 1)(degree + 1) choices of equal cost: each attribute by its best link, then its parents."""
+    """Grow a network by at most (d − 1)(degree + 1) choices of equal cost: an attribute's link, then its parents."""
     left = list(variables)
     placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
     pairs = [Pair(placed[0])]
@@ -58,7 +58,7 @@ def _with_parents(
     penalty_per_cell: int,
     of: int,
 ) -> tuple[Pair, int]:
-    """One parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
+    """Add one parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
     pair = Pair(child)
     for step in range(degree):
         options = extensions(pair, placed, room)
@@ -73,6 +73,6 @@ def _with_parents(
 
 
 def extensions(pair: Pair, placed: Sequence[Axis], room: Room) -> list[Pair]:
-    """The pair as it is, which means "stop", and with one more parent each."""
+    """Return the pair as it is, which means "stop", and with one more parent each."""
     wider: list[Axes] = [(*pair.parents, axis) for axis in placed if axis not in pair.parents]
     return [pair, *(Pair(pair.child, parents) for parents in wider if room.allows(pair.child, parents))]

@@ -35,7 +35,7 @@ class Privelet:
     # -- public decisions ------------------------------------------------------------------------------------
 
     def covered(self, schema: Schema) -> tuple[str, ...]:
-        """The names in the schema's order; anything odd about them is refused."""
+        """Return the names in the schema's order; refuse anything odd about them."""
         asked = [name.strip() for name in self.attributes.split(",") if name.strip()] or list(schema.names)
         for name in asked:
             if not schema[name].modelled:

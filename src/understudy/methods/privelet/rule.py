@@ -45,7 +45,7 @@ class Choice:
 
 
 def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, transform: str) -> Choice:
-    """The best of all combinations; `transform` may ask for wavelets wherever there is one, or for none."""
+    """Return the best of all combinations; `transform` may ask for wavelets wherever there is one, or for none."""
     offered = [
         [dimension(schema, axis, kind) for kind in kinds_for(schema[axis.attribute], transform)] for axis in axes
     ]
@@ -62,7 +62,7 @@ def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, trans
 
 
 def total_known(schema: Schema, form: Form) -> bool:
-    """Whether the public row count takes the place of the noisy total."""
+    """Return whether the public row count takes the place of the noisy total."""
     return form == "tight" and schema.rows is not None
 
 
@@ -102,13 +102,13 @@ def _spread(seen: Sequence[Typical], known: bool) -> float:
 
 
 def _prefixes(size: int) -> Floats:
-    """All cells below each of a few evenly spread cuts: a range is the difference of two."""
+    """Return the sums of all cells below a few evenly spread cuts: a range is the difference of two."""
     cuts = np.unique(np.rint(np.linspace(0, size, min(size + 1, _CUTS))).astype(np.intp))
     return (np.arange(size)[:, None] < cuts).astype(np.float64)
 
 
 def _groups(schema: Schema, axis: Axis) -> Floats:
-    """Values and groups, evenly spread over all of them."""
+    """Return values and groups, evenly spread over all of them."""
     views = [schema.view_map(Axis(axis.attribute, level)) for level in range(schema[axis.attribute].levels)]
     named = [(view, group) for view in views for group in range(int(view.max()) + 1)]
     picked = np.unique(np.rint(np.linspace(0, len(named) - 1, min(len(named), _GROUPS))).astype(np.intp))

@@ -22,7 +22,7 @@ _WORK = 4_000_000  # of attribute–set comparisons, over all tries
 
 
 def fewest_blocks(points: int, block: int, strength: int) -> int:
-    """Schönheim's bound: no design has fewer."""
+    """Return Schönheim's bound: no design has fewer blocks."""
     count = 1
     for i in reversed(range(min(strength, points))):
         count = math.ceil((points - i) * count / max(1, min(block, points) - i))
@@ -31,7 +31,7 @@ def fewest_blocks(points: int, block: int, strength: int) -> int:
 
 @lru_cache(maxsize=64)
 def covering_design(points: int, block: int, strength: int) -> Blocks:
-    """Blocks of at most `block` out of `points` that cover every set of `strength` points."""
+    """Return blocks of at most `block` out of `points` that cover every set of `strength` points."""
     if points <= block:
         return (tuple(range(points)),)
     sets = len(list(itertools.combinations(range(points), strength)))
@@ -41,7 +41,7 @@ def covering_design(points: int, block: int, strength: int) -> Blocks:
 
 
 def _greedy(points: int, block: int, strength: int, generator: np.random.Generator) -> Blocks:
-    """`open_` is 1 where a set is uncovered, in every order of its members."""
+    """Choose blocks greedily. `open_` is 1 where a set is uncovered, in every order of its members."""
     open_ = np.zeros((points,) * strength, dtype=np.int32)
     for members in itertools.permutations(range(points), strength):
         open_[members] = 1
@@ -68,7 +68,7 @@ def _next_block(open_: NDArray[Any], block: int, generator: np.random.Generator)
 
 
 def _without_superfluous(blocks: list[tuple[int, ...]], strength: int) -> Blocks:
-    """Blocks whose sets are all covered by others go, the latest first."""
+    """Remove blocks whose sets are all covered by others, the latest first."""
     times: dict[tuple[int, ...], int] = {}
     for members in blocks:
         for chosen in itertools.combinations(members, strength):

@@ -29,7 +29,7 @@ THETA = 20.0
 
 
 def covers(schema: Schema) -> bool:
-    """Whether this method takes the table: binary, at least three attributes, a small joint domain."""
+    """Return whether this method takes the table: binary, at least three attributes, a small joint domain."""
     return schema.binary and len(schema.modelled) >= 3 and schema.cells(schema.names) <= MODEL_CELLS
 
 
@@ -86,7 +86,7 @@ class PriView:
         return count, whole - count
 
     def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> list[Axes]:
-        """The design of the largest block whose views are useful; from public facts alone."""
+        """Return the design of the largest block whose views are useful; from public facts alone."""
         d = len(schema.modelled)
         for block in BLOCKS if self.block is None else (self.block,):
             design = covering_design(d, min(block, d), min(self.strength, d))

@@ -11,7 +11,7 @@ from understudy.schema import Axis, Schema
 
 
 def weight(cells: int, accounting: Accounting) -> int:
-    """A table's part of the budget, in thousandths.
+    """Return a table's part of the budget, in thousandths.
 
     The L1 error of a table is in proportion to m/ε, or m/√ρ. Given their sum the least of Σ m/ε is at ε in proportion
     to √m, and of Σ m/√ρ at ρ in proportion to m^(2/3).
@@ -20,6 +20,6 @@ def weight(cells: int, accounting: Accounting) -> int:
 
 
 def middle_pair(schema: Schema) -> int:
-    """The cells of the middle one of all pairs of attributes."""
+    """Return the cells of the middle one of all pairs of attributes."""
     pairs = combinations((Axis(a.name) for a in schema.modelled), 2)
     return statistics.median_low(schema.cells(pair) for pair in pairs)

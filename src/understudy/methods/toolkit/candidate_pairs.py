@@ -19,7 +19,7 @@ class CandidatePairs:
         self._open: list[Axes] = [pair for pair in combinations(variables, 2) if schema.cells(pair) <= limit]
 
     def add(self, axes: Axes) -> None:
-        """This table was measured: its axes are a clique of the model from now on."""
+        """Note that this table was measured: its axes are a clique of the model from now on."""
         self._graph = self._graph.add(axes)
 
     def __call__(self) -> list[Axes]:

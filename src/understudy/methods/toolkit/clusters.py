@@ -57,11 +57,11 @@ class Problem:
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:
-        """Which attribute (column) is in which clique (row): the transpose of the paper's occurrence matrix O."""
+        """Return which attribute (column) is in which clique (row): the paper's occurrence matrix O, transposed."""
         return np.array([[axis in clique for axis in self.sizes] for clique in self.cliques], dtype=np.bool_)
 
     def cells(self, members: NDArray[np.bool_]) -> Floats:
-        """Of clusters given as rows of attributes; infinite above the limit."""
+        """Return the cells of clusters given as rows of attributes; infinite above the limit."""
         cells = np.rint(np.exp(np.minimum((members @ self._whole_logs) / LOG_UNIT, 700.0)))
         return np.where(cells <= self.limit, cells, np.inf)
 
@@ -71,7 +71,7 @@ class Problem:
         return np.asarray((self.members * self._whole_logs) @ self.members.T.astype(np.float64)) / LOG_UNIT
 
     def weight(self, clusters: Clusters) -> float:
-        """Σ|CL|·cells(CL): the total variance over v(m)."""
+        """Return Σ|CL|·cells(CL): the total variance over v(m)."""
         joined = np.array([self.members[list(cluster)].any(axis=0) for cluster in clusters])
         return float((self.cells(joined) * [len(cluster) for cluster in clusters]).sum())
 
@@ -91,7 +91,7 @@ class Merging:
 def best_merging(
     problem: Problem, cell_variance: CellVariance, solver: str, accepts: Callable[[Clusters], bool]
 ) -> Merging:
-    """The smallest total variance that any of the solvers finds for any number of clusters, and that is accepted.
+    """Return the smallest total variance that a solver finds for any number of clusters, and that is accepted.
 
     Not to merge at all is always an answer.
     """
@@ -111,7 +111,7 @@ def best_merging(
 
 
 def _solvers(asked: str, cliques: int) -> Iterator[tuple[str, Solver]]:
-    """`auto` is the exact solver where it can run, else the greedy one and, if cvxpy is there, the relaxation."""
+    """Yield the solvers; `auto` is the exact one if it can run, else greedy and, with cvxpy, the relaxation."""
     if asked == "exact" and cliques > EXACT:
         raise UsageError(f"merging=exact takes up to {EXACT} cliques and there are {cliques}: use merging=auto")
     if asked == "exact" or (asked == "auto" and cliques <= EXACT):
@@ -156,7 +156,7 @@ def greedy(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
 
 
 def _rises(problem: Problem, members: Any, counts: Any, cost: Any, i: int) -> Floats:
-    """By how much Σ|CL|·cells rises when cluster i is merged with each of the others."""
+    """Return by how much Σ|CL|·cells rises when cluster i is merged with each of the others."""
     joined: Floats = problem.cells(members | members[i]) * (counts + counts[i]) - cost - cost[i]
     return joined
 
@@ -175,7 +175,10 @@ def improved(problem: Problem, groups: Sequence[Sequence[int]]) -> Clusters:
 
 
 def _move(problem: Problem, home: Any, occurs: Any, counts: Any, i: int) -> bool:
-    """Whether clique i went elsewhere; `occurs` counts each cluster's cliques with each attribute."""
+    """Move clique i where that is cheaper, and return whether it went.
+
+    `occurs` counts each cluster's cliques with each attribute.
+    """
     own = int(home[i])
     if counts[own] == 1:
         return False
@@ -193,7 +196,7 @@ def _move(problem: Problem, home: Any, occurs: Any, counts: Any, i: int) -> bool
 
 
 def leaning(problem: Problem, m: int) -> Floats:
-    """Around m cliques that are far from each other: how far each clique leans to each, by what they share."""
+    """Return how far each clique leans to each of m cliques that are far from each other, by what they share."""
     shared = problem.shared
     sizes = np.diag(shared)
     seeds = [int(sizes.argmax())]
@@ -208,7 +211,7 @@ def leaning(problem: Problem, m: int) -> Floats:
 
 
 def assigned(z: Floats) -> Clusters:
-    """Each clique in the cluster it belongs to most."""
+    """Put each clique into the cluster it belongs to most."""
     home = z.argmax(axis=1)
     groups = (tuple(int(i) for i in np.flatnonzero(home == k)) for k in range(z.shape[1]))
     return tuple(group for group in groups if group)
@@ -218,7 +221,7 @@ def assigned(z: Floats) -> Clusters:
 
 
 def exact(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
-    """For each number of clusters the best partition of all: dynamic programming over sets of cliques."""
+    """Yield the best partition for each number of clusters, by dynamic programming over sets of cliques."""
     n = len(problem.cliques)
     bits = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
     joined = np.zeros((1 << n, len(problem.sizes)), dtype=np.bool_)
@@ -237,7 +240,10 @@ def exact(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
 
 @compiled
 def _partitions(cost: Any, n: int) -> Any:
-    """last[m, s]: the cluster of the first clique of s in the cheapest partition of s into m clusters; 0 for none."""
+    """Return last[m, s]: the cluster of the first clique of s in the cheapest partition of s into m clusters.
+
+    0: none.
+    """
     full = 1 << n
     best = np.full((n + 1, full), np.inf)
     last = np.zeros((n + 1, full), dtype=np.int64)

@@ -88,8 +88,7 @@ def measured_pairs(pairs: Sequence[Pair], degree: int) -> tuple[Pair, ...]:
 
 
 def nested_dropped(marginals: Sequence[Axes]) -> list[Axes]:
-    """Return the marginals that are inside no other (the same axes at the same levels): an inner one comes from the
-    outer."""
+    """Return the marginals that are inside no other (same axes, same levels): an inner one comes from the outer."""
     sets = [frozenset(axes) for axes in marginals]
     kept = []
     for i, own in enumerate(sets):

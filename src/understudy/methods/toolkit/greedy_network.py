@@ -21,7 +21,7 @@ def greedy_bayes(
     size: SizeLimit | None = None,
     penalty: Callable[[Pair], int] | None = None,
 ) -> tuple[Pair, ...]:
-    """The first attribute at random, then d−1 choices at cost/(d−1) each, among what the model's size allows."""
+    """Choose the first attribute at random, then d−1 pairs at cost/(d−1) each, among what the model's size allows."""
     left = list(variables)
     size = size or SizeLimit(table.schema, variables, 1 << 62)
     placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
@@ -40,7 +40,7 @@ def greedy_bayes(
 
 
 def allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
-    """The options that keep the model small; where an attribute has none left, single parents, or no parent."""
+    """Return the options that keep the model small; where an attribute has none left, single parents, or no parent."""
     kept = [pair for pair in options if size.allows(pair.child, pair.parents)]
     served = {pair.child for pair in kept}
     for child in left:  # in order: what is offered is journalled, and a resumed run must offer the same
@@ -59,7 +59,7 @@ def greedy_tree(
     penalty_per_cell: int | None,
     limit: int,
 ) -> tuple[Pair, ...]:
-    """The first attribute at random, then d−1 choices at cost/(d−1) each among all links of at most `cells` cells.
+    """Choose the first attribute at random, then d−1 links at cost/(d−1) each, of at most `cells` cells.
 
     A tree needs no triangulation: its model has the cells of its tables, and stays under `limit`. With a
     penalty for each cell, no parent is always an option.

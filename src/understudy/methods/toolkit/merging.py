@@ -26,7 +26,7 @@ def merged(
     cells: int,
     model: int | None,
 ) -> Merging:
-    """Clusters of at most `cells` cells and a triangulated model of at most `model`; not to merge is always allowed."""
+    """Merge into clusters of at most `cells` cells with a triangulated model of at most `model`, or not at all."""
     sizes = {axis: schema.size(axis) for axis in sorted({axis for clique in cliques for axis in clique})}
     variables: Mapping[Axis, int] = {variable(axis): schema.size(variable(axis)) for axis in sizes}
 

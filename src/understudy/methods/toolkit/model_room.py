@@ -22,7 +22,7 @@ class Room(Protocol):
 
 
 def room_for(schema: Schema, variables: Sequence[Axis], limit: int, cells: int, ml: bool) -> Room:
-    """Tables of at most `cells` cells; with maximum likelihood, also a triangulated model of at most `limit`."""
+    """Limit tables to `cells` cells and, with maximum likelihood, the triangulated model to `limit`."""
     if not ml and not schema.constraints:  # a network with rules becomes a tree
         return TableSize(schema, cells)
     if len(variables) <= TRIANGULATED or schema.constraints:
@@ -38,7 +38,7 @@ class TableSize:
         self._cells = cells
 
     def add(self, axes: Axes) -> None:
-        """Nothing to remember."""
+        """Do nothing: there is nothing to remember."""
 
     def allows(self, child: Axis, parents: Axes) -> bool:
         return not parents or self._schema.cells((*parents, child)) <= self._cells

@@ -93,7 +93,7 @@ class Decision:
 
     @property
     def options(self) -> int:
-        """Candidates scored in all rounds together, where sets are not cut short by their cells."""
+        """Return how many candidates all rounds score together, where sets are not cut short by their cells."""
         d = len(self.variables)
         if self.independent or self.degree is None:
             return 0 if self.independent else math.comb(d + 1, min(d, 4))
@@ -102,7 +102,7 @@ class Decision:
 
     @property
     def tables(self) -> int:
-        """How many tables are measured after the structure, at most."""
+        """Return how many tables are measured after the structure, at most."""
         d = len(self.variables)
         return d - (self.degree or 0) if self.rule == "fixed degree" else d
 
@@ -112,7 +112,7 @@ class Decision:
 
 
 def decide(settings: Settings, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
-    """The total cost is `whole`, the row count declared or bought."""
+    """Split the total cost `whole`; the row count is declared or bought."""
     encoding = _encoding(settings, schema)
     variables = _variables(schema, encoding)
     binary = all(schema.size(axis) <= 2 for axis in variables)
@@ -137,7 +137,7 @@ def _encoding(settings: Settings, schema: Schema) -> str:
 
 
 def wide(attributes: int) -> bool:
-    """Whether even a tree has too many candidates to list them."""
+    """Return whether even a tree has too many candidates to list them."""
     return math.comb(attributes + 1, 3) > MAX_OPTIONS
 
 
@@ -149,7 +149,7 @@ def _by_links(decision: Decision, schema: Schema) -> bool:
 
 
 def bounded(decision: Decision, schema: Schema) -> Decision:
-    """Refused before anything is listed or counted."""
+    """Refuse what is too large before anything is listed or counted."""
     limit = LINKED if decision.links else LISTED
     if decision.options > limit:
         raise TooLarge(
@@ -162,7 +162,7 @@ def bounded(decision: Decision, schema: Schema) -> Decision:
 
 
 def _variables(schema: Schema, encoding: str) -> Axes:
-    """The attributes themselves, or their bits."""
+    """Return the attributes themselves, or their bits."""
     if encoding in ("vanilla", "hierarchical"):
         return tuple(Axis(a.name) for a in schema.modelled)
     gray = encoding == "gray"
@@ -170,7 +170,10 @@ def _variables(schema: Schema, encoding: str) -> Axes:
 
 
 def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Constants:
-    """What the user names wins; a θ without a κ means the paper's rule of maximal sets, as generalised parents do."""
+    """Return the constants, the user's first.
+
+    A θ without a κ means the paper's maximal sets, as do generalised parents.
+    """
     base = PAPER if not settings.ml else (ML_BINARY if binary else ML_GENERAL)[accounting.noise]
     if settings.kappa is None and base.kappa and settings.theta is not None:
         base = replace(base, kappa=0.0, theta=PAPER.theta)
@@ -184,7 +187,7 @@ def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Cons
 
 
 def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: Accounting, rows: int) -> Decision:
-    """θ-usefulness (Lemma 4.8, Section 5.2), and the cap that keeps the number of candidates in hand."""
+    """Apply θ-usefulness (Lemma 4.8, Section 5.2) and the cap on the number of candidates."""
     d = len(decision.variables)
     theta, cost = decision.constants.theta, decision.table_cost
     if decision.rule == "fixed degree":
@@ -207,7 +210,7 @@ def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: A
 
 
 def affordable_degree(variables: int, exactly: bool) -> int:
-    """The largest degree whose candidates, over all rounds, stay under MAX_OPTIONS: Σ(d−i)·C(i,k) = C(d+1, k+2)."""
+    """Return the largest degree whose candidates of all rounds are below MAX_OPTIONS: Σ(d−i)·C(i,k) = C(d+1, k+2)."""
     total = 0
     for k in range(1, variables):
         total = math.comb(variables + 1, k + 2) + (0 if exactly else total)

@@ -39,7 +39,7 @@ def effort(schema: Schema, decision: Decision, rows: int, largest: int) -> tuple
 
 
 def offers(schema: Schema, decision: Decision) -> float:
-    """Candidates in all rounds together where tables are limited by their cells.
+    """Return how many candidates all rounds have together where tables are limited by their cells.
 
     Attributes are placed in any order, so a set of k parents is offered in (d + 1)/((k + 1)(k + 2)) rounds on average.
     A generalised set counts as maximal if it fills more than half of its limit.

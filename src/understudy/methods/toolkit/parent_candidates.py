@@ -89,7 +89,7 @@ class MaximalSets:
 
 
 def either(*rules: Candidates) -> Candidates:
-    """What any of the rules offers, each option once."""
+    """Return what any of the rules offers, each option once."""
 
     def offer(placed: Sequence[Axis], left: Sequence[Axis]) -> list[Pair]:
         return list(dict.fromkeys(pair for rule in rules for pair in rule(placed, left)))
@@ -98,7 +98,7 @@ def either(*rules: Candidates) -> Candidates:
 
 
 def any_parents(schema: Schema, variables: Sequence[Axis], cells: int, encoding: str) -> bool:
-    """Whether the size limit leaves room for a single edge anywhere: some attribute with another's smallest view."""
+    """Return whether the size limit leaves room for any edge: an attribute with another's smallest view."""
     full = [schema.size(axis) for axis in variables]
     smallest = full
     if encoding == "hierarchical":

@@ -12,7 +12,7 @@ ParentSets = tuple[Axes, ...]
 def maximal_parent_sets(
     placed: Sequence[str], limit: int, schema: Schema, generalised: bool, most: int | None = None
 ) -> ParentSets:
-    """All maximal sets over `placed` with at most `limit` cells: Algorithm 6 with taxonomies, Algorithm 5 without.
+    """Return all maximal sets over `placed` with at most `limit` cells: Algorithm 6 with taxonomies, else 5.
 
     `most` caps the number of parents. Sizes are whole numbers, so a limit may be rounded down at every step, which
     makes the recursion's subproblems coincide; each is solved once.

@@ -29,7 +29,7 @@ STEPS = 10
 
 
 def relaxation(problem: Problem, numbers: Iterable[int]) -> Iterator[Clusters]:
-    """For each number of clusters, every clique in the cluster with its largest z."""
+    """Yield, for each number of clusters, every clique in the cluster with its largest z."""
     cvxpy = _cvxpy()
     for m in numbers:
         start = leaning(problem, m)
@@ -47,7 +47,7 @@ def _cvxpy() -> Any:
 
 
 def _procedure(cvxpy: Any, problem: Problem, start: Floats) -> Floats:
-    """Problem 8 again and again, compiled once: tangents are its parameters."""
+    """Solve Problem 8 again and again, compiled once: tangents are its parameters."""
     n, m = start.shape
     z, t, r = cvxpy.Variable((n, m), nonneg=True), cvxpy.Variable(m), cvxpy.Variable(nonneg=True)
     slope, height = cvxpy.Parameter((n, m)), cvxpy.Parameter(m)
@@ -74,7 +74,7 @@ def _procedure(cvxpy: Any, problem: Problem, start: Floats) -> Floats:
 
 
 def _solved(cvxpy: Any, program: Any) -> bool:
-    """Whether the solver came to an end; a rough end will do, since z is rounded afterwards."""
+    """Return whether the solver came to an end; a rough end will do, since z is rounded afterwards."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -85,7 +85,7 @@ def _solved(cvxpy: Any, program: Any) -> bool:
 
 
 def _tangents(problem: Problem, z: Floats) -> tuple[Floats, Floats]:
-    """ln Σz + Σ ln c · (1 − e^(−κx))/(1 − e^(−κ)) at z, as slopes for each z[i,k] and a constant for each k."""
+    """Return ln Σz + Σ ln c · (1 − e^(−κx))/(1 − e^(−κ)) at z, as slopes for z[i,k] and a constant for each k."""
     members = problem.members.astype(np.float64)
     occurs = np.einsum("ia,ik->ak", members, z)  # not a matrix product, whose last digits are the threads' own
     scale = 1 - np.exp(-BEND)

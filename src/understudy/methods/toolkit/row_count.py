@@ -15,12 +15,12 @@ COUNT_SHARE = Fraction(1, 20)  # of the budget, for a noisy row count under add-
 
 
 def count_cost(schema: Schema, total_cost: Fraction) -> Fraction:
-    """What the row count will cost: nothing where it is declared."""
+    """Return what the row count will cost: nothing where it is declared."""
     return total_cost * COUNT_SHARE if schema.rows is None else Fraction(0)
 
 
 def row_count(table: PrivateTable) -> tuple[int, list[Measurement]]:
-    """The declared count, or a bought one (at least 1) with the measurement it came from."""
+    """Return the declared count, or a bought one (at least 1), and the measurement it came from."""
     if table.schema.rows is not None:
         return table.schema.rows, []
     count = table.measure([()], count_cost(table.schema, table.total_cost), "row count")
@@ -28,7 +28,7 @@ def row_count(table: PrivateTable) -> tuple[int, list[Measurement]]:
 
 
 def planned_rows(schema: Schema, rows: int | None) -> int:
-    """The row count for a plan, which reads nothing: declared, or said by whoever plans."""
+    """Return the row count for a plan, which reads nothing: declared, or said by whoever plans."""
     known = schema.rows if schema.rows is not None else rows
     if known is None:
         raise UsageError("under add-remove neighbours the row count is private: say roughly how many with --rows N")
@@ -36,5 +36,8 @@ def planned_rows(schema: Schema, rows: int | None) -> int:
 
 
 def table_megabytes(schema: Schema, rows: int) -> float:
-    """What the coded rows take while they are read; a longer file is kept on disk (`engines.embedded`)."""
+    """Return the megabytes that coded rows take while they are read.
+
+    A longer file is kept on disk (`engines.embedded`).
+    """
     return rows * len(schema.modelled) * 30 / 1e6 if rows < MAPPED_ROWS else 0.0

@@ -29,7 +29,7 @@ class SizeLimit:
         self.fits = self._always or self._now <= limit
 
     def add(self, axes: Axes) -> None:
-        """A pair was chosen: its axes are a clique from now on."""
+        """Note that a pair was chosen: its axes are a clique from now on."""
         self._placed += 1
         if not self._always:
             self._graph = self._graph.add(map(variable, axes))
@@ -45,7 +45,7 @@ class SizeLimit:
                 self._joined.update(map(frozenset, combinations(clique, 2)))
 
     def allows(self, child: Axis, parents: Axes) -> bool:
-        """A new attribute below a set of placed ones costs the triangulation of that set, and its own table."""
+        """Return whether a new attribute fits below placed ones: its parents are triangulated, and its table added."""
         if self._always:
             return True
         if parents not in self._known:
@@ -56,11 +56,11 @@ class SizeLimit:
 
     @property
     def _room(self) -> int:
-        """Grows as attributes are placed, so that the first ones cannot take it all."""
+        """Return the room so far: it grows as attributes are placed, so that the first ones cannot take it all."""
         return self._limit * max(self._placed + 1, len(self._graph.sizes) // 3) // len(self._graph.sizes)
 
     def _cost(self, parents: frozenset[Axis]) -> tuple[int, int]:
-        """The cells of the parents' own table, and of the model once they are a clique."""
+        """Return the cells of the parents' own table, and of the model once they are a clique."""
         own = self._schema.cells(list(parents))
         if own > self._limit or all(frozenset(pair) in self._joined for pair in combinations(parents, 2)):
             return own, self._now
@@ -68,12 +68,12 @@ class SizeLimit:
 
 
 def _bits_with_unused_codes(schema: Schema, variables: Sequence[Axis]) -> list[frozenset[Axis]]:
-    """Bits of an attribute whose codes are not all used stand together: which patterns exist is a fact about all."""
+    """Return sets of bits that belong together: those of attributes with unused codes."""
     names = {axis.attribute for axis in variables if axis.bit >= 0}
     uneven = [name for name in names if schema[name].size < 2 ** schema[name].bits]
     return [frozenset(axis for axis in variables if axis.attribute == name) for name in sorted(uneven)]
 
 
 def variable(axis: Axis) -> Axis:
-    """The variable of the model behind a generalised view."""
+    """Return the variable of the model behind a generalised view."""
     return Axis(axis.attribute) if axis.level else axis

@@ -14,19 +14,19 @@ from understudy.schema import Schema
 
 
 def cell_noise(schema: Schema, accounting: Accounting, cost: Fraction, tables: int) -> float:
-    """The expected absolute noise in one cell when `tables` tables share this cost."""
+    """Return the expected absolute noise in one cell when `tables` tables share this cost."""
     return table_noise(schema, accounting, cost / tables).mean_abs
 
 
 def useful_cells(rows: int, noise: float, theta: float) -> int:
-    """The most cells m for which the average count n/m is at least θ times the noise."""
+    """Return the most cells m for which the average count n/m is at least θ times the noise."""
     return math.floor(rows / (theta * noise))
 
 
 def useful_degree(
     schema: Schema, variables: int, rows: int, accounting: Accounting, cost: Fraction, theta: float
 ) -> int:
-    """The largest k whose d−k binary tables of 2^(k+1) cells are θ-useful (Lemma 4.8), or 0."""
+    """Return the largest k whose d−k binary tables of 2^(k+1) cells are θ-useful (Lemma 4.8), or 0."""
     most = useful_cells(rows, cell_noise(schema, accounting, cost, 1), theta)  # a single table has the least noise
     for k in range(min(variables - 1, most.bit_length()), 0, -1):
         if 2 ** (k + 1) <= useful_cells(rows, cell_noise(schema, accounting, cost, variables - k), theta):

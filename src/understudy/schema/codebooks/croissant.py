@@ -23,7 +23,7 @@ def _sets(tree: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _fields(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The fields of the record set that has most of them."""
+    """Yield the fields of the record set that has most of them."""
 
     def fields(records: Mapping[str, Any]) -> list[Any]:
         found = records.get("field") or records.get("cr:field") or []
@@ -38,7 +38,7 @@ def _read(document: Document) -> Source:
 
 
 def _column(field: Mapping[str, Any]) -> str:
-    """The column that a field is extracted from, or its own name."""
+    """Return the column that a field is extracted from, or its own name."""
     source = field.get("source") or {}
     extract = source.get("extract") or {} if isinstance(source, Mapping) else {}
     named = extract.get("column") if isinstance(extract, Mapping) else None

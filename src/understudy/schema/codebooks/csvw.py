@@ -42,12 +42,12 @@ def _read(document: Document) -> Source:
 
 
 def _name(column: Mapping[str, Any]) -> str:
-    """The title stands in the header; the name is its form in addresses."""
+    """Return the column's name in the header: its title; the key `name` is its form in addresses."""
     return _words(column.get("titles")) or str(column["name"])
 
 
 def _words(text: Any) -> str | None:
-    """A text, the first of several, or that of the first language."""
+    """Return a text, the first of several, or that of the first language."""
     if isinstance(text, Mapping):
         text = next(iter(text.values()), None)
     if isinstance(text, list):

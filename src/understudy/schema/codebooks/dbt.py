@@ -23,7 +23,7 @@ def _recognises(document: Document) -> bool:
 
 
 def _read(document: Document) -> Source:
-    """The model that describes most columns; with several, the draft says which."""
+    """Return the model that describes most columns; with several, the draft says which."""
     tables = sorted(_tables(document.tree), key=lambda table: -len(table.get("columns") or ()))
     remark = (f"columns are those of the dbt model {tables[0].get('name')}",)
     return Source({str(c["name"]): _facts(c) for c in tables[0]["columns"]}, remarks=remark)
@@ -48,7 +48,7 @@ def _facts(column: Mapping[str, Any]) -> Facts:
 
 
 def _tests(column: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each test's name and arguments: `not_null`, or `accepted_values: {values: […]}`, or with `arguments` inside."""
+    """Yield each test's name and arguments: `not_null`, `accepted_values: {values: […]}`, maybe with `arguments`."""
     for test in [*(column.get("tests") or ()), *(column.get("data_tests") or ())]:
         if isinstance(test, str):
             yield test, {}

@@ -39,7 +39,7 @@ class TrustClass(Enum):
 
 
 def _named(facts: Facts, source: str) -> Facts:
-    """Facts without a source of their own get this one; "" stands for a declaration in our own words."""
+    """Give facts without a source of their own this one; "" stands for a declaration in our own words."""
     if facts.source == "":
         return replace(facts, source=None)
     return facts if facts.source is not None else replace(facts, source=source)
@@ -62,7 +62,7 @@ class Document:
 
     @cached_property
     def tree(self) -> Mapping[str, Any]:
-        """The document as nested tables; empty where it is neither JSON nor YAML, or no table."""
+        """Return the document as nested tables; empty where it is neither JSON nor YAML, or no table."""
         if self.parsed is not None:
             return self.parsed if isinstance(self.parsed, Mapping) else {}
         if self.suffix in (".json", ".jsonld"):

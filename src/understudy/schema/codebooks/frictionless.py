@@ -22,7 +22,7 @@ _LEFT_OUT = ("object", "array", "list", "duration", "geopoint", "geojson", "any"
 
 
 def _table(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema in a package's first resource that has one, or the document itself."""
+    """Return the schema in a package's first resource that has one, or the document itself."""
     for resource in tree.get("resources") or ():
         if isinstance(resource, Mapping) and isinstance(resource.get("schema"), Mapping):
             return dict(resource["schema"])

@@ -33,7 +33,7 @@ def _record(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _resolved(part: Mapping[str, Any], tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a `$ref` inside the document leads to, a few steps far."""
+    """Return what a `$ref` inside the document leads to, a few steps far."""
     for _ in range(8):
         reference = part.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -76,7 +76,7 @@ def _facts(part: Mapping[str, Any], tree: Mapping[str, Any], required: bool) -> 
 
 
 def _without_null(part: Mapping[str, Any], tree: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """The one alternative that is not null, and whether there is one that is."""
+    """Return the one alternative that is not null, and whether there is one that is."""
     typed = part.get("type")
     if isinstance(typed, list):
         others = [t for t in typed if t != "null"]
@@ -90,7 +90,7 @@ def _without_null(part: Mapping[str, Any], tree: Mapping[str, Any]) -> tuple[Map
 
 
 def _alternatives(part: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The usual way to give listed values a title: oneOf with a const each."""
+    """Return listed values that have titles: oneOf with a const each."""
     options = part.get("oneOf") or part.get("anyOf") or ()
     constants = [option["const"] for option in options if isinstance(option, Mapping) and "const" in option]
     return texts(constants) if constants and len(constants) == len(options) else None

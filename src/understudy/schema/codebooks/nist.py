@@ -52,7 +52,7 @@ def _dictionary_facts(entry: Mapping[str, Any]) -> Facts:
 
 
 def _ranged(low: Any, high: Any, codes: Mapping[str, str], label: Any) -> Facts:
-    """A range with codes beside it: numbers widen it and are points of their own, texts mean that there is no value."""
+    """Return a range with codes beside it: numbers widen it and are points, texts mean that there is no value."""
     numbers = {code: number_of(code) for code in codes}
     points = [code for code, number in numbers.items() if number == number and not says_no_value(codes[code])]
     missing = tuple(code for code in codes if code not in points)

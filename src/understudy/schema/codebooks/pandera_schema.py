@@ -55,7 +55,7 @@ def _plain(bound: Any) -> Any:
 
 
 def _checks(checks: Any) -> Iterator[tuple[str, Any]]:
-    """As a table of names, or (newer versions) as a list whose entries name their check in `options`."""
+    """Yield checks: from a table of names, or (newer versions) a list whose entries name their check in `options`."""
     if isinstance(checks, Mapping):
         for name, rule in checks.items():
             yield str(name), rule.get("value", rule) if isinstance(rule, Mapping) else rule

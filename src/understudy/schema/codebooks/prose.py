@@ -55,6 +55,6 @@ def prose_facts(sentence: str) -> Facts | None:
 
 
 def _labels_first(sentence: str) -> list[tuple[str, str]]:
-    """`High taxed state=1, 0 otherwise`."""
+    """Read labels that come first: `High taxed state=1, 0 otherwise`."""
     found = [(code, label) for label, code in _LABEL_FIRST.findall(sentence)]
     return found + [(code, "otherwise") for code in _OTHERWISE.findall(sentence)] if found else []

@@ -37,7 +37,7 @@ def redcap_source(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Source:
 
 
 def _long(title: str) -> str:
-    """The API's short titles."""
+    """Return the long title of one of the API's short ones."""
     short = {
         "field_name": _NAME, "field_type": _TYPE, "field_label": _LABEL, "select_choices_or_calculations": _CHOICES,
         "text_validation_type_or_show_slider_number": _VALIDATION, "text_validation_min": _LOW,
@@ -47,7 +47,7 @@ def _long(title: str) -> str:
 
 
 def _columns(name: str, cells: dict[str, str]) -> dict[str, Facts]:
-    """One column a field; a checkbox has a column for each choice, `name___code`, with 1 where it is ticked."""
+    """Return one column a field; a checkbox has one for each choice, `name___code`, with 1 where it is ticked."""
     kind, label = cells.get(_TYPE, ""), re.sub("<[^>]*>", " ", cells.get(_LABEL, ""))
     missing = () if cells.get(_REQUIRED, "").casefold() == "y" else ("",)
     if kind == "descriptive":
@@ -76,13 +76,13 @@ def _columns(name: str, cells: dict[str, str]) -> dict[str, Facts]:
 
 
 def _choices(text: str) -> list[tuple[str, str]]:
-    """`1, Yes | 2, No`."""
+    """Read choices such as `1, Yes | 2, No`."""
     pairs = (choice.partition(",") for choice in text.split("|"))
     return [(code.strip(), label.strip()) for code, comma, label in pairs if comma and code.strip()]
 
 
 def _text(cells: dict[str, str], missing: tuple[str, ...], label: str) -> Facts:
-    """A text field: what may be typed into it is its validation; without one it is free text."""
+    """Return the facts of a text field: what its validation lets in; without one it is free text."""
     rule, low, high = cells.get(_VALIDATION, "").casefold(), cells.get(_LOW) or None, cells.get(_HIGH) or None
     if rule == "integer":
         return described("integer", None, low, high, missing=missing, label=label)
@@ -99,7 +99,7 @@ def _text(cells: dict[str, str], missing: tuple[str, ...], label: str) -> Facts:
 
 
 def _moment(rule: str, low: str | None, high: str | None, missing: tuple[str, ...], label: str) -> Facts:
-    """REDCap stores dates as ISO texts, whatever order the form shows."""
+    """Return the facts of a date: REDCap stores ISO texts, whatever order the form shows."""
     kind: Kind = "datetime" if rule.startswith("datetime") else "date"
     ends = [end if end and re.match(r"\d{4}-", end) else None for end in (low, high)]
     return described(kind, None, *ends, missing=missing, label=label)

@@ -91,7 +91,7 @@ def _kind(format: str, stored: str) -> Kind | None:
 
 
 def _user_missing(ranges: Any) -> tuple[str, ...]:
-    """Each user-missing value as a text; a range of whole numbers is written out where it is short."""
+    """Return each user-missing value as a text; a range of whole numbers is written out where it is short."""
     found: list[str] = []
     for part in ranges:
         low, high = part.get("lo"), part.get("hi")

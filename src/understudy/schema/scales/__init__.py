@@ -21,7 +21,7 @@ SCALES: dict[str, Scale] = {
 
 
 def ordered_scale(kind: str) -> OrderedScale:
-    """The scale of an ordered kind.
+    """Return the scale of an ordered kind.
 
     >>> ordered_scale("date").show(19_723)
     '2024-01-01'

@@ -50,11 +50,11 @@ class Categories(Listed):
 
     @property
     def are_whole(self) -> bool:
-        """Whether every value is the one text of an integer: `1`, `20`, `-3`, but not `01` or `1.0`."""
+        """Return whether every value is the one text of an integer: `1`, `20`, `-3`, but not `01` or `1.0`."""
         return all(_WHOLE.fullmatch(value) for value in self.values)
 
     def to_arrow(self, codes: Codes, absent: NDArray[np.bool_], generator: np.random.Generator) -> Any:
-        """Integers if all values are whole, else texts."""
+        """Return integers if all values are whole, else texts."""
         import pyarrow as pa
 
         whole = self.are_whole

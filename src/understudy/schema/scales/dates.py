@@ -69,7 +69,7 @@ class Date(Moment):
         return _EPOCH + timedelta(days=math.floor(value))
 
     def reading(self, text: str, format: str | None) -> float | None:
-        """Also of a datetime: infinite where it is not midnight."""
+        """Return the place of a date, or of a datetime: infinite where it is not midnight."""
         value = super().reading(text, format)
         if value is not None:
             return value
@@ -93,7 +93,7 @@ class Date(Moment):
     # -- Arrow -----------------------------------------------------------------------------------------------
 
     def typed_numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
-        """Days or whole seconds; a moment that is not midnight is no date, and NaN."""
+        """Return days or whole seconds; a moment that is not midnight is no date, and NaN."""
         import pyarrow as pa
 
         if not (pa.types.is_date(piece.type) or pa.types.is_timestamp(piece.type)):
@@ -150,7 +150,10 @@ class Date(Moment):
         return civil(names, cell, 1)
 
     def sql_canonical_number(self, names: dict[str, str], cell: SqlCell) -> str:
-        """Seconds since 1970 in UTC, or days (infinite where it is not midnight); null where there is no such day."""
+        """Return the SQL of seconds since 1970 in UTC, or of days (infinite if not midnight).
+
+        Null if there is no such day.
+        """
         year, sign = names["Y"], names["z"]
         ahead = f"coalesce({names['o']}, 0) * 3600 + coalesce({names['i']}, 0) * 60"
         seconds = f"{civil(names, cell, DAY)} - CASE WHEN {sign} = '-' THEN -1 ELSE 1 END * ({ahead})"
@@ -164,20 +167,23 @@ class Date(Moment):
 
 
 def seconds_of(moment: datetime) -> float:
-    """Seconds since 1970, in UTC where there is a time zone."""
+    """Return seconds since 1970, in UTC where there is a time zone."""
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return math.floor((moment - datetime(1970, 1, 1)).total_seconds())
 
 
 def _midnight(text: str) -> bool:
-    """Whether a datetime that is a whole number of days in whole seconds has no fraction either."""
+    """Return whether a datetime that is a whole number of days in whole seconds has no fraction either."""
     fraction = re.search(r"[.,](\d+)", text)
     return fraction is None or not fraction[1].strip("0")
 
 
 def civil(names: dict[str, str], cell: SqlCell, per_day: int) -> str:
-    """Days (or seconds) since 1970 of a year, month and day, in whole numbers; null where there is no such day."""
+    """Return the SQL of days (or seconds) since 1970 of a year, month and day, in whole numbers.
+
+    Null where there is no such day.
+    """
     syntax = cell.syntax
     year, month, day = (names[letter] for letter in "Ymd")
     march = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"  # years that begin in March end with the leap day
@@ -194,12 +200,12 @@ def civil(names: dict[str, str], cell: SqlCell, per_day: int) -> str:
 
 
 def clock(names: dict[str, str]) -> str:
-    """The seconds of the hours, minutes and seconds that there are, each after a plus."""
+    """Return the SQL of the seconds of a clock's hours, minutes and seconds, each after a plus."""
     units = (("H", 3600), ("M", 60), ("S", 1))
     return "".join(f" + coalesce({names[letter]}, 0) * {unit}" for letter, unit in units if letter in names)
 
 
 def clock_inside(names: dict[str, str]) -> list[str]:
-    """Conditions for hours, minutes and seconds that a clock shows."""
+    """Return SQL conditions for hours, minutes and seconds that a clock shows."""
     limits = (("H", 23), ("M", 59), ("S", 59))
     return [f"coalesce({names[letter]}, 0) <= {most}" for letter, most in limits if letter in names]

@@ -23,7 +23,7 @@ class Listed:
     @property
     @abstractmethod
     def codes(self) -> dict[str, int]:
-        """The code of each text."""
+        """Return the code of each text."""
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Moment(OrderedScale):
     misfit_plain: ClassVar[str]
 
     def parse(self, text: str, format: str | None = None, decimal: str = ".") -> float:
-        """Days or seconds, or NaN; without a format, ISO 8601."""
+        """Return days or seconds, or NaN; without a format, the text is ISO 8601."""
         try:
             return self.of(_read(text, format)) if format else self.from_iso(text)
         except (ValueError, OverflowError, re.error):
@@ -62,15 +62,15 @@ class Moment(OrderedScale):
 
     @abstractmethod
     def from_iso(self, text: str) -> float:
-        """The place of an ISO text; raises ValueError where it is none."""
+        """Return the place of an ISO text; raise ValueError where it is none."""
 
     @abstractmethod
     def of(self, moment: datetime) -> float:
-        """The place of what a format was read as."""
+        """Return the place of what a format was read as."""
 
     @abstractmethod
     def moment(self, value: float) -> date | time:
-        """The day or time at a place."""
+        """Return the day or time at a place."""
 
     def show(self, value: float, format: str | None = None, decimal: str = ".") -> str:
         moment = self.moment(value)
@@ -112,7 +112,7 @@ class Moment(OrderedScale):
         return cast(pc.replace_substring_regex(only(texts, pattern), pattern, iso), *self.read_as)
 
     def _parts(self, format: str) -> list[str] | None:
-        """The letters of a format that is made of plain numbers, each once; None for any other."""
+        """Return the letters of a format that is made of plain numbers, each once; None for any other."""
         parts = re.findall("%(.)", format, re.DOTALL)
         plain = len(set(parts)) == len(parts) and set(self.needed) <= set(parts) <= set(self.letters)
         return parts if plain else None
@@ -167,14 +167,14 @@ class Moment(OrderedScale):
 
     @abstractmethod
     def sql_number(self, names: dict[str, str], cell: SqlCell) -> str:
-        """The place of a moment with these parts; null where there is none."""
+        """Return the SQL of the place of a moment with these parts; null where there is none."""
 
     @abstractmethod
     def sql_canonical_number(self, names: dict[str, str], cell: SqlCell) -> str:
-        """The same for the parts of a canonical text."""
+        """Return the SQL of the place of a canonical text with these parts."""
 
     def _sql_rule(self, format: str | None) -> tuple[str, str, str] | None:
-        """A pattern of plainly written moments, one of what Python might read besides, the letters of the groups."""
+        """Return a pattern of plainly written moments, one of what Python might read too, and the groups' letters."""
         if format is None:
             return self.sql_plain
         if (letters := self._parts(format)) is None:
@@ -200,7 +200,7 @@ class Moment(OrderedScale):
 
 
 def _filled(format: str, parts: dict[str, str], each: Any) -> str:
-    """A format with each part in its place, and every other character as `each` makes it."""
+    """Return a format with each part in its place, and every other character as `each` makes it."""
     pieces = re.split("%(.)", format)
     return "".join(parts[piece] if at % 2 else "".join(map(each, piece)) for at, piece in enumerate(pieces))
 

@@ -157,8 +157,8 @@ class Number(OrderedScale):
 
 
 def _fixed(column: Any, places: int) -> Any:
-    """The text of each number with so many decimals. Without any declared, a number has the shortest text that is read
-    back as it: decoding rounded it to the domain's decimals wherever that stays in the bin."""
+    """Return the text of each number with so many decimals. Without any declared, a number has the shortest text that
+    is read back as it: decoding rounded it to the domain's decimals wherever that stays in the bin."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

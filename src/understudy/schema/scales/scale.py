@@ -37,7 +37,7 @@ class Scale(ABC):
 
     @abstractmethod
     def read(self, body: Mapping[str, Any]) -> Domain:
-        """The domain that an attribute of the schema file declares."""
+        """Return the domain that an attribute of the schema file declares."""
 
 
 class OrderedScale(Scale):
@@ -83,41 +83,40 @@ class OrderedScale(Scale):
 
     @abstractmethod
     def parse(self, text: str, format: str | None = None, decimal: str = ".") -> float:
-        """The place of a cell of text, or NaN."""
+        """Return the place of a cell of text, or NaN."""
 
     @abstractmethod
     def show(self, value: float, format: str | None = None, decimal: str = ".") -> str:
-        """The text that a cell with this value holds."""
+        """Return the text that a cell with this value holds."""
 
     @abstractmethod
     def reading(self, text: str, format: str | None) -> float | None:
-        """The place of a canonical text of an inferred column; infinite for one that is no value, None for no such
-        text."""
+        """Return the place of an inferred column's canonical text; infinite for one that is no value, None for none."""
 
     def ambiguous(self, format: str) -> bool:
-        """Whether libraries that infer types read texts of this format in more than one way."""
+        """Return whether libraries that infer types read texts of this format in more than one way."""
         return True
 
     @abstractmethod
     def position(self, text: str, format: str | None) -> float:
-        """The place that a word of a query names, or NaN."""
+        """Return the place that a word of a query names, or NaN."""
 
     @abstractmethod
     def from_file(self, value: Any, format: str | None) -> float:
-        """The place of a value in the schema file."""
+        """Return the place of a value in the schema file."""
 
     @abstractmethod
     def in_file(self, value: float) -> Any:
-        """A place as the schema file has it."""
+        """Return a place as the schema file has it."""
 
     @abstractmethod
     def roundness(self, values: Floats) -> NDArray[np.int64]:
-        """How round each value is, for scales without arithmetic: cuts between bins are made at round ones."""
+        """Return how round each value is, for scales without arithmetic: cuts between bins are made at round ones."""
 
     # -- Arrow -----------------------------------------------------------------------------------------------
 
     def numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
-        """The places of a typed column, and its nulls; None where the column is not of such a type."""
+        """Return the places of a typed column, and its nulls; None where the column is not of such a type."""
         import pyarrow as pa
 
         if pa.types.is_dictionary(piece.type) and not _textual(piece.type.value_type):
@@ -126,14 +125,14 @@ class OrderedScale(Scale):
 
     @abstractmethod
     def typed_numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
-        """The same of a column that is no dictionary."""
+        """Return the places of a column that is no dictionary, and its nulls."""
 
     @abstractmethod
     def as_integers(self, piece: Any) -> Any | None:
-        """A typed column whose places are whole numbers, as such; None where it is not of such a type."""
+        """Return a typed column whose places are whole numbers, as such; None where it is not of such a type."""
 
     def whole(self, piece: Any) -> tuple[Any, int, int] | None:
-        """A typed column of few different whole numbers, with its least and its greatest."""
+        """Return a typed column of few different whole numbers, with its least and its greatest."""
         import pyarrow.compute as pc
 
         if (piece := self.as_integers(piece)) is None:
@@ -146,50 +145,56 @@ class OrderedScale(Scale):
 
     @abstractmethod
     def plain(self, texts: Any, format: str | None, decimal: str, *, loose: bool = False) -> Floats:
-        """The place of each plainly written text, as `parse` has it; NaN where only `parse` can tell.
+        """Return the place of each plainly written text, as `parse` has it; NaN where only `parse` can tell.
 
         `loose` takes fractions and exponents for whole numbers too, as a column of floats would bring them.
         """
 
     @abstractmethod
     def to_arrow(self, values: NDArray[Any], absent: NDArray[np.bool_]) -> Any:
-        """Values as a typed array."""
+        """Return values as a typed array."""
 
     @abstractmethod
     def cell_texts(self, column: Any, format: str | None, decimal: str, places: int | None) -> Any:
-        """The text of each value of a typed array, with so many decimals where they are declared."""
+        """Return the text of each value of a typed array, with so many decimals where they are declared."""
 
     # -- SQL -------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def typed_sql(self, cell: SqlCell) -> SqlNumber:
-        """The place of a cell of one of the `sql_types`; null is an empty cell, infinity one that does not fit."""
+        """Return the SQL of the place of a cell of one of the `sql_types`.
+
+        Null is an empty cell, infinity one that does not fit.
+        """
 
     @abstractmethod
     def text_sql(self, cell: SqlCell, format: str | None) -> SqlNumber | None:
-        """The place of a cell of text, null where it is not plainly written; None for a format that SQL cannot read."""
+        """Return the SQL of the place of a cell of text, null where it is not plainly written.
+
+        None for a format that SQL cannot read.
+        """
 
     @abstractmethod
     def inferred_sql(self, cell: SqlCell, format: str | None) -> SqlNumber:
-        """The place of the canonical text of a cell, null where it is not plainly written."""
+        """Return the SQL of the place of a cell's canonical text, null where it is not plainly written."""
 
     @abstractmethod
     def cell_pattern(self, format: str | None, decimal: str) -> str | None:
-        """A regular expression for the cells that fit, or None for a format that has names or two-digit years in it."""
+        """Return a regular expression for the cells that fit; None for a format with names or two-digit years."""
 
 
 # -- what several scales need --------------------------------------------------------------------------------
 
 
 def only(texts: Any, pattern: str) -> Any:
-    """The texts that match, null for the others."""
+    """Return the texts that match, null for the others."""
     import pyarrow.compute as pc
 
     return pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
 
 
 def cast(texts: Any, type: str, through: str) -> Floats:
-    """Texts as numbers; all NaN when Arrow refuses one of them (30 February), for the exact parser to look at."""
+    """Return texts as numbers; all NaN when Arrow refuses one (30 February), for the exact parser to look at."""
     import pyarrow as pa
 
     try:
@@ -202,12 +207,12 @@ def cast(texts: Any, type: str, through: str) -> Floats:
 
 
 def whole_or_real(value: float) -> int | float:
-    """A number as the schema file has it."""
+    """Return a number as the schema file has it."""
     return int(value) if value == math.floor(value) else value
 
 
 def texts_of(value: Any, key: str) -> tuple[str, ...]:
-    """A list of texts of the schema file, or one text."""
+    """Return a list of texts of the schema file; one text is a list of one."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):

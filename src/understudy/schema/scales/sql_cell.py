@@ -68,12 +68,12 @@ class SqlCell:
 
     @property
     def text(self) -> str:
-        """The cell as text."""
+        """Return the SQL of the cell as text."""
         return self.syntax.as_text(self.source)
 
     @property
     def canonical_text(self) -> str:
-        """The cell as text: of a whole number its digits, whatever type they came in, and true or false."""
+        """Return the SQL of the cell as text: of a whole number its digits, whatever their type, and true or false."""
         if self.type == "boolean":
             return f"CASE WHEN {self.source} THEN 'true' WHEN NOT {self.source} THEN 'false' END"
         if self.type in ("text", "integer"):
@@ -84,7 +84,7 @@ class SqlCell:
         return f"CASE WHEN {absent} THEN NULL WHEN {whole} THEN {digits} ELSE {self.syntax.as_text(source)} END"
 
     def whole(self, value: str) -> tuple[str, str]:
-        """Whether a double is a whole number whose digits are exact, and these digits."""
+        """Return the SQL of whether a double is a whole number whose digits are exact, and of these digits."""
         return (
             f"abs({value}) < {EXACT} AND NOT {self.syntax.broken(value)}",
             self.syntax.as_text(self.syntax.as_integer(value)),
@@ -92,19 +92,19 @@ class SqlCell:
 
     @property
     def wide_source(self) -> str:
-        """The column; a float32 as the double that it is, since one odd cell would have made it one."""
+        """Return the column; a float32 as the double that it is, since one odd cell would have made it one."""
         return self.syntax.as_double(self.source) if self.type == "real" else self.source
 
     @property
     def _as_number(self) -> str:
-        """A cell of a column of numbers as a double; a decimal by way of its text."""
+        """Return a cell of a column of numbers as a double; a decimal by way of its text."""
         if self.type == "decimal":
             return self.syntax.parsed_double(self.text)
         return self.syntax.as_double(self.wide_source)
 
     def number_of(self, cell: str) -> str:
-        """The number that a plain numeral or a boolean is, else null. Numbers beyond all doubles are infinite, with
-        either sign: none is a value."""
+        """Return the number that a plain numeral or a boolean is, else null. Numbers beyond all doubles are infinite,
+        with either sign: none is a value."""
         plain = f"length({cell}) <= {LONGEST} AND {self.syntax.matches(cell, _PLAIN)}"
         number = self.syntax.parsed_double(self.syntax.group(cell, _PLAIN, 1))
         words = " ".join(
@@ -116,10 +116,10 @@ class SqlCell:
 
 
 def spelt(word: str) -> str:
-    """A pattern for the word in small and capital letters."""
+    """Return a pattern for the word in small and capital letters."""
     return f"{_S}*{''.join(f'[{letter}{letter.upper()}]' for letter in word)}{_S}*"
 
 
 def literal(character: str) -> str:
-    """A pattern for one character of a format."""
+    """Return a pattern for one character of a format."""
     return f"\\{character}" if character in r"\.^$*+?()[]{}|" else character

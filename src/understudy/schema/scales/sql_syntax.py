@@ -42,18 +42,18 @@ class Syntax(ABC):
         return f"CAST({sql} AS BIGINT)"
 
     def parsed_double(self, text: str) -> str:
-        """Of a text that was found to be a numeral."""
+        """Return the SQL of the double of a text that was found to be a numeral."""
         return self.as_double(text)
 
     def parsed_integer(self, text: str) -> str:
         return self.as_integer(text)
 
     def decimal_as_double(self, cell: str) -> str:
-        """Of a decimal of any length; null for one that is no number."""
+        """Return the SQL of the double of a decimal of any length; null for one that is no number."""
         return self.as_double(cell)
 
     def broken(self, value: str) -> str:
-        """Whether a double is no whole number."""
+        """Return the SQL of whether a double is no whole number."""
         return f"{value} <> floor({value})"
 
     def wide_sum(self, sql: str) -> str:
@@ -62,11 +62,11 @@ class Syntax(ABC):
 
     @abstractmethod
     def as_text(self, sql: str) -> str:
-        """Text that is compared byte by byte, whatever the column's collation says."""
+        """Return the SQL of a text that is compared byte by byte, whatever the column's collation says."""
 
     @abstractmethod
     def divide(self, sql: str, by: int) -> str:
-        """Of an integer that is not negative, by a positive one, without rest."""
+        """Return the SQL of an integer that is not negative divided by a positive one, without rest."""
 
     @abstractmethod
     def matches(self, cell: str, pattern: str) -> str: ...
@@ -76,29 +76,29 @@ class Syntax(ABC):
 
     @abstractmethod
     def days(self, column: str) -> str:
-        """A finite date as days since 1970."""
+        """Return the SQL of a finite date as days since 1970."""
 
     @abstractmethod
     def microseconds(self, column: str) -> str:
-        """A timestamp as microseconds since 1970."""
+        """Return the SQL of a timestamp as microseconds since 1970."""
 
     def finite(self, column: str) -> str | None:
-        """Whether a date or timestamp is a day at all; None where it always is."""
+        """Return the SQL of whether a date or timestamp is a day at all; None where it always is."""
         return f"isfinite({column})"
 
     @abstractmethod
     def pick(self, values: Sequence[int], at: str) -> str:
-        """The value at this place, counted from 0."""
+        """Return the SQL of the value at this place, counted from 0."""
 
     @abstractmethod
     def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
-        """codes[k] for the number k of bounds that are at most the value, for long lists; and a table to join."""
+        """Return the SQL of codes[k], k of the bounds being at most the value, for long lists; and a table to join."""
 
     def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
-        """A table of texts and codes to join with."""
+        """Return the SQL of a table of texts and codes to join with."""
         rows = ", ".join(f"({self.text(key)}, {code})" for key, code in pairs)
         return f"(VALUES {rows}) AS {alias}(k, c)"
 
     @abstractmethod
     def keys(self, keys: Sequence[str], relation: str) -> str:
-        """How often each key occurs in one pass over the relation; every row has every key."""
+        """Return the SQL of how often each key occurs, in one pass over the relation; every row has every key."""

@@ -49,7 +49,7 @@ class TimeOfDay(Moment):
     misfit_plain = _CLOCK.pattern.replace("?:", "")
 
     def from_iso(self, text: str) -> float:
-        """Of HH:MM, HH:MM:SS or that with a fraction, which is cut off."""
+        """Return the seconds of HH:MM, HH:MM:SS or that with a fraction, which is cut off."""
         if (found := _CLOCK.fullmatch(text)) is None:
             raise ValueError
         return float(int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3] or 0))
@@ -62,8 +62,8 @@ class TimeOfDay(Moment):
         return time(minutes // 60, minutes % 60, second)
 
     def reading(self, text: str, format: str | None) -> float | None:
-        """Whatever the format (one that differs is refused), and of a datetime too: some libraries make one of a time,
-        on the day of the reading."""
+        """Return the place of a time in any format (one that differs is refused), and of a datetime: some libraries
+        make one, on the day of the reading."""
         value = self.parse(text)
         if not math.isnan(value):
             return value
@@ -117,7 +117,7 @@ class TimeOfDay(Moment):
         return super().inferred_sql(cell, None)
 
     def sql_canonical_number(self, names: dict[str, str], cell: SqlCell) -> str:
-        """Of a clock alone, or of one after a day that there is."""
+        """Return the SQL of the place of a clock alone, or of one after a day that there is."""
         two_digits = cell.syntax.matches(cell.name("x"), f"{ANY}[T ][0-9]{{2}}:{ANY}")
         day = f"{names['Y']} IS NULL OR ({two_digits} AND {civil(names, cell, 1)} IS NOT NULL)"
         return f"CASE WHEN {day} THEN {self.sql_number(names, cell)} END"
