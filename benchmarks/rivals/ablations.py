@@ -14,7 +14,7 @@ import numpy as np
 
 from understudy.engines.engine import CountingEngine
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.scores import Pair, Score
+from understudy.privacy.scores import Pair, Penalty, Score
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes
 
@@ -46,7 +46,7 @@ class BestNetwork(_PartlyExact):
         score: Score,
         cost: Fraction,
         purpose: str,
-        penalty: Sequence[int] | None = None,
+        penalty: Sequence[Penalty] | None = None,
         **_: Any,
     ) -> Pair:
         schema, rows = self._table.schema, self._engine.rows()

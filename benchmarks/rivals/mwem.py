@@ -91,7 +91,8 @@ class MWEM:
         """A table far from the distribution's own; its expected noise, which is public, counts against it."""
         own = [np.rint(rows * values).astype(np.int64) for values in all_tables(joint, len(asks[0]))]
         noise = table_noise(table.schema, table.accounting, cost).mean_abs
-        penalty = [round(noise * table.schema.cells(axes)) for axes in asks]
+        whole = [round(noise * table.schema.cells(axes)) for axes in asks]
+        penalty = [REFERENCE_DISTANCE.penalty(count / 2, table.schema) for count in whole]  # half of an L1 distance
         options = [Pair(axes[-1], axes[:-1]) for axes in asks]
         return table.choose(options, REFERENCE_DISTANCE, cost, "structure", penalty, references=own).axes
 

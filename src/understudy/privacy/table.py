@@ -45,7 +45,7 @@ from understudy.privacy.questions.question import Answer, Question
 from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
 from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
-from understudy.privacy.scores import INDEPENDENCE, Pair, Score
+from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty, Score, check_penalties
 from understudy.progress import Progress as Progress
 from understudy.schema import Axes, Axis, Schema
 
@@ -138,14 +138,15 @@ class PrivateTable(ABC):
         score: Score,
         cost: Fraction,
         purpose: str,
-        penalty: Sequence[int] | None = None,
+        penalty: Sequence[Penalty] | None = None,
         references: Sequence[NDArray[np.int64]] | None = None,
         of: int = 1,
     ) -> Pair:
-        """Choose one of the options, more likely the higher its score less its public penalty, on the score's scale.
+        """Choose one of the options, more likely the higher its score less its public penalty (`Score.penalty`).
 
         Score D compares with public tables of counts: `references` has one for each option.
         """
+        check_penalties(penalty or (), score)
         return self.ask(Choice(options, score, penalty, references), cost, purpose, of)
 
     def choose_edge(
@@ -157,7 +158,7 @@ class PrivateTable(ABC):
         purpose: str,
         *,
         cells: int,
-        penalty_per_cell: int = 0,
+        penalty_per_cell: Penalty | None = None,
         allow_no_parent: bool = False,
         of: int = 1,
     ) -> Pair:
@@ -166,16 +167,24 @@ class PrivateTable(ABC):
 
         Include the empty parent set if `allow_no_parent`, or when no parent fits within `cells`.
         """
-        question = ChooseEdge.of(self.schema, left, placed, score, penalty_per_cell, cells, allow_no_parent)
+        check_penalties((penalty_per_cell or 0,), score)
+        question = ChooseEdge.of(self.schema, left, placed, score, penalty_per_cell or 0, cells, allow_no_parent)
         return self.ask(question, cost, purpose, of)
 
     def choose_child(
-        self, left: Axes, placed: Axes, cost: Fraction, purpose: str, penalty_per_cell: int = 0, of: int = 1
+        self,
+        left: Axes,
+        placed: Axes,
+        cost: Fraction,
+        purpose: str,
+        penalty_per_cell: Penalty | None = None,
+        of: int = 1,
     ) -> Axis:
         """Choose one of `left`, more likely the higher its best edge to a placed attribute, by score R on pairs counted
         once. This costs what a choice among the edges would.
         """
-        return self.ask(ChooseChild(left, placed, penalty_per_cell), cost, purpose, of)
+        check_penalties((penalty_per_cell or 0,), INDEPENDENCE)
+        return self.ask(ChooseChild(left, placed, penalty_per_cell or 0), cost, purpose, of)
 
     def measure(
         self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from conftest import private_table, schema_of
+from understudy.errors import UsageError
 from understudy.methods import Fit, method_named
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import REFERENCE_DISTANCE, SCORES, Pair
+from understudy.privacy.scores import INDEPENDENCE, REFERENCE_DISTANCE, SCORES, Pair, Penalty
 from understudy.schema import MAX_ROWS, Axis, Schema
 from understudy.testing import SeededSource
 
@@ -81,3 +82,23 @@ def test_the_unit_of_d_is_that_of_a_total_variation_distance() -> None:
     """A table whose counts are off by so many rows, which are then missing elsewhere, has twice that distance in L1."""
     schema = public_schema(1000, "replace-one")
     assert REFERENCE_DISTANCE.unit(schema) == 2 == REFERENCE_DISTANCE.sensitivity(Pair(Axis("a")), schema)
+
+
+def test_a_penalty_of_another_score_is_refused(ledger_path: Path) -> None:
+    """A penalty knows its score: one in the wrong unit is refused before anything is charged."""
+    schema = public_schema(100, "replace-one")
+    table = private_table(schema, chain(100, 0.1), Budget(1), ledger_path, SeededSource(1))
+    wrong, a, b = REFERENCE_DISTANCE.penalty(1, schema), Axis("a"), Axis("b")
+    for ask in (
+        lambda: table.choose([Pair(b, (a,))], INDEPENDENCE, Fraction(1, 2), "structure", [wrong]),
+        lambda: table.choose_child((b,), (a,), Fraction(1, 2), "structure", wrong),
+        lambda: table.choose_edge(
+            (b,), (a,), INDEPENDENCE, Fraction(1, 2), "structure", cells=4, penalty_per_cell=wrong
+        ),
+    ):
+        with pytest.raises(UsageError, match="score D cannot count against score R"):
+            ask()
+    right = INDEPENDENCE.penalty(0.5, schema)
+    assert (right, right.for_cells(3), INDEPENDENCE.penalty(0.5, schema, cells=3)) == (100, 300, 300)
+    assert isinstance(right.for_cells(3), Penalty)
+    assert table.choose([Pair(b, (a,))], INDEPENDENCE, Fraction(1, 2), "structure", [right]) == Pair(b, (a,))

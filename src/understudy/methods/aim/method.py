@@ -32,8 +32,8 @@ from understudy.methods.aim.worth import (
 )
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
+from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import middle_pair, weight
-from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
@@ -56,7 +56,6 @@ ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
-MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
 MAX_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
 WIDEST = 100  # and up to here in minutes
 DEPENDENCE = "dependence"
@@ -217,7 +216,6 @@ class Aim:
     # -- fit -------------------------------------------------------------------------------------------------
 
     def fit(self, table: PrivateTable) -> Fit:
-        from understudy.models.estimation import fitted
         from understudy.models.refit import Design, refit
 
         schema, variables = table.schema, _variables(table.schema)
@@ -232,44 +230,40 @@ class Aim:
         fresh = costs.single * len(asked) / len(variables)  # what is known already is paid for: that part is for rounds
         measured = known + (table.measure(asked, fresh, "one-way") if asked else [])
         costs = replace(costs, rounds=costs.rounds + costs.single - fresh) if known else costs
-        rows = pooled_rows(schema, [*bought, *measured])
-        best = fitted(measured, schema, rows, limit=2 * self.cells)
+        rounds = AdaptiveRounds(
+            table, variables, measured, self.cells, lambda seen: pooled_rows(schema, [*bought, *seen]), ROUGHLY
+        )
         if table.accounting.power > 1:
-            shares = [best.tree.project([axis]).table for axis in variables]
-            decided = self._worthwhile(schema, table.accounting, costs, seen_rows, rows, shares)
+            shares = [rounds.best.tree.project([axis]).table for axis in variables]
+            decided = self._worthwhile(schema, table.accounting, costs, seen_rows, rounds.rows, shares)
             if decided is not costs:
                 measured += table.measure([(axis,) for axis in variables], costs.rounds, "one-way")
                 costs = decided
-        candidates = CandidatePairs(schema, variables, self.cells)
-        left, each, chosen = costs.rounds, costs.each, []
-        while left and (options := candidates()):
+        left, each = costs.rounds, costs.each
+        while left and (options := rounds.candidates()):
             table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
             each = left if left < each * 3 / 2 else each
-            cost = each * (1 - exact(self.select))
-            noise = table_noise(schema, table.accounting, cost).mean_abs
-            expected = [best.tree.project(axes).table * rows for axes in options]
-            whole = [np.rint(counts).astype(np.int64) for counts in expected]
-            penalties = [int(self.kappa * noise * counts.size) for counts in expected]
-            pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-            pair = table.choose(pairs, REFERENCE_DISTANCE, each - cost, "structure", penalties, whole)
-            seen = table.measure([pair.axes], cost, "tables")
             left -= each
-            # not from the rounded table: where rounding flips, on another machine, the cost of a round would too
-            surprise = np.abs(seen[0].values - expected[options.index(pair.axes)]).sum()
-            if surprise < MOSTLY_NOISE * noise * seen[0].values.size:
-                each *= 2
-            measured += seen
-            rows = pooled_rows(schema, [*bought, *measured])
-            chosen.append(pair.axes)
-            candidates.add(pair.axes)
-            if left:
-                best = fitted(measured, schema, rows, limit=2 * self.cells, start=best.theta, tolerance=ROUGHLY)
+            each = each if self._round(table, rounds, options, each) else 2 * each
         if left:  # nothing is left to offer: the one-way tables once more
             measured += table.measure([(axis,) for axis in variables], left, "one-way")
-        facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in chosen]}
+        facts = {"options": self._settled(costs), "tables": rounds.tables}
         refitted = refit([*bought, *measured], Design(schema, 2 * self.cells))
         notes = () if costs.rounds or len(variables) == 1 else (ALONE,)
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes)
+
+    def _round(self, table: PrivateTable, rounds: AdaptiveRounds, options: list[Axes], price: Fraction) -> bool:
+        """Choose and measure one table; return whether it says more than its noise would."""
+        cost = price * (1 - exact(self.select))
+        noise = table_noise(table.schema, table.accounting, cost).mean_abs
+
+        def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
+            whole = [np.rint(counts).astype(np.int64) for counts in expected]
+            rows = self.kappa / 2 * noise  # a row in the wrong cell is 2 of an L1 distance
+            penalties = [REFERENCE_DISTANCE.penalty(rows, table.schema, counts.size) for counts in expected]
+            return table.choose(pairs, REFERENCE_DISTANCE, price - cost, "structure", penalties, whole)
+
+        return rounds.round(options, choose, cost, noise)
 
     def _worthwhile(
         self, schema: Schema, accounting: Accounting, costs: Costs, seen_rows: float, rows: int, shares: list[Floats]

@@ -1,16 +1,17 @@
 """DP-SUBN, adaptive: one-way tables of all owners' rows, then rounds. In each an owner in turn chooses, on its own
 rows, the pair of attributes that the model so far gets most wrong; its table is summed, and the model fitted again.
 
-This is AIM (methods/aim) with what several owners need. Owners differ, so "wrong" is how much more dependent a pair is
-among an owner's rows than in the model, and not how far the owner's table is from the model's. Choices are a fixed part
-of the budget in a fixed number of turns, so that every owner pays the same for its own; only the price of tables
-doubles after a round that saw little but noise. And where a pair would be lost in the noise there are few rounds or
-none, which public facts decide.
+The rounds are those of AIM (`toolkit.adaptive_rounds`), with what several owners need. Owners differ, so "wrong" is
+how much more dependent a pair is among an owner's rows than in the model, and not how far the owner's table is from
+the model's. Choices are a fixed part of the budget in a fixed number of turns, so that every owner pays the same for
+its own; only the price of tables doubles after a round that saw little but noise. And where a pair would be lost in
+the noise there are few rounds or none, which public facts decide.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -23,8 +24,8 @@ from understudy.errors import TooLarge
 from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Plan
+from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import middle_pair, weight
-from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.terms import Terms
 from understudy.models.row_total import pooled_rows
@@ -43,7 +44,6 @@ THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}
 ROUNDS = Fraction(3, 2)  # for each attribute, at most
 SELECT = Fraction(3, 10)  # of what the rounds cost, for choices
 KAPPA = 0.5  # of the L1 noise expected on a table: the penalty of its score
-MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
 MAX_ATTRIBUTES, WIDEST = 40, 100  # every choice looks at every pair: up to here in seconds, and in minutes
 MAX_CELLS = 500_000  # of all pairs together: with every choice an owner is sent the model's tables of them
 
@@ -160,44 +160,31 @@ class Adaptive:
         if costs.rounds and self.rounds is None:
             rest = table.total_cost - costs.count
             costs = replace(costs, rounds=self.affordable(schema, table.accounting, rest, rows, noisier))
-        rounds = Rounds(table, rows, measured, self.cells, noisier)
         left = costs.structure + costs.tables
+        rounds = AdaptiveRounds(table, whole_attributes(schema), measured, self.cells, lambda seen: rows)
         if costs.rounds:
-            left = rounds.run(costs)
+            left = Turns(table, rounds, noisier).run(costs)
         if left:  # there is nothing to offer: the one-way tables once more
-            rounds.add(self._singles(table, left))
+            measured += self._singles(table, left)
         from understudy.models.refit import Design, refit
 
-        facts = {"options": self._settled(costs), "tables": [[str(axis) for axis in axes] for axes in rounds.chosen]}
-        refitted = refit([*count, *rounds.measured], Design(schema, 2 * self.cells))
-        return Fit(refitted.model, (*count, *rounds.measured), refitted.rows, facts, self._notes(schema, costs))
+        facts = {"options": self._settled(costs), "tables": rounds.tables}
+        refitted = refit([*count, *measured], Design(schema, 2 * self.cells))
+        return Fit(refitted.model, (*count, *measured), refitted.rows, facts, self._notes(schema, costs))
 
     def _singles(self, table: PrivateTable, cost: Fraction) -> list[Measurement]:
         asks = [(axis,) for axis in whole_attributes(table.schema)]
         return table.measure(asks, cost, "one-way", _shares(table.schema, table.accounting))
 
 
-class Rounds:
-    """The rounds of one run: what was measured, and the model that fits it best."""
+class Turns:
+    """The rounds of one run, in each of which an owner in turn chooses."""
 
-    def __init__(self, table: PrivateTable, rows: int, measured: list[Measurement], cells: int, noisier: float) -> None:
-        from understudy.models.estimation import fitted
-
-        self.measured = measured
-        self.chosen: list[Axes] = []
+    def __init__(self, table: PrivateTable, rounds: AdaptiveRounds, noisier: float) -> None:
         self._table = table
-        self._rows = rows
+        self._rounds = rounds
         self._noisier = noisier
         self._owners = len(table.owners())
-        self._limit = 2 * cells
-        self._candidates = CandidatePairs(table.schema, whole_attributes(table.schema), cells)
-        self.best = fitted(measured, table.schema, rows, limit=self._limit)
-
-    def add(self, measured: list[Measurement]) -> None:
-        from understudy.models.estimation import fitted
-
-        self.measured += measured
-        self.best = fitted(self.measured, self._table.schema, self._rows, limit=self._limit, start=self.best.theta)
 
     def run(self, costs: Costs) -> Fraction:
         """Run all rounds; return what is left where nothing can be offered any more.
@@ -209,7 +196,7 @@ class Rounds:
         left = costs.tables
         for made in range(costs.rounds):
             unmade = turn * (costs.rounds - made) if self._owners == 1 else Fraction(0)
-            if not (options := self._candidates()):
+            if not (options := self._rounds.candidates()):
                 return left + unmade
             self._table.progress("tables", made, costs.rounds)
             if made == costs.rounds - 1 or left < each * 3 / 2:
@@ -222,18 +209,15 @@ class Rounds:
 
     def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
         """Make one choice and measure one table; return whether the table says more than its noise would."""
-        noise = table_noise(self._table.schema, self._table.accounting, cost).mean_abs * self._noisier
-        tables = [self.best.tree.project(axes).table * self._rows for axes in options]
-        units = INDEPENDENCE.unit(self._table.schema)
-        penalties = [int(units * (_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t))) for t in tables]
-        pairs = [Pair(axes[-1], axes[:-1]) for axes in options]
-        pair = self._table.choose(pairs, INDEPENDENCE, turn, "structure", penalties, of=of)
-        seen = self._table.measure([pair.axes], cost, "tables")
-        surprise = np.abs(seen[0].values - tables[options.index(pair.axes)]).sum()
-        self.chosen.append(pair.axes)
-        self._candidates.add(pair.axes)
-        self.add(seen)
-        return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
+        schema = self._table.schema
+        noise = table_noise(schema, self._table.accounting, cost).mean_abs * self._noisier
+
+        def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
+            rows = [_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t) for t in expected]
+            penalties = [INDEPENDENCE.penalty(each, schema) for each in rows]
+            return self._table.choose(pairs, INDEPENDENCE, turn, "structure", penalties, of=of)
+
+        return self._rounds.round(options, choose, cost, noise)
 
     def _by_chance(self, table: Floats) -> float:
         """Return how dependent the pair would look among a K-th of the rows, by chance alone."""

@@ -15,7 +15,7 @@ from understudy.methods.toolkit import network_decision
 from understudy.methods.toolkit.network_decision import Settings
 from understudy.privacy.accounting import ZCDP, Accounting, total_cost
 from understudy.privacy.budget import Budget
-from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axis, Schema
 
@@ -49,7 +49,7 @@ class Decision:
     degree: int
     calls: int  # private choices, at most
     error: float  # of a choice, in units of R
-    penalty_per_cell: int  # for each cell of a pair's table, on the score's scale
+    penalty_per_cell: Penalty  # for each cell of a pair's table, on the score's scale
 
 
 def full_degree(attributes: int) -> int:
@@ -117,7 +117,7 @@ def _decide(
     base = network_decision.decide(settings(wishes, search, degree, accounting), schema, accounting, whole, rows)
     d = len(base.variables)
     if base.independent:
-        return Decision("none", base, 0, 0, 0.0, 0)
+        return Decision("none", base, 0, 0, 0.0, Penalty(0, INDEPENDENCE))
     calls = {"full": d - 1, "growth": (d - 1) * (degree + 1), "released": 1}[search]
     if search == "released":
         error = released_error(schema, accounting, base.structure_cost, rows, d)
@@ -127,7 +127,7 @@ def _decide(
     penalty_per_cell = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
     if error > HOPELESS and (search != "full" or degree <= 1):
         alone = network_decision.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
-        return Decision("none", alone, 0, 0, error, 0)
+        return Decision("none", alone, 0, 0, error, Penalty(0, INDEPENDENCE))
     return Decision(search, base, degree, calls, error, penalty_per_cell)
 
 

@@ -15,7 +15,7 @@ from itertools import combinations
 from understudy.methods.privabn.search import Network
 from understudy.methods.toolkit.model_room import Room
 from understudy.privacy.questions import PairScores
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import Pair, Penalty
 from understudy.schema import Axes, Axis, Schema
 
 
@@ -25,7 +25,7 @@ class Worth:
 
     scores: PairScores
     schema: Schema
-    penalty_per_cell: int
+    penalty_per_cell: Penalty
 
     def __call__(self, child: Axis, parents: Axes) -> int:
         links = sum(self._score(child, parent) for parent in parents)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from understudy.methods.toolkit.model_room import Room
-from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis
 
@@ -25,7 +25,7 @@ class Network:
 
 
 def grow(
-    table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, penalty_per_cell: int
+    table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, penalty_per_cell: Penalty
 ) -> Network:
     """Grow a network by at most (d − 1)(degree + 1) choices of equal cost: an attribute's link, then its parents."""
     left = list(variables)
@@ -55,7 +55,7 @@ def _with_parents(
     room: Room,
     degree: int,
     each: Fraction,
-    penalty_per_cell: int,
+    penalty_per_cell: Penalty,
     of: int,
 ) -> tuple[Pair, int]:
     """Add one parent at a time until "stop" is chosen, the degree is reached, or nothing more may be offered."""
@@ -64,7 +64,7 @@ def _with_parents(
         options = extensions(pair, placed, room)
         if len(options) == 1:
             return pair, step
-        penalties = [penalty_per_cell * table.schema.cells(option.axes) for option in options]
+        penalties = [penalty_per_cell.for_cells(table.schema.cells(option.axes)) for option in options]
         chosen = table.choose(options, INDEPENDENCE, each, "structure", penalties, of=of)
         if chosen == pair:
             return pair, step + 1

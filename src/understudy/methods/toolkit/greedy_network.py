@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from understudy.methods.toolkit.parent_candidates import Candidates
 from understudy.methods.toolkit.size_limit import SizeLimit
-from understudy.privacy.scores import Pair, Score
+from understudy.privacy.scores import Pair, Penalty, Score
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis
 
@@ -19,7 +19,7 @@ def greedy_bayes(
     score: Score,
     cost: Fraction,
     size: SizeLimit | None = None,
-    penalty: Callable[[Pair], int] | None = None,
+    penalty: Callable[[Pair], Penalty] | None = None,
 ) -> tuple[Pair, ...]:
     """Choose the first attribute at random, then d−1 pairs at cost/(d−1) each, among what the model's size allows."""
     left = list(variables)
@@ -56,7 +56,7 @@ def greedy_tree(
     score: Score,
     cost: Fraction,
     cells: int,
-    penalty_per_cell: int | None,
+    penalty_per_cell: Penalty | None,
     limit: int,
 ) -> tuple[Pair, ...]:
     """Choose the first attribute at random, then d−1 links at cost/(d−1) each, of at most `cells` cells.
@@ -73,7 +73,7 @@ def greedy_tree(
         most = max(0, min(cells, limit // 8, room))
         pair = table.choose_edge(
             tuple(left), tuple(placed), score, cost / rounds, "structure",
-            cells=most, penalty_per_cell=penalty_per_cell or 0, allow_no_parent=penalty_per_cell is not None, of=rounds,
+            cells=most, penalty_per_cell=penalty_per_cell, allow_no_parent=penalty_per_cell is not None, of=rounds,
         )  # fmt: skip
         room -= table.schema.cells(pair.axes) if pair.parents else 0
         pairs.append(pair)

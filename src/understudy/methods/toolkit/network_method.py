@@ -34,7 +34,7 @@ from understudy.methods.toolkit.terms import Terms
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.scores import Pair
+from understudy.privacy.scores import Pair, Penalty
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
 
@@ -139,15 +139,15 @@ class NetworkMethod:
         schema, variables = table.schema, decision.variables
         cost, score = decision.structure_cost, decision.score
         # half the L1 noise of a table, in counts, times κ: what a larger parent set must earn
-        penalty_per_cell = decision.constants.kappa * 0.5 * decision.noise * score.unit(schema)
+        rows_per_cell = decision.constants.kappa * 0.5 * decision.noise
         if decision.links:
-            earned = int(penalty_per_cell) if decision.rule == "fined sets" else None
+            earned = score.penalty(rows_per_cell, schema) if decision.rule == "fined sets" else None
             limit = self.cells if size is not None else 1 << 62
             return greedy_tree(table, variables, score, cost, decision.cells, earned, limit)
         candidates, fined = parent_candidates(schema, decision), decision.rule == "fined sets"
 
-        def penalty(pair: Pair) -> int:
-            return int(penalty_per_cell * schema.cells(pair.axes))
+        def penalty(pair: Pair) -> Penalty:
+            return score.penalty(rows_per_cell, schema, schema.cells(pair.axes))
 
         return greedy_bayes(table, variables, candidates, score, cost, size, penalty if fined else None)
 

@@ -15,12 +15,14 @@ brute force, and test_score_limits.py in Python's unbounded integers up to 2^40 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from understudy.errors import UsageError, did_you_mean
 from understudy.privacy.scores.independence import SMALL_DOMAIN, Independence
 from understudy.privacy.scores.maximum_joint import MaximumJoint
 from understudy.privacy.scores.mutual_information import MutualInformation
 from understudy.privacy.scores.reference_distance import ReferenceDistance
-from understudy.privacy.scores.score import Pair, PairwiseScore, Score
+from understudy.privacy.scores.score import Pair, PairwiseScore, Penalty, Score
 
 INDEPENDENCE, MAXIMUM_JOINT = Independence(), MaximumJoint()
 MUTUAL_INFORMATION, REFERENCE_DISTANCE = MutualInformation(), ReferenceDistance()
@@ -36,6 +38,13 @@ def check_listed(score: Score) -> None:
         raise UsageError(f"there is no score {getattr(score, 'name', score)!r} with a proved sensitivity")
 
 
+def check_penalties(penalties: Iterable[int], score: Score) -> None:
+    """Refuse a penalty that was made for another score: it would count in the wrong unit."""
+    for penalty in penalties:
+        if isinstance(penalty, Penalty) and penalty.score is not score:
+            raise UsageError(f"a penalty for score {penalty.score.name} cannot count against score {score.name}")
+
+
 def score_named(name: str) -> Score:
     """Return the score with this name."""
     if name not in SCORES:
@@ -45,5 +54,5 @@ def score_named(name: str) -> Score:
 
 __all__ = [
     "INDEPENDENCE", "MAXIMUM_JOINT", "MUTUAL_INFORMATION", "REFERENCE_DISTANCE", "SCORES", "SMALL_DOMAIN", "Pair",
-    "PairwiseScore", "Score", "check_listed", "score_named",
+    "PairwiseScore", "Penalty", "Score", "check_listed", "check_penalties", "score_named",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,24 @@ class Pair:
 
     def __str__(self) -> str:
         return f"{self.child} | {', '.join(map(str, self.parents)) or '∅'}"
+
+
+class Penalty(int):
+    """A public penalty on the scale of one score. Made from rows by `Score.penalty` alone, so its unit is right.
+
+    `PrivateTable.choose` takes no other number, by type, and refuses one that was made for another score.
+    """
+
+    score: Score
+
+    def __new__(cls, value: int, score: Score) -> Self:
+        made = super().__new__(cls, value)
+        made.score = score
+        return made
+
+    def for_cells(self, cells: int) -> Penalty:
+        """Return this penalty for each of so many cells."""
+        return Penalty(int(self) * cells, self.score)
 
 
 @dataclass(frozen=True)
@@ -62,9 +80,14 @@ class Score(ABC):
         """Return why this pair cannot be scored, or None."""
         return None
 
-    def penalty(self, rows: float, schema: Schema) -> int:
-        """Return a penalty worth this many rows, on the scale of the score."""
-        return int(rows * self.unit(schema))
+    def penalty(self, rows: float, schema: Schema, cells: int = 1) -> Penalty:
+        """Return a penalty worth so many rows for each of so many cells, on the scale of this score.
+
+        >>> from understudy.privacy.scores import REFERENCE_DISTANCE
+        >>> REFERENCE_DISTANCE.penalty(2.5, schema, cells=10)
+        50
+        """
+        return Penalty(int(rows * self.unit(schema) * cells), self)
 
 
 class PairwiseScore(Score):

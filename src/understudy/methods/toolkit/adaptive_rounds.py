@@ -1,0 +1,97 @@
+"""Rounds that choose a pair of attributes by the model so far, measure its table, and fit the model again (AIM)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.scores import Pair
+from understudy.schema import Axes, Axis
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from understudy.models.estimation import Fitted
+    from understudy.privacy.table import PrivateTable
+
+Floats = NDArray[np.float64]
+Chooser = Callable[[Sequence[Pair], Sequence[Floats]], Pair]  # by the model's own table of each pair, in rows
+
+MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it
+
+
+class AdaptiveRounds:
+    """What was measured so far, the model that fits it best, and the pairs that may still be chosen.
+
+    Args:
+        table: the private table, which is asked for one table a round.
+        variables: the attributes that pairs are made of.
+        measured: what was measured before the first round.
+        cells: the limit of the triangulated model.
+        rows: the row count by what was measured so far.
+        tolerance: how well the model fits between rounds; None for as well as at the end.
+    """
+
+    def __init__(
+        self,
+        table: PrivateTable,
+        variables: Sequence[Axis],
+        measured: list[Measurement],
+        cells: int,
+        rows: Callable[[Sequence[Measurement]], int],
+        tolerance: float | None = None,
+    ) -> None:
+        self.measured = measured
+        self.chosen: list[Axes] = []
+        self.candidates = CandidatePairs(table.schema, variables, cells)
+        self._table = table
+        self._limit = 2 * cells
+        self._rows = rows
+        self._tolerance = tolerance
+        self._best: Fitted | None = None
+        self._fitted_to = 0
+
+    @property
+    def rows(self) -> int:
+        """Return the row count by all that was measured."""
+        return self._rows(self.measured)
+
+    @property
+    def best(self) -> Fitted:
+        """Return the model that fits all that was measured, started from the one before."""
+        from understudy.models.estimation import TOLERANCE, fitted
+
+        schema = self._table.schema
+        if self._best is None:
+            self._best = fitted(self.measured, schema, self.rows, limit=self._limit)
+        elif self._fitted_to < len(self.measured):
+            start, tolerance = self._best.theta, TOLERANCE if self._tolerance is None else self._tolerance
+            self._best = fitted(self.measured, schema, self.rows, limit=self._limit, start=start, tolerance=tolerance)
+        self._fitted_to = len(self.measured)
+        return self._best
+
+    def round(self, options: Sequence[Axes], choose: Chooser, cost: Fraction, noise: float) -> bool:
+        """Measure the table that `choose` picks; return whether it says more than its noise would.
+
+        `noise` is the expected absolute noise of a cell.
+        """
+        tree, rows = self.best.tree, self.rows
+        expected = [tree.project(axes).table * rows for axes in options]
+        pair = choose([Pair(axes[-1], axes[:-1]) for axes in options], expected)
+        seen = self._table.measure([pair.axes], cost, "tables")
+        self.measured += seen
+        self.chosen.append(pair.axes)
+        self.candidates.add(pair.axes)
+        # not from a rounded table: where rounding flips, on another machine, the cost of a round would too
+        surprise = np.abs(seen[0].values - expected[list(options).index(pair.axes)]).sum()
+        return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
+
+    @property
+    def tables(self) -> list[list[str]]:
+        """Return the names of what was chosen, for a release's facts."""
+        return [[str(axis) for axis in axes] for axes in self.chosen]
