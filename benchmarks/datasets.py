@@ -10,8 +10,8 @@ from typing import Any
 
 from understudy.evaluate.targets import Target
 from understudy.schema import Attribute, Categories, Intervals, Schema, Taxonomy
-from understudy.schema.steps import equal_edges
 from understudy.schema.scales import ordered_scale
+from understudy.schema.steps import equal_edges
 
 ROOT = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROWS = {"adult": 45_222, "nltcs": 21_574, "acs": 47_461, "tpce": 40_000, "retail": 88_162}
