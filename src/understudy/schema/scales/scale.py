@@ -128,6 +128,10 @@ class OrderedScale(Scale):
     def typed_numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
         """The same of a column that is no dictionary."""
 
+    def misread(self, piece: Any) -> NDArray[np.bool_] | None:
+        """Which cells of a typed column a reader may have made of a text that means something else; None for none."""
+        return None
+
     @abstractmethod
     def as_integers(self, piece: Any) -> Any | None:
         """A typed column whose places are whole numbers, as such; None where it is not of such a type."""
@@ -164,6 +168,10 @@ class OrderedScale(Scale):
     @abstractmethod
     def typed_sql(self, cell: SqlCell) -> SqlNumber:
         """The place of a cell of one of the `sql_types`; null is an empty cell, infinity one that does not fit."""
+
+    def misread_sql(self, cell: SqlCell) -> str | None:
+        """The condition of `misread` over the names that `typed_sql` reads; None for none."""
+        return None
 
     @abstractmethod
     def text_sql(self, cell: SqlCell, format: str | None) -> SqlNumber | None:
