@@ -112,8 +112,10 @@ def _say_points(drafted: Draft, output: Path, listed: bool) -> None:
         say(f"{len(schema.unconfirmed)} points to look at (`confirm` in the file):")
         for name, point in schema.unconfirmed:
             say(f"  {name}: {point} - {reason(name, point, drafted.groups)}")
-    if schema.modelled and (said := promise(schema, Budget(1))):
-        say(f"The promise: {said}. See docs/decisions/0019.")
+    if schema.modelled and not drafted.groups.get("undescribed") and (said := promise(schema, Budget(1))):
+        say(f"The promise: {said}. See docs/decisions/0019.")  # of a draft that lacks columns it would be untrue
+    if drafted.groups.get("undescribed"):
+        say("What nobody describes can be bought out of the epsilon of `publish`: understudy init DATA --discover")
 
 
 def _leave_open(drafted: Draft, rows: int | None, output: Path) -> None:
