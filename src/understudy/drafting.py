@@ -65,12 +65,17 @@ class Documents:
 
 
 def draft_file(
-    data: str | Path, documents: Documents | None = None, header: bool | None = None, grouped: bool = True
+    data: str | Path,
+    documents: Documents | None = None,
+    header: bool | None = None,
+    grouped: bool = True,
+    rows: int | None = None,
 ) -> Draft:
     """Draft a schema.toml for a CSV, TSV, Parquet, SPSS, Stata, SAS or Excel file.
 
     `header` says whether its first line names the columns; None: nobody has said so, and the draft asks. With `grouped`
-    one look at many attributes is one open point; else each attribute has its own, as `init --ask` needs it.
+    one look at many attributes is one open point; else each attribute has its own, as `init --ask` needs it. `rows` is
+    the row count, where it is public: the draft then does not ask for it.
     """
     if "://" in str(data):  # it may hold a password: not a piece of it is shown
         raise UsageError(
@@ -87,8 +92,9 @@ def draft_file(
         _refuse_a_copy(table, found, documents.public)
     name = table.name.split(".", 1)[0] or "table"
     sources = (documents.codebook, documents.ddl, documents.public)
+    settings = {**found.settings, **({} if rows is None else {"rows": str(rows)})}
     made = drafted(
-        found.names, found.types, *sources, name, found.settings, found.origin, inside=found.inside, grouped=grouped
+        found.names, found.types, *sources, name, settings, found.origin, inside=found.inside, grouped=grouped
     )
     return Draft(made.text, told(found.origin, compared=documents.public is not None), made.groups)
 
@@ -116,19 +122,21 @@ _ROWS = "rows"  # the open point that paying settles: the row count is private u
 _ABOUT_RANGES = ("kind", "missing", "other", "format", "step", "decimals", "provenance")
 
 
-def left_open(text: str, rows: int | None = None) -> Schema:
+def left_open(text: str, rows: int | None = None, settled: bool = True) -> Schema:
     """Return the draft as a schema in which its open points are to be bought.
 
-    With `rows` the row count is public; without it, it is protected too (neighbours = "add-remove").
+    With `rows` the row count is public; without it, it is protected too (neighbours = "add-remove"). With `settled` a
+    point that only a person can settle is refused; else it stays open in the schema.
     """
     document = tomllib.loads(text)
     table = document["table"]
     unsettled = [point for point in table.pop("confirm", []) if point != _ROWS]
-    if unsettled:
+    if unsettled and settled:
         raise UsageError(
             f"the draft asks a person about {', '.join(unsettled)} of the table first: settle it with --header, "
             "--no-header or --names, or in the file, before anything is paid for"
         )
+    table |= {"confirm": unsettled} if unsettled else {}
     table |= {"neighbours": "add-remove"} if rows is None else {"neighbours": "replace-one", "rows": rows}
     if rows is None:
         table.pop("rows", None)

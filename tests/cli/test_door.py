@@ -71,3 +71,33 @@ def test_method_names_in_capitals_and_an_unused_row_count(tmp_path: Path) -> Non
 def test_an_address_is_not_drafted_from(tmp_path: Path) -> None:
     done = run("init", "postgresql://me:secret@host/db?table=t", "-o", tmp_path / "s.toml")
     assert done.code == 2 and "secret" not in done.text and not os.path.lexists(tmp_path / "s.toml")
+
+
+def test_what_no_source_describes_is_left_to_publish(tmp_path: Path) -> None:
+    """Two commands and no edit: the draft has "discover" in it, `publish` buys it, and no cell is read for the draft."""
+    towns = ["Anders", "Brae"] * 2000
+    lines = [f"{i},{town},{20 + i % 40}" for i, town in enumerate(towns)]
+    (tmp_path / "t.dat").write_text("\n".join(["person_id;place;years", *(x.replace(",", ";") for x in lines)]))
+    schema = tmp_path / "s.toml"
+    done = run("init", tmp_path / "t.dat", "--header", "--discover", "--rows", "4000", "-o", schema)
+    assert done.code == 0 and "2 attributes are to be bought" in done.out and "Anders" not in schema.read_text()
+    assert {a.name for a in Schema.open(schema).undiscovered} == {"place", "years"}
+    assert Schema.open(schema).rows == 4000 and Schema.open(schema)["person_id"].kind == "id"
+    flags = ("--schema", schema, "--epsilon", "4", "--delta", "1e-6", "-o", tmp_path / "o.csv")
+    made = run("publish", tmp_path / "t.dat", *flags)
+    assert made.code == 0 and "paid for: kind of place, years" in made.out, made.err
+    places = {line.split(";")[1] for line in (tmp_path / "o.csv").read_text().splitlines()[1:]}
+    assert places <= {"Anders", "Brae", "other", ""}
+
+
+def test_a_row_count_is_asked_once(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,zeta\n1,2\n")
+    done = run("init", tmp_path / "t.csv", "--rows", "1", "-o", tmp_path / "s.toml")
+    assert done.code == 0 and "[table]: rows" not in done.out and "--discover" in done.out
+    assert ("[table]", "rows") not in Schema.open(tmp_path / "s.toml").unconfirmed
+    left = run("init", tmp_path / "t.csv", "--discover", "-o", tmp_path / "d.toml")
+    assert left.code == 0 and "[table]: header" in left.out and "private" in left.out
+    assert Schema.open(tmp_path / "d.toml").neighbours == "add-remove"
+    for clash in (("--ask",), ("--epsilon", "1")):
+        refused = run("init", tmp_path / "t.csv", "--discover", *clash, "-o", tmp_path / "e.toml")
+        assert refused.code == 2 and "take one of them" in refused.err

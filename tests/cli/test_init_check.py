@@ -83,7 +83,7 @@ def test_check_fits(tmp_path):
     assert run("check", packed, "--schema", schema).code == 0
 
 
-def test_check_names_the_attribute_and_prints_sql_but_no_cell(tmp_path):
+def test_check_names_the_attribute_and_has_the_sql_but_no_cell(tmp_path):
     data, schema = write_people(tmp_path)
     text = data.read_text().replace("Female", CANARY, 1).replace("\nP7,", f"\nP7,{CANARY}", 1)
     data.write_text(text.replace("income", "wage"))
@@ -91,8 +91,10 @@ def test_check_names_the_attribute_and_prints_sql_but_no_cell(tmp_path):
     assert done.code == 4 and done.err == ""
     assert "attribute 'sex'" in done.out and "attribute 'age'" in done.out and "column 6 of the data" in done.out
     assert "wage" not in done.out  # what is not in the schema may be a cell
-    assert "SELECT" in done.out and "'Female', 'Male'" in done.out
+    assert "SELECT" not in done.out and "--show 5" in done.out  # a file needs no other program
     document = run("check", data, "--schema", schema, "--json")
+    found = {p["attribute"]: p["sql"] for p in document.json["problems"]}
+    assert found["sex"].startswith("SELECT") and "'Female', 'Male'" in found["sex"]
     assert document.code == 4 and document.json["fits"] is False
     assert {p["attribute"] for p in document.json["problems"]} == {None, "income", "age", "sex"}
     assert CANARY not in done.text + document.text

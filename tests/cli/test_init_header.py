@@ -76,6 +76,13 @@ def test_other_formats_have_no_first_line(tmp_path, name):
     assert done.code == 2 and draft == "" and CANARY not in done.text and ".csv" in done.err
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.dat", "t.asc"])
+def test_a_text_file_is_a_table_if_somebody_says_so(tmp_path, name):
+    done, draft = init(tmp_path, f"age;zeta\n1;{CANARY}\n", "--header", name=name)
+    assert done.code == 0 and 'delimiter = ";"' in draft and CANARY not in draft + done.text
+    assert Schema.from_toml(draft).columns == ("age", "zeta")
+
+
 def test_a_parquet_file_is_one_whatever_the_case_of_its_name(tmp_path):
     """Read as text, the first line of the bytes of a Parquet file holds cells."""
     pq.write_table(pa.table({"note": [CANARY] * 3}), tmp_path / "T.PARQUET", compression="none", use_dictionary=False)
@@ -260,7 +267,8 @@ def test_misfits_of_a_file_without_a_header(tmp_path):
         done = run("check", data, "--schema", schema)
         assert done.code == 4 and words in done.out and CANARY not in done.text
         if "attribute" in words:
-            assert "header = false, names = ['id', 'note', 'age'," in done.out  # the SQL that finds the cells
+            problems = run("check", data, "--schema", schema, "--json").json["problems"]
+            assert any("header = false, names = ['id', 'note', 'age'," in (p["sql"] or "") for p in problems)
 
 
 def test_the_sql_that_finds_the_cells_reads_a_file_without_a_header(tmp_path):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from understudy.schema import Schema
 
 STAMP = "CUSTODIAN ONLY: exact figures from the private rows, outside any promise. Do not pass them on."
+# the end of what `publish` says, which need not be said here
+CHECK_HINT = ". `understudy check` says how many there are, and what would read them"
 _SORTS = {"below": "below the range", "above": "above the range", "undeclared": "not declared"}
 
 
@@ -32,6 +34,7 @@ def check(
 
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
+    from understudy.engines.addresses import scheme_of
     from understudy.publishing import check_cells, check_fit, check_rows
     from understudy.schema import Schema as PublicSchema
 
@@ -42,7 +45,7 @@ def check(
     if json:
         say_json(_document(opened, problems, fits) | ({"rules": broken} if broken is not None else {}))
     else:
-        _say(opened, problems, fits)
+        _say(opened, problems, fits, in_place=scheme_of(data) is not None or engine is not None, shown=show > 0)
         if opened.rules and not problems:
             _say_rules(broken)
         _say_open_points(opened)
@@ -63,12 +66,15 @@ def _groups(schema: Schema) -> dict[str, str]:
     return {a.name: said for a in schema.modelled if a.taxonomy and (said := a.taxonomy.explained)}
 
 
-def _say(schema: Schema, problems: list[dict[str, Any]], fits: list[CellFit]) -> None:
+def _say(
+    schema: Schema, problems: list[dict[str, Any]], fits: list[CellFit], in_place: bool = False, shown: bool = False
+) -> None:
+    """Say what does not fit. Rows that stay in a database are looked at there: with the SQL that finds the cells."""
     if not problems:
         say("The data fits the schema.")
     for problem in problems:
-        say(problem["message"])
-        if problem["sql"]:
+        say(problem["message"].removesuffix(CHECK_HINT))
+        if problem["sql"] and in_place:
             say(f"  {problem['sql']}\n")
     if any(problem["kind"] == "rows" for problem in problems) and fits:
         say(f"CUSTODIAN ONLY: the data has {fits[0].rows:,} rows.")
@@ -77,6 +83,8 @@ def _say(schema: Schema, problems: list[dict[str, Any]], fits: list[CellFit]) ->
         say(f"\n{STAMP}")
         for fit in offending:
             say_fit(fit)
+        if not in_place and not shown and any(fit.undeclared and not fit.has_other for fit in fits):
+            say("--show 5 prints some of these cells; --json has the SQL that finds them.")
     for name, said in _groups(schema).items():
         say(f"Taxonomy of {name}: {said}")
 

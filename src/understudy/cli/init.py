@@ -43,8 +43,14 @@ def init(
         str | None, typer.Option("--epsilon", help="Buy what is left open from the rows, with this budget.")
     ] = None,
     delta: Annotated[str, typer.Option("--delta", help="With --epsilon; lists of values need one above 0.")] = "0",
+    discover: Annotated[
+        bool,
+        typer.Option(
+            "--discover", help="Leave what no source describes to be bought by `publish`, out of its epsilon."
+        ),
+    ] = False,
     rows: Annotated[
-        int | None, typer.Option("--rows", min=1, help="With --epsilon: the row count, if it is public.")
+        int | None, typer.Option("--rows", min=1, help="The row count, if it is public; else the draft asks for it.")
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="With --epsilon; default: $UNDERSTUDY_LEDGER, else beside -o.")
@@ -58,17 +64,22 @@ def init(
     from understudy.errors import UsageError
     from understudy.schema import Schema
 
-    if ask and epsilon is not None:
-        raise UsageError("--ask asks a person, --epsilon asks the rows: take one of them")
+    if ask and (epsilon is not None or discover):
+        raise UsageError("--ask asks a person, --epsilon and --discover ask the rows: take one of them")
+    if discover and epsilon is not None:
+        raise UsageError("--epsilon buys now what --discover leaves to `publish`: take one of them")
     if ask and output.exists() and not force:
         Schema.open(output)
         say(f"Going on with {output.name}.")
     else:
         documents = Documents(codebook, ddl, public, names)
         _check_output(output, force, data, documents)
-        drafted = draft_file(data, documents, header, grouped=not ask and epsilon is None)
+        drafted = draft_file(data, documents, header, not ask and epsilon is None and not discover, rows)
         if epsilon is not None:
             _buy(data, drafted, epsilon, delta, rows, ledger, cap, output)
+            return
+        if discover:
+            _leave_open(drafted, rows, output)
             return
         output.write_text(drafted.text, encoding="utf-8", newline="")
         say(f"Wrote {output.name} {drafted.told}.")
@@ -101,8 +112,25 @@ def _say_points(drafted: Draft, output: Path, listed: bool) -> None:
         say(f"{len(schema.unconfirmed)} points to look at (`confirm` in the file):")
         for name, point in schema.unconfirmed:
             say(f"  {name}: {point} - {reason(name, point, drafted.groups)}")
-    if schema.modelled and (said := promise(schema, Budget(1))):
-        say(f"The promise: {said}. See docs/decisions/0019.")
+    if schema.modelled and not drafted.groups.get("undescribed") and (said := promise(schema, Budget(1))):
+        say(f"The promise: {said}. See docs/decisions/0019.")  # of a draft that lacks columns it would be untrue
+    if drafted.groups.get("undescribed"):
+        say("What nobody describes can be bought out of the epsilon of `publish`: understudy init DATA --discover")
+
+
+def _leave_open(drafted: Draft, rows: int | None, output: Path) -> None:
+    """Write the schema whose open points `publish` buys, and say what to do next."""
+    from understudy.drafting import left_open
+    from understudy.schema.open_points import reason
+
+    schema = left_open(drafted.text, rows, settled=False)
+    output.write_text(_LEFT_OPEN + schema.to_toml(), encoding="utf-8", newline="")
+    said = f"the row count is {rows:,}" if rows is not None else "the row count is private (or say --rows N)"
+    say(f"Wrote {output.name} {drafted.told}.")
+    say(f"{len(schema.undiscovered)} attributes are to be bought by `publish`, out of its epsilon; {said}.")
+    for name, point in schema.unconfirmed:
+        say(f"  to look at: {name}: {point} - {reason(name, point)}")
+    say(f"Next: understudy plan --schema {output.name} --epsilon 1 --delta 1e-9")
 
 
 def _interview(output: Path) -> None:
@@ -141,6 +169,10 @@ def _buy(
         say(f"  to look at: {name}: {key}")
 
 
+_LEFT_OPEN = """# Drafted by `understudy init --discover`: what is "discover" here is bought by `publish`, with noise,
+# out of its one epsilon. Whatever is declared instead (a kind, a range, a list of values) costs nothing.
+
+"""
 _HEAD = """# Bought by `understudy init --epsilon`: attributes with provenance = "paid" were found in the rows and paid
 # for, so that a publication of this table may use them. What is changed by hand after looking at rows is not covered.
 

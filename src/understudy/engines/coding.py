@@ -166,7 +166,7 @@ def _unfit(attribute: Attribute, trust: Trust) -> str:
         "where such cells go: `missing` lists the texts that mean no value (true: empty cells), `other` takes "
         "everything else"
         + (" but dates, booleans and numbers in other notations, which a frame's reader may have changed" * inferred)
-        + ". `understudy check` prints the SQL that finds them"
+        + ". `understudy check` says how many there are, and what would read them"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from understudy.engines.addresses import duckdb_pattern
 from understudy.errors import UsageError
 from understudy.schema import Attribute, Schema
+from understudy.schema.delimited_names import has_tabs, is_delimited
 
 
 def finding_sql(attribute: str, schema: Schema, table: str | tuple[str, ...] | None = None) -> str:
@@ -56,8 +57,8 @@ def _table(table: str | tuple[str, ...], schema: Schema) -> str:
     if isinstance(table, tuple):
         return ".".join(map(_name, table))
     name = table.lower()
-    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-        tabs = ".tsv" in name[-7:] and dialect.delimiter == ","
+    if is_delimited(name):
+        tabs = has_tabs(name) and dialect.delimiter == ","
         delimiter = "\\t" if tabs or dialect.delimiter == "\t" else dialect.delimiter
         encoding = "" if dialect.encoding.lower().startswith("utf") else f", encoding = {_text(dialect.encoding)}"
         names = "" if dialect.header else f", names = [{', '.join(map(_text, schema.columns))}]"

@@ -19,6 +19,7 @@ from understudy.engines.other_programs import open_other
 from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
 from understudy.schema import Dialect
+from understudy.schema.delimited_names import has_tabs, is_delimited
 
 PIECE_ROWS = 1 << 20
 
@@ -108,20 +109,20 @@ def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str])
     name = path.name.lower()
     if name.endswith((".parquet", ".pq")):
         return ParquetFile(path, trust)
-    if name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
+    if is_delimited(name):
         declared = None if dialect.header else tuple(names)
         return Delimited(path, delimiter_of(path, dialect), dialect.encoding, declared, dialect.trim)
     if path.suffix.lower() in OTHER_SUFFIXES:
         return open_other(path, trust)
     raise UsageError(
-        f"{path.name!r}: data is read from .csv, .tsv (or these with .gz), .parquet, SPSS, Stata, SAS and .xlsx files, "
-        "or frames"
+        f"{path.name!r}: data is read from .csv, .tsv, .txt, .dat, .asc (or these with .gz), .parquet, SPSS, Stata, "
+        "SAS and .xlsx files, or frames"
     )
 
 
 def delimiter_of(path: Path, dialect: Dialect) -> str:
     """Return the declared delimiter; a .tsv file has tabs unless the schema declares something unusual."""
-    tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
+    tabs = has_tabs(path.name) and dialect.delimiter == ","
     return "\t" if tabs else dialect.delimiter
 
 

@@ -24,7 +24,7 @@ from understudy.schema.canonical import BOOLEANS
 from understudy.schema.narrow import Narrow
 from understudy.schema.scales.sql_cell import NUMBERS, SqlCell, SqlNumber, Type
 from understudy.schema.scales.sql_syntax import Syntax
-from understudy.schema.text_classes import TextClasses
+from understudy.schema.text_classes import DIGESTS, TextClass, TextClasses, TextDigests
 
 UNREADABLE = -2
 _LISTED = 24  # texts that are compared one after the other; more are joined
@@ -73,6 +73,8 @@ class Writer:
         domain, type = self.attribute.intervals, self.column.type
         if type is None or (type == "time" and domain is None):
             raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
+        if isinstance(self.attribute.domain, TextDigests):
+            return self._digests()
         if isinstance(self.attribute.domain, TextClasses):
             return self._classes(self.attribute.domain)
         if domain is None:
@@ -97,15 +99,24 @@ class Writer:
         """
         if self.column.type not in ("text", "integer", "boolean"):
             raise self._refusal("its type says what kind it is: declare the kind, and discover the range")
-        if len(domain.classes) > self.syntax.patterns:
-            raise self._refusal(f"{self.syntax.name} takes too long to try all formats: declare the kind")
         name = self._name("x")
-        cases = " ".join(
-            f"WHEN {self.syntax.matches(name, c.pattern)} THEN {code}" for code, c in enumerate(domain.classes)
-        )
+        cases = " ".join(f"WHEN {self._in_class(name, c)} THEN {code}" for code, c in enumerate(domain.classes))
         empty = domain.class_of("")
         code = f"CASE WHEN {name} IS NULL THEN {empty} {cases} ELSE {len(domain.classes)} END"
         return Expression(code, {name: self.syntax.as_text(self._source)})
+
+    def _in_class(self, name: str, found: TextClass) -> str:
+        """Whether a text is of a class. PostgreSQL compiles a pattern anew beyond 32 of them, so few are tried."""
+        if found.texts:
+            return f"{name} IN ({', '.join(map(self.syntax.text, found.texts))})"
+        matches = self.syntax.matches(name, found.pattern)
+        return f"{self.syntax.contains(name, found.needs)} AND {matches}" if found.needs else matches
+
+    def _digests(self) -> Expression:
+        """A digest of the text, by which the ledger recognises the table; nothing else asks for it."""
+        name = self._name("x")
+        found = self.syntax.digest(f"coalesce({name}, '')")
+        return Expression(f"{found} % {DIGESTS}", {name: self.syntax.as_text(self._source)})
 
     # -- names and codes -------------------------------------------------------------------------------------
 

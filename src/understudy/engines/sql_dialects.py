@@ -30,6 +30,9 @@ class DuckDBSyntax(Syntax):
     def group(self, cell: str, pattern: str, at: int) -> str:
         return f"regexp_extract({cell}, {self.text(f'^(?:{pattern})$')}, {at})"
 
+    def digest(self, text: str) -> str:
+        return f"CAST('0x' || substr(md5({text}), 1, 7) AS BIGINT)"
+
     def days(self, column: str) -> str:
         return f"date_diff('day', DATE '1970-01-01', {column})"
 
@@ -56,7 +59,6 @@ class DuckDBSyntax(Syntax):
 
 class PostgreSQLSyntax(Syntax):
     name = "postgresql"
-    patterns = 16  # it remembers 32
     fence = " OFFSET 0"
 
     def decimal_as_double(self, cell: str) -> str:
@@ -78,6 +80,9 @@ class PostgreSQLSyntax(Syntax):
 
     def group(self, cell: str, pattern: str, at: int) -> str:
         return f"(regexp_match({cell}, {self.text(f'^(?:{pattern})$')}))[{at}]"
+
+    def digest(self, text: str) -> str:
+        return f"CAST(CAST('x' || substr(md5(convert_to({text}, 'UTF8')), 1, 7) AS bit(28)) AS integer)"
 
     def days(self, column: str) -> str:
         return f"({column} - DATE '1970-01-01')"
@@ -140,6 +145,12 @@ class SparkSyntax(Syntax):
 
     def group(self, cell: str, pattern: str, at: int) -> str:
         return f"regexp_extract({cell}, {self.text(f'^(?:{pattern})' + chr(92) + 'z')}, {at})"
+
+    def contains(self, cell: str, text: str) -> str:
+        return f"instr({cell}, {self.text(text)}) > 0"
+
+    def digest(self, text: str) -> str:
+        return f"CAST(conv(substring(md5({text}), 1, 7), 16, 10) AS BIGINT)"
 
     def days(self, column: str) -> str:
         return f"unix_date({column})"

@@ -18,7 +18,7 @@ import numpy as np
 from understudy.errors import TooLarge
 from understudy.methods.detailed import Covering
 from understudy.methods.method import Fit, Method
-from understudy.methods.plan import Phase, Plan
+from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.noisy_tree import NoisyTree, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
@@ -271,19 +271,19 @@ def _phase(trees: Trees, spent: Fraction) -> Phase:
         )
     scale = table_noise(trees.schema, trees.accounting, trees.cost * min(trees.shares)).scale
     cells = max(trees.schema.cells(ask) for ask in trees.asks)
-    names = ", ".join(a.name for a in trees.attributes)
+    names = short_list([a.name for a in trees.attributes])
     return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
 
 
 def _heaps_phase(trees: Trees) -> Phase:
     scale = table_noise(trees.schema, trees.accounting, trees.heaps_cost / len(trees.heaps)).scale
     cells = max(trees.schema.cells(ask) for ask in trees.heaps)
-    names = ", ".join(ask[0].attribute for ask in trees.heaps)
+    names = short_list([ask[0].attribute for ask in trees.heaps])
     return Phase(HEAPS, trees.heaps_cost, len(trees.heaps), cells, scale, None, f"rounding classes of {names}")
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:
-    names = ", ".join(a.name for a in trees.attributes)
+    names = short_list([a.name for a in trees.attributes])
     if not names:
         return ()
     if not trees.enough:

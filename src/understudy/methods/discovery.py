@@ -7,17 +7,18 @@ schema that comes out is a function of the declared one and of the outcomes in t
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from understudy.errors import SchemaError, UsageError
-from understudy.methods.plan import Phase
-from understudy.models.discovered import found_cells, found_kind, visible
+from understudy.methods.plan import Phase, short_list
+from understudy.models.discovered import OTHER, found_cells, found_kind, listed_body, range_body, visible
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -28,10 +29,9 @@ from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.attribute import MISSING
 from understudy.schema.domain import Kind
 from understudy.schema.files import attribute_from_dict
-from understudy.schema.octaves import LOWEST, decade_edges, octave_edges, range_probe
+from understudy.schema.octaves import decade_edges, octave_edges, range_probe
 from understudy.schema.scales.identifiers import Dropped
-from understudy.schema.text_classes import TextClasses, decades, formats, lengths
-from understudy.schema.tree_grid import MIN_VALUES
+from understudy.schema.text_classes import TextClasses, decades, digests, formats
 from understudy.schema.undiscovered import PAID, Undiscovered, What
 
 KINDS_SHARE = Fraction(1, 25)  # of the budget, for the formats of all columns if each had to be found
@@ -40,10 +40,6 @@ LISTS_SHARE = Fraction(1, 5)  # which also buys the one-way tables of these colu
 LISTS_DELTA = Fraction(1, 2)  # of delta, for value lists
 LARGEST_GROUP = Fraction(1, 4)  # of the rows: where no smaller group would be seen, nothing is bought
 FORMATS, RANGES, LISTS = "formats", "ranges", "value lists"
-OTHER = "other"
-FEW_VALUES = 16  # of a found range, up to which each value has a cell of its own
-NEAR_ZERO = 2.0 ** (LOWEST + 2)
-_EPOCH = datetime(1970, 1, 1)
 _PLACEHOLDERS: dict[What, dict[str, Any]] = {
     "kind": {"kind": "number", "range": [0, 100]},
     "range": {"range": [0, 100]},
@@ -211,7 +207,7 @@ class Discovery:
         lists = self._lists(table, listed, bodies, notes)
         found = {a.name: _completed(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
         schema = self._with(found)
-        known = tuple(_one_way(schema[n], v) for n, v in lists.items() if schema[n].size == len(v.counts))
+        known = tuple(m for n, v in lists.items() if (m := _one_way(schema[n], v)) is not None)
         return Discovered(schema, known, tuple(notes))
 
     def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -228,8 +224,8 @@ class Discovery:
             notes += [f"{attribute.name}: {note}" for note in found.notes]
             if found.body is None:
                 notes.append(f"{attribute.name}: no format stood out from the noise, so the column is left out")
-            missing = dict.fromkeys([*attribute.missing, *(found.body or {}).get("missing", [])])
-            bodies[attribute.name] = (found.body or {"kind": "drop"}) | ({"missing": [*missing]} if missing else {})
+            missing = [*dict.fromkeys([*attribute.missing, *(found.body or {}).get("missing", []), ""])]
+            bodies[attribute.name] = {"kind": "drop"} if found.body is None else found.body | {"missing": missing}
         return bodies, notes
 
     def _ranges(self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]) -> list[str]:
@@ -241,13 +237,14 @@ class Discovery:
         notes = []
         for attribute, histogram in zip(asked, table.measure(asks, self._each(RANGES_SHARE) * len(asks), RANGES)):
             body = bodies[attribute.name]
-            cells = len(_edges(attribute, body["kind"])) - 1
-            found = found_cells(histogram.values[:cells].tolist(), histogram.noise)
+            edges = _edges(attribute, body["kind"])
+            zero = None if body["kind"] in ("date", "datetime") else bisect_right(edges, 0.0) - 1
+            found = found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
             if found is None:
                 notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
                 bodies[attribute.name] = {"kind": "drop"}
             else:
-                bodies[attribute.name] = body | _range(body, _edges(attribute, body["kind"]), *found)
+                bodies[attribute.name] = body | range_body(body, edges, *found)
         return notes
 
     def _lists(
@@ -266,9 +263,7 @@ class Discovery:
         cost, delta = self._each(LISTS_SHARE) * len(asked), self.lists_delta * len(asked)
         lists = table.list_values(groupings, delta, cost, LISTS)
         for attribute, found in zip(asked, lists):
-            label = bodies[attribute.name].get("other", OTHER)
-            more = [] if label == MISSING else [label]
-            bodies[attribute.name] |= {"values": [*found.values, *more], "other": label}
+            bodies[attribute.name] |= listed_body(bodies[attribute.name], found, _open(attribute).what == "kind")
             if not found.values:
                 notes.append(f"{attribute.name}: no text is shared by enough rows, so the column is taken for an id")
                 bodies[attribute.name] = {"kind": "id"}
@@ -284,7 +279,7 @@ def _open(attribute: Attribute) -> Undiscovered:
 
 
 def _names(attributes: Sequence[Attribute]) -> str:
-    return ", ".join(a.name for a in attributes)
+    return short_list([a.name for a in attributes])
 
 
 def _probe(name: str, what: str) -> str:
@@ -300,11 +295,12 @@ def _probes(attribute: Attribute, decimal: str) -> list[Attribute]:
         kind = domain.declared_kind
         assert kind is not None
         return [range_probe(_probe(name, RANGES), kind, domain.body.get("format"), attribute.missing, name)]
-    if domain.what == "values":  # not asked for: the ledger knows the table by it
-        return [Attribute(_probe(name, "lengths"), lengths(), read_from=name)]
+    digest = Attribute(_probe(name, "digests"), digests(), read_from=name)  # not asked for: the ledger's fingerprint
+    if domain.what == "values":
+        return [digest]
     classes = Attribute(_probe(name, FORMATS), formats(decimal), read_from=name)
     octaves = range_probe(_probe(name, "octaves"), "number", None, (), name)
-    return [classes, octaves, Attribute(_probe(name, "decades"), decades(), read_from=name)]
+    return [classes, octaves, Attribute(_probe(name, "decades"), decades(), read_from=name), digest]
 
 
 def _range_axis(attribute: Attribute, kind: Kind) -> Axis:
@@ -319,28 +315,6 @@ def _edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:
     if kind in ("date", "datetime"):
         return decade_edges(kind)
     return octave_edges(kind if _open(attribute).what == "range" else "number")
-
-
-def _range(body: Mapping[str, Any], edges: Sequence[float], first: int, last: int) -> dict[str, Any]:
-    """Return the range from the first of these cells to the last, as a schema file has it."""
-    kind, low, high = body["kind"], edges[first], edges[last + 1]
-    if kind == "date":
-        return {"range": [(_EPOCH + timedelta(days=end)).date().isoformat() for end in (low, high - 1)]}
-    if kind == "datetime":
-        step = body.get("step", 1)
-        return {"range": [(_EPOCH + timedelta(seconds=end)).isoformat() for end in (low, high - step)]}
-    if 0 < low <= 1 or -NEAR_ZERO <= low < 0 or (kind == "integer" and low == -1):  # no more than the cell around 0
-        low = 0.0
-    if -1 <= high < 0 or 0 < high <= NEAR_ZERO:
-        high = 0.0
-    if kind == "integer":
-        low, high = math.floor(low), math.ceil(high)
-        if FEW_VALUES < high - low < MIN_VALUES:  # long enough that a tree finds its bins
-            high = low + MIN_VALUES
-    span = [int(end) if end == math.floor(end) else end for end in (low, high)]
-    places = body.get("decimals")
-    digits = places is not None and max(abs(low), abs(high)) * 10**places >= 2**53
-    return {"range": span} | ({"decimals": None} if digits else {})
 
 
 def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
@@ -361,9 +335,15 @@ def _completed(name: str, body: Mapping[str, Any], notes: list[str]) -> Attribut
         return Attribute(name, Dropped(), provenance=PAID)
 
 
-def _one_way(attribute: Attribute, found: ValueList) -> Measurement:
-    """Return the one-way table that came with a list: its codes are the values, `other`, then missing."""
-    return Measurement((Axis(attribute.name),), found.counts, found.noise)
+def _one_way(attribute: Attribute, found: ValueList) -> Measurement | None:
+    """Return the one-way table that came with a list: its codes are the values, `other`, then missing.
+
+    Where the other texts are missing by now, both noisy counts are that cell's.
+    """
+    counts = found.counts
+    if len(found.values) + 2 == len(counts) == attribute.size + 1:
+        counts = np.append(counts[:-2], counts[-2:].sum())
+    return Measurement((Axis(attribute.name),), counts, found.noise) if attribute.size == len(counts) else None
 
 
 def _guess(attribute: Attribute) -> Attribute:

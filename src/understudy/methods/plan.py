@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -11,6 +12,12 @@ from understudy.privacy.budget import Budget, show
 from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
 from understudy.showing import html_of
+
+
+def short_list(names: Sequence[str], shown: int = 8) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,36 @@ one that noise alone reaches in about one histogram of forty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Noise
+from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema.attribute import MISSING
-from understudy.schema.text_classes import MISSING_WORDS, TextClasses
+from understudy.schema.domain import Kind
+from understudy.schema.octaves import LOWEST
+from understudy.schema.text_classes import MISSING_WORDS, WORDS, TextClasses
+from understudy.schema.tree_grid import MIN_VALUES
 
 MISTAKES = 0.05  # histograms in which noise alone is taken for something, on either side
+FAR_MISTAKES = 0.0005  # the same for a cell of a range that lies away from all others: it would make the range absurd
+REACH = 3  # cells that may be empty between two that belong together
 UNREAD = 0.1  # of the cells with a value that may be none of the kind
+UNREAD_WHOLE = 0.03  # the same among whole numbers: "<5" and "10+" are values there
+OTHER = "other"
+REST_SEEN = 2.5  # standard deviations that the texts outside a list must have to get a label of their own
+NOTHING_BUT_ZERO = 8  # the end of a range in which nothing but 0 was seen
+FEW_VALUES = 16  # of a found range, up to which each value has a cell of its own
+_NEAR_ZERO = 2.0 ** (LOWEST + 2)
+_EPOCH = datetime(1970, 1, 1)
+WORDLIKE = 0.4  # of the cells with a value that may be words, such as "N" or "unknown", in a column of numbers
+ZERO_SEEN = 2.0  # standard deviations that the cell around 0 must have to belong to the range
 NEXT = 1.5  # standard deviations that a cell beside seen ones must have to be one of them
 
 
@@ -38,11 +55,12 @@ class FoundKind:
 def found_kind(histogram: Measurement, domain: TextClasses) -> FoundKind:
     """Return the kind and format that nearly all cells with a value can be read in; a category where there is none.
 
-    Dates come before whole numbers (20240131), whole numbers before others. Digits after a zero are codes.
+    Dates come before whole numbers (20240131), whole numbers before others. Digits after a zero are codes. Words among
+    numbers are taken for names of "no value", up to a share; a text such as "<5" among whole numbers is a value.
     """
     counts = histogram.values
     seen = np.flatnonzero(counts >= visible(histogram.noise, len(counts))).tolist()
-    words = [MISSING_WORDS[i] for i in seen if i < len(MISSING_WORDS)]
+    words_for_none = [MISSING_WORDS[i] for i in seen if i < len(MISSING_WORDS)]
     filled = {i: float(counts[i]) for i in seen if i >= len(MISSING_WORDS)}
     if not filled:
         return FoundKind(None)
@@ -51,18 +69,20 @@ def found_kind(histogram: Measurement, domain: TextClasses) -> FoundKind:
     for i, formats in reads.items():
         for format in formats:
             support[format] = support.get(format, 0.0) + filled[i]
-    enough = (1 - UNREAD) * sum(filled.values())
-    fitting = [f for f, rows in support.items() if rows >= enough]
-    shared = {"missing": words} if words else {}
-    if support.get("text", 0.0) > sum(filled.values()) - enough:
+    whole, texts = sum(filled.values()), support.get("text", 0.0)
+    words = sum(rows for i, rows in filled.items() if i < len(domain.classes) and domain.classes[i].name == WORDS)
+    places = [domain.classes[i].decimals for i in filled if i < len(domain.classes)]
+    shared = {"missing": words_for_none} if words_for_none else {}
+    unread = UNREAD if any(places) or support.get("integer", 0.0) < whole / 2 else UNREAD_WHOLE
+    if words > WORDLIKE * whole or texts - words > unread * whole:
         return FoundKind({"kind": "category", **shared})
+    fitting = [f for f, rows in support.items() if rows >= (1 - unread) * whole - words]
     moments = [f for f in fitting if f.startswith("date")]
     if moments:
         best = max(moments, key=lambda f: support[f])  # the first of equals: the day first
         twins = [f for f in moments if support[f] == support[best]]
         note = "day and month cannot be told apart: the day is taken to come first"
         return FoundKind(_moment(best) | shared | {"other": MISSING}, (note,) if len(twins) > 1 else ())
-    places = [domain.classes[i].decimals for i in filled if i < len(domain.classes)]
     if "boolean" in fitting:
         return FoundKind({"kind": "boolean", **shared, "other": MISSING})
     if "integer" in fitting and not any(places):
@@ -78,18 +98,76 @@ def _moment(format: str) -> dict[str, Any]:
     return body | ({"step": 60} if written.endswith("%H:%M") else {})
 
 
-def found_cells(counts: Sequence[int], noise: Noise) -> tuple[int, int] | None:
-    """Return the first and the last cell of a range, one cell wider on either side than what is seen; None for none.
+def found_cells(counts: Sequence[int], noise: Noise, zero: int | None = None) -> tuple[int, int] | None:
+    """Return the first and the last cell in which something is seen; None if nothing is.
 
-    What is next to a seen cell counts with less: a range that is a cell too long costs little, and a short one clamps.
+    A cell far from the largest has to stand out more: one that noise alone has filled would make the range absurd. What
+    is next to a seen cell counts with less, since a range that is short clamps; and so does the cell around 0, of which
+    everybody knows beforehand that amounts may be 0.
     """
     values = np.asarray(counts, dtype=np.float64)
     seen = np.flatnonzero(values >= visible(noise, len(values)))
     if not len(seen):
         return None
-    low, high, least = int(seen[0]), int(seen[-1]), NEXT * noise.variance**0.5
+    sure = np.flatnonzero(values >= noise.margin(1 - FAR_MISTAKES / len(values)))
+    if zero is not None and values[zero] >= ZERO_SEEN * noise.variance**0.5:
+        sure = np.append(sure, zero)
+    low = high = int(values.argmax())
+    for cell in seen[seen > high].tolist():
+        high = cell if cell - high <= REACH + 1 else high
+    for cell in seen[seen < low].tolist()[::-1]:
+        low = cell if low - cell <= REACH + 1 else low
+    low, high = min([low, *sure.tolist()]), max([high, *sure.tolist()])
+    least = NEXT * noise.variance**0.5
     while low > 0 and values[low - 1] > least:
         low -= 1
     while high < len(values) - 1 and values[high + 1] > least:
         high += 1
-    return max(0, low - 1), min(len(values) - 1, high + 1)
+    return low, high
+
+
+def range_body(body: Mapping[str, Any], edges: Sequence[float], first: int, last: int) -> dict[str, Any]:
+    """Return the range from the first of these seen cells to the last, and a little more, as a schema file has it."""
+    only_zero = edges[first] > -1 and edges[last + 1] <= 1
+    first, last = _widened(body["kind"], edges, first, last)
+    kind, low, high = body["kind"], edges[first], edges[last + 1]
+    if kind == "date":
+        return {"range": [(_EPOCH + timedelta(days=end)).date().isoformat() for end in (low, high - 1)]}
+    if kind == "datetime":
+        step = body.get("step", 1)
+        return {"range": [(_EPOCH + timedelta(seconds=end)).isoformat() for end in (low, high - step)]}
+    if 0 < low <= 1 or -_NEAR_ZERO <= low < 0 or (kind == "integer" and low == -1):  # no more than the cell around 0
+        low = 0.0
+    if -1 <= high < 0 or 0 < high <= _NEAR_ZERO:
+        high = 0.0
+    if kind == "integer":
+        low, high = math.floor(low), math.ceil(high)
+        high -= high - low <= FEW_VALUES  # a cell ends before its edge
+        high = NOTHING_BUT_ZERO if only_zero else high
+        if FEW_VALUES < high - low < MIN_VALUES:  # long enough that a tree finds its bins
+            high = low + MIN_VALUES
+    span = [int(end) if end == math.floor(end) else end for end in (low, high)]
+    places = body.get("decimals")
+    digits = places is not None and max(abs(low), abs(high)) * 10**places >= 2**53
+    return {"range": span} | ({"decimals": None} if digits else {})
+
+
+def _widened(kind: Kind, edges: Sequence[float], first: int, last: int) -> tuple[int, int]:
+    """Return a cell more on either side: a range that is too long costs little.
+
+    Whole numbers that end below 16 have a cell for each value, and there it would cost: no cell more above.
+    """
+    few = kind == "integer" and edges[first] >= -1 and edges[last + 1] <= FEW_VALUES
+    return (max(0, first - 1), last if few else min(len(edges) - 2, last + 1))
+
+
+def listed_body(body: Mapping[str, Any], found: ValueList, kindless: bool) -> dict[str, Any]:
+    """Return the values of a list, and where other texts go: to a label, or to missing if no such text was seen.
+
+    A column that somebody declared has its label in any case: the label was promised.
+    """
+    label = body.get("other", OTHER)
+    rest = float(found.counts[len(found.values)])
+    if kindless and rest < REST_SEEN * found.noise.variance**0.5:
+        label = MISSING
+    return {"values": [*found.values, *([] if label == MISSING else [label])], "other": label}

@@ -62,8 +62,9 @@ class Bought:
     def lines(self) -> list[str]:
         """Return the lines of the card on a terminal page."""
         earlier = [name for name, what in self.paid.items() if what == EARLIER]
-        now = [f"{what} of {name}" for name, what in self.paid.items() if name not in earlier]
-        paid = ", ".join(now + ([f"{', '.join(earlier)} by an earlier run"] if earlier else []))
+        whats = dict.fromkeys(what for what in self.paid.values() if what != EARLIER)
+        now = [f"{what} of {', '.join(n for n, w in self.paid.items() if w == what)}" for what in whats]
+        paid = "; ".join(now + ([f"{', '.join(earlier)} by an earlier run"] if earlier else []))
         lines = [f"Schema by   paid for: {paid}; declared: {', '.join(self.declared) or 'nothing'}"]
         if self.public:
             lines[0] += f"; from public documents: {', '.join(self.public)}"

@@ -21,6 +21,7 @@ from understudy.schema.codebooks.excel import cell_text, sheet_rows
 from understudy.schema.codebooks.statistical_files import STATISTICAL_FILE, metadata_source
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
 from understudy.schema.column_names import Origin, check_names, check_unique, numbered
+from understudy.schema.delimited_names import has_tabs, is_any_text, is_delimited
 from understudy.schema.facts import Source
 
 MAX_LINE = 1 << 22  # bytes of a first line; more is no header
@@ -89,12 +90,17 @@ def read_names(path: Path) -> tuple[str, ...]:
 def _check_request(path: Path, header: bool | None, names: Path | None) -> None:
     if header is True and names is not None:
         raise UsageError("--header says that the first line names the columns, --names that it does not: take one")
-    known = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", *STATISTICAL, *EXCEL)
-    if not path.name.lower().endswith(known):
+    if is_any_text(path.name) and header is None and names is None:
+        raise UsageError(
+            f"{path.name!r}: a text file may hold anything. If it is a table as in a .csv file, say --header (its "
+            "first line names the columns), --no-header or --names FILE"
+        )
+    known = (".parquet", ".pq", *STATISTICAL, *EXCEL)
+    if not is_delimited(path.name) and not path.name.lower().endswith(known):
         # of another format, the first line could be anything, such as a person's record in JSON
         raise UsageError(
-            f"{path.name!r}: a table is a .csv or .tsv file (or these with .gz), a .parquet file, an SPSS, Stata or "
-            "SAS file, or an .xlsx file"
+            f"{path.name!r}: a table is a .csv, .tsv, .txt, .dat or .asc file (or these with .gz), a .parquet file, an "
+            "SPSS, Stata or SAS file, or an .xlsx file"
         )
 
 
@@ -140,7 +146,7 @@ def _delimiters(path: Path, known: Mapping[str, str]) -> tuple[str, ...]:
     """Return the delimiters that may be meant; the one meant is the first that cuts the line into most cells."""
     if "delimiter" in known:
         return (known["delimiter"],)
-    return ("\t",) if path.name.lower().endswith((".tsv", ".tsv.gz")) else DELIMITERS
+    return ("\t",) if has_tabs(path.name) else DELIMITERS
 
 
 def _settings(delimiter: str, encoding: str) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 Two lists: the formats that a cell can be read in (`formats`), and the decade of a date (`decades`). Both are finite and
 fixed before any row is read, and a cell has one class, so a histogram over them is a table of counts like any other.
+A third domain (`digests`) is asked nothing: the ledger recognises a table by it.
 Patterns use what Python, RE2, PostgreSQL and Java write alike: no class such as \\d, no look-around.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +26,9 @@ _CLOCK = "([01]?[0-9]|2[0-3]):[0-5][0-9]"
 _ZONE = "(Z|[+-][0-9:]+)?"
 _SECONDS = ":[0-5][0-9]"
 _BLANKS = "[ ]*"
+_FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
+WORDS = "words without a digit"
+DIGESTS = 65_521  # a prime; a changed text keeps its digest once in so many times
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "?", "-", ".")
 
 
@@ -36,6 +41,8 @@ class TextClass:
     reads: tuple[str, ...] = ()
     decimals: int = 0
     missing: bool = False  # whether the text is a usual word for "no value"
+    needs: str = ""  # what each of its texts holds: a database looks for it first, which spares it most patterns
+    texts: tuple[str, ...] = ()  # all of its texts, where it has only a few
 
 
 @dataclass(frozen=True)
@@ -67,24 +74,25 @@ class TextClasses(Categories):
 @cache
 def formats(decimal: str = ".") -> TextClasses:
     """Return the classes that tell kinds and formats apart. Day and month are told apart where one is above 12."""
-    words = [TextClass(f"the text {word!r}", re.escape(word), missing=True) for word in MISSING_WORDS]
-    return TextClasses.of([*words, *_numbers(re.escape(decimal)), *_moments()])
+    words = [TextClass(f"the text {word!r}", re.escape(word), missing=True, texts=(word,)) for word in MISSING_WORDS]
+    plain = TextClass(WORDS, "[A-Za-z][A-Za-z ._/-]{0,39}", ("text",))
+    return TextClasses.of([*words, *_numbers(decimal), *_moments(), plain])
 
 
-def _numbers(point: str) -> list[TextClass]:
-    number = ("integer", "number")
+def _numbers(mark: str) -> list[TextClass]:
+    point, number = re.escape(mark), ("integer", "number")
     compact = f"{_BLANKS}(19|20)[0-9]{{2}}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01]){_BLANKS}"
     found = [
-        TextClass("true or false", "(true|True|TRUE|false|False|FALSE)", ("boolean",)),
-        TextClass("digits after a zero", f"{_BLANKS}[+-]?0[0-9]+{_BLANKS}", ("text", *number)),
+        TextClass("true or false", "|".join(_FLAGS), ("boolean",), texts=_FLAGS),
+        TextClass("digits after a zero", f"{_BLANKS}[+-]?0[0-9]+{_BLANKS}", ("text", *number), needs="0"),
         TextClass("eight digits that may be a day", compact, (*number, "date:%Y%m%d")),
         TextClass("a whole number", f"{_BLANKS}[+-]?[0-9]{{1,15}}{_BLANKS}", number),
-        TextClass("a whole number with a point", f"{_BLANKS}[+-]?[0-9]{{1,15}}{point}0*{_BLANKS}", number),
+        TextClass("a whole number with a point", f"{_BLANKS}[+-]?[0-9]{{1,15}}{point}0*{_BLANKS}", number, needs=mark),
     ]
     for places in range(1, MAX_DECIMALS_SEEN + 1):
         digits = f"[0-9]{{{places}}}" if places < MAX_DECIMALS_SEEN else f"[0-9]{{{places},}}"
         pattern = f"{_BLANKS}[+-]?[0-9]{{0,15}}{point}{digits}{_BLANKS}"
-        found.append(TextClass(f"{places} decimals", pattern, ("number",), places))
+        found.append(TextClass(f"{places} decimals", pattern, ("number",), places, needs=mark))
     power = f"{_BLANKS}[+-]?([0-9]+({point}[0-9]*)?|{point}[0-9]+)[eE][+-]?[0-9]{{1,2}}{_BLANKS}"
     return [*found, TextClass("a power of ten", power, ("number",), MAX_DECIMALS_SEEN)]
 
@@ -93,16 +101,20 @@ def _moments() -> list[TextClass]:
     """Return the classes of dates, then of datetimes. An ambiguous one comes before the two that are not."""
     iso, slashed = f"{_YEAR}-{_MONTH}-{_DAY}", f"{_YEAR}/{_MONTH}/{_DAY}"
     found = [
-        TextClass("year-month-day", iso, ("date",)),
-        TextClass("year/month/day", slashed, ("date:%Y/%m/%d",)),
-        TextClass("day.month.year", f"{_DAY}[.]{_MONTH}[.]{_YEAR}", ("date:%d.%m.%Y",)),
+        TextClass("year-month-day", iso, ("date",), needs="-"),
+        TextClass("year/month/day", slashed, ("date:%Y/%m/%d",), needs="/"),
+        TextClass("day.month.year", f"{_DAY}[.]{_MONTH}[.]{_YEAR}", ("date:%d.%m.%Y",), needs="."),
     ]
     for sign in "/-":
         found += _two_orders("date", sign, "", "")
     found += [
-        TextClass("year-month-day and time", f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", ("datetime",)),
-        TextClass("day.month.year and time", f"{_DAY}[.]{_MONTH}[.]{_YEAR} {_CLOCK}", ("datetime:%d.%m.%Y %H:%M",)),
-    ]  # fmt: skip
+        TextClass(
+            "year-month-day and time", f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", ("datetime",), needs=":"
+        ),
+        TextClass(
+            "day.month.year and time", f"{_DAY}[.]{_MONTH}[.]{_YEAR} {_CLOCK}", ("datetime:%d.%m.%Y %H:%M",), needs=":"
+        ),
+    ]
     found += _two_orders("datetime", "/", f" {_CLOCK}", " %H:%M")
     return found + _two_orders("datetime", "/", f" {_CLOCK}{_SECONDS}", " %H:%M:%S")
 
@@ -110,11 +122,14 @@ def _moments() -> list[TextClass]:
 def _two_orders(kind: str, sign: str, clock: str, clock_format: str) -> list[TextClass]:
     first, second = f"{kind}:%d{sign}%m{sign}%Y{clock_format}", f"{kind}:%m{sign}%d{sign}%Y{clock_format}"
     tail = f"{sign}{_YEAR}{clock}"
-    what = f"{sign}, {kind}{clock_format}"
+    what, mark = f"{sign}, {kind}{clock_format}", ":" if clock else sign
+    either = TextClass(
+        f"day and month in either order ({what})", f"{_MONTH}{sign}{_MONTH}{tail}", (first, second), needs=mark
+    )
     return [
-        TextClass(f"day and month in either order ({what})", f"{_MONTH}{sign}{_MONTH}{tail}", (first, second)),
-        TextClass(f"day before month ({what})", f"{_DAY}{sign}{_MONTH}{tail}", (first,)),
-        TextClass(f"month before day ({what})", f"{_MONTH}{sign}{_DAY}{tail}", (second,)),
+        either,
+        TextClass(f"day before month ({what})", f"{_DAY}{sign}{_MONTH}{tail}", (first,), needs=mark),
+        TextClass(f"month before day ({what})", f"{_MONTH}{sign}{_DAY}{tail}", (second,), needs=mark),
     ]
 
 
@@ -127,12 +142,24 @@ def decades() -> TextClasses:
     for decade in range(FIRST_DECADE, LAST_DECADE + 1):
         year = f"{decade}[0-9]"
         pattern = f"{_BLANKS}({year}[-/]?[01]?[0-9][-/]?[0-3]?[0-9]|{last}{year}){time}{_BLANKS}"
-        found.append(TextClass(f"{decade}0 to {decade}9", pattern))
+        found.append(TextClass(f"{decade}0 to {decade}9", pattern, needs=str(decade)))
     return TextClasses.of(found)
 
 
+@dataclass(frozen=True)
+class TextDigests(TextClasses):
+    """A domain whose code is a digest of the whole text, so that a table with another text is another table."""
+
+    def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
+        return np.fromiter(map(self.class_of, texts), dtype=np.int32, count=len(texts))
+
+    def class_of(self, text: str) -> int:
+        """Return the digest of one text: 28 bits of MD5, which every database has, modulo a prime."""
+        found = hashlib.md5(text.encode(errors="surrogatepass"), usedforsecurity=False)
+        return int(found.hexdigest()[:7], 16) % DIGESTS
+
+
 @cache
-def lengths() -> TextClasses:
-    """Return a few classes by the length of plain texts: by which the ledger knows a column that is asked nothing."""
-    spans = ("{1,2}", "{3,4}", "{5,8}", "{9,}")
-    return TextClasses.of([TextClass("empty", ""), *(TextClass(f"plain {span}", f"[ -~]{span}") for span in spans)])
+def digests() -> TextDigests:
+    """Return the domain by which the ledger recognises a column that is to be discovered; it is asked nothing."""
+    return TextDigests(tuple(map(str, range(DIGESTS))))

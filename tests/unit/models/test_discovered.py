@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.models.discovered import found_cells, found_kind, visible
+from understudy.models.discovered import found_cells, found_kind, listed_body, range_body, visible
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
+from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema import Axis
+from understudy.schema.octaves import LOWEST, octave_edges
 from understudy.schema.text_classes import formats
 
 NOISE = Gaussian(10.0)
@@ -31,6 +33,10 @@ def kind_of(texts: dict[str, int]) -> dict[str, Any] | None:
         ({"1": 500, "1.5": 300, "1.25": 200}, {"kind": "number", "decimals": 2, "other": "missing"}),
         ({"1": 900, "": 90}, {"kind": "integer", "missing": [""], "other": "missing"}),
         ({"1": 500, "x": 500}, {"kind": "category"}),
+        ({"1": 700, "N": 300}, {"kind": "integer", "other": "missing"}),
+        ({"7": 700, "<5": 60}, {"kind": "category"}),
+        ({"7.25": 700, "<5": 60}, {"kind": "number", "decimals": 2, "other": "missing"}),
+        ({"no": 700, "yes": 60}, {"kind": "category"}),
         ({"007": 500, "123": 500}, {"kind": "category"}),
         ({"13/01/2020": 500, "01/02/2020": 400}, {"kind": "date", "format": "%d/%m/%Y", "other": "missing"}),
         ({"01/13/2020": 500, "01/02/2020": 400}, {"kind": "date", "format": "%m/%d/%Y", "other": "missing"}),
@@ -54,11 +60,46 @@ def test_an_ambiguous_order_is_said() -> None:
     assert found.body is not None and found.body["format"] == "%d/%m/%Y" and "day" in found.notes[0]
 
 
-def test_a_range_is_one_cell_wider_and_takes_its_neighbours() -> None:
+def test_a_range_takes_its_neighbours_and_no_far_cell_that_noise_may_have_filled() -> None:
     seen = visible(NOISE, 10)
-    assert found_cells([0, 0, 16, seen, 0, seen, 14, 0, 0, 0], NOISE) == (1, 6)
+    assert found_cells([0, 0, 16, seen, 0, seen, 14, 0, 0, 0], NOISE) == (2, 5)
     assert found_cells([seen, 0, 0, seen], NOISE) == (0, 3)
     assert found_cells([seen - 1] * 4, Laplace(100.0)) is None
+    assert found_cells([seen, 0, 0, 0, 0, 0, 0, 900, 0, 0], NOISE) == (7, 7)  # seen by itself, and far away
+    assert found_cells([80, 0, 0, 0, 0, 0, 0, 900, 0, 0], NOISE) == (0, 7)
+    assert found_cells([21, 0, 0, 0, 0, 0, 0, 900, 0, 0], NOISE, zero=0) == (0, 7)
+    assert found_cells([19, 0, 0, 0, 0, 0, 0, 900, 0, 0], NOISE, zero=0) == (7, 7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "expected"),
+    [
+        ("integer", (0, 2), [0, 1]),  # flags
+        ("integer", (0, 1), [0, 8]),  # nothing but 0
+        ("integer", (0, 4), [0, 3]),
+        ("integer", (4, 16), [2, 15]),
+        ("integer", (16, 64), [8, 128]),
+    ],
+)
+@pytest.mark.parametrize("octaves", ["integer", "number"])
+def test_what_a_range_becomes(kind: Any, ends: tuple[int, int], expected: list[int], octaves: Any) -> None:
+    edges = octave_edges(octaves)
+    zero = edges.index(0.0) if octaves == "integer" else edges.index(-(2.0**LOWEST))
+    first, last = (zero if end == 0 else edges.index(float(end)) for end in ends)
+    last = zero if ends[1] == 1 else last - 1
+    assert range_body({"kind": kind}, edges, first, last)["range"] == expected
+    if octaves == "number" and ends == (0, 2):
+        assert range_body({"kind": "number"}, edges, first, last)["range"] == [0, 4]
+
+
+def test_texts_outside_a_list_have_a_label_where_they_are_seen() -> None:
+    def listed(rest: int, kindless: bool = True, **body: str) -> dict[str, Any]:
+        return listed_body(body, ValueList("x", ("a", "b"), np.asarray([90, 80, rest, 5]), NOISE), kindless)
+
+    assert listed(rest=26) == {"values": ["a", "b", "other"], "other": "other"}
+    assert listed(rest=24) == {"values": ["a", "b"], "other": "missing"}
+    assert listed(rest=24, kindless=False) == {"values": ["a", "b", "other"], "other": "other"}
+    assert listed(rest=24, kindless=False, other="missing")["values"] == ["a", "b"]
 
 
 @pytest.mark.parametrize("noise", [Gaussian(50.0), Laplace(50.0)])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from understudy.schema.text_classes import decades, formats
+from understudy.schema.text_classes import DIGESTS, TextClasses, decades, digests, formats
 
 
 def reads(text: str, decimal: str = ".") -> tuple[str, ...]:
@@ -66,3 +68,32 @@ def test_decades(text: str) -> None:
 def test_what_has_no_decade() -> None:
     domain = decades()
     assert {domain.class_of(text) for text in ("", "apple", "1000-01-01", "1987")} == {len(domain.classes)}
+
+
+CELLS = [
+    *("", "NA", "true", "12", "007", "1.0", "-3.25", ".5", "1e5", "20240131", "2024-01-31", "2024/1/31", "31.01.2024"),
+    *("5/6/2024", "13/06/2024", "06/13/2024", "5-6-2024", "2024-01-31 10:20", "31.01.2024 10:20", "5/6/2024 10:20:30"),
+    *("N", "did not drive", "<5", "1e5 :", "19870512", "12.05.1987", "1987-05-12T00:00:00", "198", "-", "0", "x0.5"),
+]
+
+
+@pytest.mark.parametrize("domain", [formats(), formats(","), decades()])
+def test_what_a_class_needs_is_in_each_of_its_texts(domain: TextClasses) -> None:
+    """A database looks for it before it tries the pattern: both ways give one class."""
+    for text in CELLS:
+        found = domain.class_of(text)
+        for code, tried in enumerate(domain.classes):
+            fits = (
+                text in tried.texts if tried.texts else tried.needs in text and bool(re.fullmatch(tried.pattern, text))
+            )
+            if fits:
+                assert code == found
+                break
+        else:
+            assert found == len(domain.classes)
+
+
+def test_a_digest_follows_the_whole_text() -> None:
+    found = digests().encode(["nurse", "nurse", "Nurse", "", "nurse "])
+    assert found[0] == found[1] and len(set(found.tolist())) == 4 and 0 <= found.min() <= found.max() < DIGESTS
+    assert digests().class_of("abc") == 151000329 % DIGESTS  # md5("abc") begins with 900150983

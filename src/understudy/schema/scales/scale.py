@@ -128,7 +128,7 @@ class OrderedScale(Scale):
         """Return the places of a column that is no dictionary, and its nulls."""
 
     def misread(self, piece: Any) -> NDArray[np.bool_] | None:
-        """Return which cells of a typed column a reader may have made of a text that means something else; None for none."""
+        """Return which cells of a typed column a reader made of a text that means something else; None for none."""
         return None
 
     @abstractmethod

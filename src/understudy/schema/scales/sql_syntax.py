@@ -19,7 +19,6 @@ class Syntax(ABC):
 
     name = "sql"
     fence = ""  # keeps a subquery from being merged into the query around it, where that would repeat its work
-    patterns = 1000  # different regular expressions that a statement may match without compiling them for every row
     small = 64  # pieces of a step function that are worth a tree of CASEs
     timestamp = "TIMESTAMP"
     instant = "TIMESTAMPTZ"
@@ -73,6 +72,14 @@ class Syntax(ABC):
 
     @abstractmethod
     def group(self, cell: str, pattern: str, at: int) -> str: ...
+
+    def contains(self, cell: str, text: str) -> str:
+        """Whether a cell holds a text somewhere."""
+        return f"strpos({cell}, {self.text(text)}) > 0"
+
+    @abstractmethod
+    def digest(self, text: str) -> str:
+        """The first 28 bits of the MD5 digest of a text's UTF-8 bytes, as an integer."""
 
     @abstractmethod
     def days(self, column: str) -> str:
