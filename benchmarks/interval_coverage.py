@@ -133,9 +133,10 @@ class Truth:
         found = []
         for name in self.release.schema.names:
             domain = self.release.schema[name].domain
-            if isinstance(domain, Intervals) and domain.kind in ("number", "integer") and domain.bins >= 3:
-                if np.median(np.diff(np.asarray(domain.edges))) > 1:
-                    found.append(name)
+            if not isinstance(domain, Intervals) or domain.kind not in ("number", "integer") or domain.bins < 3:
+                continue
+            if np.median(np.diff(np.asarray(domain.edges))) > 1:
+                found.append(name)
         return tuple(found)
 
     def values(self, name: str) -> NDArray[np.float64]:
@@ -197,6 +198,7 @@ class Asked:
 
     text: str
     truth: float
+    unit: float = 1.0  # of its error; the standard deviation of the column, for a mean
 
 
 def questions(truth: Truth, kind: str, count: int, generator: np.random.Generator) -> Iterator[Asked]:
@@ -215,9 +217,12 @@ def _question(truth: Truth, kind: str, chosen: tuple[str, ...], generator: np.ra
     if kind == "means":
         of, other = chosen
         words, rows = truth.condition(other, generator)
+        unit = float(np.nanstd(truth.values(of)))
         values = truth.values(of)[rows]
         values = values[~np.isnan(values)]
-        return Asked(f'mean("{of}") where {words}', float(values.mean())) if len(values) >= MIN_ROWS else None
+        if len(values) < MIN_ROWS or not unit:
+            return None
+        return Asked(f'mean("{of}") where {words}', float(values.mean()), unit)
     parts = [truth.condition(name, generator) for name in chosen]
     if kind == "cut ranges":
         parts[0] = truth.cut(chosen[0], generator)
@@ -254,14 +259,11 @@ def asked(truth: Truth, kind: str, queries: int, generator: np.random.Generator,
             continue
         low, high = answer.interval
         half = 0.5 if kind != "means" else 1e-9
-        rows.append((one.truth, answer.value, low, high, float(low - half <= one.truth <= high + half)))
+        rows.append((one.truth, answer.value, low, high, float(low - half <= one.truth <= high + half), one.unit))
     if not rows:
         return {}
     figures = np.asarray(rows)
-    error, width = figures[:, 1] - figures[:, 0], figures[:, 3] - figures[:, 2]
-    if kind == "means":  # of columns on different scales
-        scale = np.maximum(np.abs(figures[:, 0]), 1e-9)
-        error, width = error / scale, width / scale
+    error, width = (figures[:, 1] - figures[:, 0]) / figures[:, 5], (figures[:, 3] - figures[:, 2]) / figures[:, 5]
     return {
         "coverage": float(figures[:, 4].mean()), "width": float(np.median(width)),
         "rmse": float(np.sqrt(np.mean(error**2))), "mae": float(np.median(np.abs(error))), "queries": len(rows),
