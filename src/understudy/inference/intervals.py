@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
-from understudy.inference.discrepancy import DiscrepancyLaw, discrepancies
+from understudy.inference.discrepancy import discrepancies
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
 from understudy.inference.linear import Linear, inside_deviation
+from understudy.inference.rare_codes import rare_noise
 from understudy.inference.refits import REFITS, Population, Refits, Released
+from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.student import student_reach
 from understudy.query.answers import Answer, Comparison, Figure
 from understudy.query.evaluation import Evaluated, evaluate, table_of
@@ -176,14 +178,23 @@ class Inference:
         return self._tables[names]
 
     def _changed(self, evaluated: Evaluated) -> Floats | None:
-        """Return the table over these attributes as it may be with what the model leaves out, in stacked draws."""
+        """Return the table over these attributes as it may be with what refits do not show, in stacked draws.
+
+        That is what the model leaves out, where its size is known, and the noise of rare codes.
+        """
         names, table = evaluated.names, evaluated.table
         count = min(DRAWS, MAX_DRAWN_CELLS // max(1, table.size))
-        if self.law is None or count < MIN_DRAWS:
+        if count < MIN_DRAWS:
             return None
         if names not in self._draws:
             _forget(self._draws)
-            drawn = discrepancies(table, names, self.release, self.law, np.random.default_rng(_SEED), count)
+            generator = np.random.default_rng(_SEED)
+            rare = rare_noise(table, names, self.release, generator, count)
+            if self.law is None and rare is None:
+                return None
+            drawn = np.zeros((count, *table.shape)) if rare is None else rare
+            if self.law is not None:
+                drawn = drawn + discrepancies(table, names, self.release, self.law, generator, count)
             whole = np.maximum(table + drawn, 0.0)
             total = whole.reshape(count, -1).sum(axis=1).reshape(-1, *[1] * table.ndim)
             self._draws[names] = whole * (table.sum() / np.maximum(total, 1e-300))

@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.inference.inside_bins import EVEN_MEAN, SHAPED, mean_deviation, share_deviation
 from understudy.inference.least_squares import Terms, Weights
 from understudy.query.evaluation import Evaluated, group_weights, stacked_values, values, weigh
 from understudy.query.quantiles import Places, of_masses
 from understudy.query.queries import Query
-from understudy.schema import Intervals
 
 Floats = NDArray[np.float64]
-CONCENTRATION = 3.0  # of the share of a cut bin on one side of the cut: a beta law of so many values
-IN_BIN = 0.12  # standard deviation of a bin's mean about its middle, in widths
-SHAPED = 0.35  # of both, where the shape inside bins was measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +160,7 @@ class Linear:
             _, cell = self._places.below(masses, at)
             width = float(self._places.high[cell] - self._places.low[cell])
             shaped = self.query.selections[self.query.of or ""].inside is not None
-            extra = 1.96 * IN_BIN * width * (SHAPED if shaped else 1.0)
+            extra = 1.96 * EVEN_MEAN * width * (SHAPED if shaped else 1.0)
             middle.append((low + high) / 2)
             half.append((high - low) / 2 + extra)
         return np.asarray(middle), np.asarray(half)
@@ -182,18 +179,13 @@ def inside_deviation(linear: Linear) -> Floats:
     weights = {name: query.selections[name].weights for name in names}
     for name in names:
         selection = query.selections[name]
-        known = SHAPED if selection.inside is not None else 1.0
-        if name == query.of and query.measure in ("mean", "sum"):
-            domain = query.schema[name].domain
-            assert isinstance(domain, Intervals)
-            own = np.zeros(query.schema[name].size)
-            own[domain.bin_codes] = IN_BIN * np.diff(np.asarray(domain.edges))
-            own *= known * (selection.weights > 0)
-        elif selection.whole or linear._ranked:
+        if (selection.whole and not (name == query.of and query.measure in ("mean", "sum"))) or linear._ranked:
             continue
+        masses = table.sum(axis=tuple(i for i, other in enumerate(names) if other != name))
+        if name == query.of and query.measure in ("mean", "sum"):
+            own = mean_deviation(query.schema[name], selection, masses) * (selection.weights > 0)
         else:
-            w = selection.weights
-            own = known * np.sqrt(w * (1 - w) / (CONCENTRATION + 1))
+            own = share_deviation(query.schema[name], selection, masses)
         if name in query.by:
             variance = variance + weigh(table, names, weights | {name: own}, query.by) ** 2
             continue

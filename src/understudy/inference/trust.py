@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from understudy.errors import TooLarge, UsageError
-from understudy.inference.discrepancy import DiscrepancyLaw, known_distance
 from understudy.inference.least_squares import measured_together
 from understudy.inference.refits import Released
+from understudy.inference.size_law import DiscrepancyLaw, known_distance
 from understudy.privacy.measurement import Measurement
 
 Status = Literal["measured", "inferred", "assumed independent"]

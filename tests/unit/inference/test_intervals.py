@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.inference.discrepancy import DiscrepancyLaw, discrepancies, measured_parts
+from understudy.inference.discrepancy import discrepancies, measured_parts
 from understudy.inference.kept_refits import refits_beside
 from understudy.inference.refits import Refits, renoised
+from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.trust import verdict
 from understudy.models.refit import refit
 from understudy.release import Release
