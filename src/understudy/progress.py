@@ -54,6 +54,7 @@ class ProgressBar:
         if self._display is not None:
             self._draw = self._in_notebook
         self._phase, self._since, self._last, self._width = "", 0.0, 0.0, 0
+        self._share = 0.0
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -71,8 +72,14 @@ class ProgressBar:
         elif now - self._last < _STEP:
             return
         self._last = now
-        share = min(1.0, done / of) if of else 0.0
-        self._draw(self._words(done, of, spent, now - self._since), share)
+        self._share = min(1.0, done / of) if of else 0.0
+        self._draw(self._words(done, of, spent, now - self._since), self._share)
+
+    def compiling(self) -> None:
+        """Say that loops are being compiled, which happens after installation and then not again."""
+        if self._draw is not None:
+            self._draw("compiling for this machine, the first time only (some 2 s)", self._share)
+            self._last = 0.0  # whatever comes next is drawn at once
 
     def _words(self, done: int, of: int, spent: Fraction, elapsed: float) -> str:
         parts = [self._phase + (f" {done:,}/{of:,}" if of > 1 else "")]

@@ -14,6 +14,7 @@ from typing import Any
 from understudy.checking import check_cells as check_cells
 from understudy.checking import check_fit as check_fit
 from understudy.checking import check_rows as check_rows
+from understudy.compiled import telling
 from understudy.discovering import Data, buy_and_reopen
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened
@@ -119,7 +120,7 @@ def publish(
     budget = Budget(epsilon, delta)
     refuse_large_epsilon(budget, accept_large_epsilon, "accept_large_epsilon=True")
     target = None if save is None else Target(Path(save), lambda release: release.save(save), force)
-    with progress_bar(progress, budget) as bar:
+    with progress_bar(progress, budget) as bar, telling(bar.compiling):
         return run(
             data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
             types=types, target=target, resume=resume, progress=bar,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.compiled import telling
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import ChargeEntry
@@ -95,7 +96,7 @@ def publish_to_files(
         if report is not None:
             write_report_of(report, target)
 
-    with progress_bar(progress, budget) as bar:
+    with progress_bar(progress, budget) as bar, telling(bar.compiling):
         publication = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=bar,
             target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,

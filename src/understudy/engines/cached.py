@@ -20,6 +20,7 @@ CACHE_CELLS = 32_000_000  # 256 MB of counts
 MAX_CELLS = 100_000_000
 COVER_ROWS = 100_000  # fewer are read as fast as a cover is found
 COVER_CELLS = 1 << 14  # of a wider table: its cells stay in the nearest caches
+FEW_ONES = 10_000_000  # rows × binary tables below which popcounts save nothing: they are counted as all others
 MAX_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts would cost more
 
 
@@ -100,9 +101,12 @@ class CachedEngine:
                 coarse[key] = tuple(sorted({Axis(axis.attribute) for axis in key}))
             else:
                 plain.append(key)
+        if self._store.rows * len(binary) < FEW_ONES:
+            plain, binary = plain + binary, []
         base = [key for key in dict.fromkeys(coarse.values()) if key not in self._cache and key not in plain]
         self._count_plain(plain + [key for key in base if not self._from_wider(key)])
-        self._count(binary, self._counter.binary_tables)
+        if binary:
+            self._count(binary, self._counter.binary_tables)
         for key, whole in coarse.items():
             self._keep(key, self._generalise(self._cache[whole], key))
 

@@ -20,6 +20,7 @@ from understudy.schema import Axes, Axis, Schema
 
 CHUNK = 1 << 17  # rows; a multiple of 64
 GROUP_CELLS = 1 << 22  # of the tables that are counted in one pass: each thread has its own copy
+FEW_COUNTS = 20_000_000  # rows × tables up to which numpy counts them in some 50 ms, and nothing needs to be compiled
 _FEW = 100_000  # rows × tables below which a thread costs more than it saves
 
 
@@ -34,7 +35,8 @@ class Counter:
         """Return tables over any axes."""
         found: list[Counts] = []
         for group in _groups(keys, [self._schema.cells(key) for key in keys]):
-            flat = self._in_parts(group, self._count)
+            few = self._store.rows <= CHUNK and self._store.rows * len(group) <= FEW_COUNTS
+            flat = self._count_few(group) if few else self._in_parts(group, self._count)
             found += [cells.reshape(self._schema.sizes(key)) for key, cells in zip(group, flat)]
         return found
 
@@ -59,6 +61,18 @@ class Counter:
         grams = in_threads(gram, [shared] * (threads() if inner == 1 else 1))
         first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
         return PairCounts(self._store.rows, first, sum(grams[1:], grams[0]))
+
+    def _count_few(self, keys: Sequence[Axes]) -> list[Counts]:
+        """Tables of few rows, one after the other."""
+        rows = self._store.rows
+        found = []
+        for key in keys:
+            index = np.zeros(rows, dtype=np.int64)
+            for axis in key:
+                index *= self._schema.size(axis)
+                index += self._view(axis, 0, rows)
+            found.append(np.bincount(index, minlength=self._schema.cells(key)))
+        return found
 
     # -- one thread's share ----------------------------------------------------------------------------------
 

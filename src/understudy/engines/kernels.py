@@ -18,20 +18,21 @@ BLOCK = 4096
 
 @compiled
 def _count_tables(
-    narrow: Any, wide: Any, columns: Any, strides: Any, maps: Any, lut: Any, first: Any, starts: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+    narrow: Any, wide: Any, columns: Any, strides: Any, maps: Any, lut: Any, first: Any, starts: Any, out: Any,
+    index: Any, spare: Any,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add these rows to many tables, a block of rows at a time, so that the block stays in the nearest cache.
 
     Table t has the places first[t] … first[t+1]: lines of `narrow`, or of `wide` (−1 is its first).
-    A code adds code × stride to the flat cell index, or lut[map + code] where there is a map.
+    A code adds code × stride to the flat cell index, or lut[map + code] where there is a map. `index` and `spare` are
+    room for BLOCK numbers each.
     """
     rows = narrow.shape[1]
-    index = np.empty(BLOCK, dtype=np.int32)
-    spare = np.zeros(BLOCK, dtype=np.int32)
     for begin in range(0, rows, BLOCK):
-        length = min(BLOCK, rows - begin)
+        length = rows - begin if rows - begin < BLOCK else BLOCK
         for t in range(first.shape[0] - 1):
-            index[:length] = 0
+            for r in range(length):
+                index[r] = 0
             for j in range(first[t], first[t + 1]):
                 stride, base, line = strides[j], maps[j], columns[j]
                 if line < 0:
@@ -56,16 +57,16 @@ def _count_tables(
                     cells[index[r]] += 1
                 continue
             # two tables in turn: a cell that comes twice in a row does not wait for itself
-            other = spare[: len(cells)]
-            other[:] = 0
+            for c in range(len(cells)):
+                spare[c] = 0
             even = length - length % 2
             for r in range(0, even, 2):
                 cells[index[r]] += 1
-                other[index[r + 1]] += 1
+                spare[index[r + 1]] += 1
             if even < length:
                 cells[index[even]] += 1
             for c in range(len(cells)):
-                cells[c] += other[c]
+                cells[c] += spare[c]
 
 
 @compiled
@@ -119,9 +120,11 @@ def count_ones(packed: Any, columns: Any, out: Any) -> None:  # pragma: no cover
 
 def count_tables(narrow: Any, wide: Any, tables: KernelLayout, out: NDArray[Any]) -> None:
     """Add rows, given as lines of codes, to the flat cells of all tables."""
+    index, spare = np.empty((2, BLOCK), dtype=np.int32)
     _count_tables(
-        narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out
-    )
+        narrow, wide, tables.columns, tables.strides, tables.maps, tables.lut, tables.first, tables.starts, out,
+        index, spare,
+    )  # fmt: skip
 
 
 def cells_of_ones(ones: Integers, rows: int) -> Integers:

@@ -54,11 +54,11 @@ class Projections:
 
     def spread(self, values: Floats, cells: Floats) -> None:
         """Add each table's value to all cells of its clique that fall on it."""
-        _spread_all(values, cells, self.rows, self.index)
+        _spread(values, cells, self.rows, 0, len(self.rows), self.index)
 
     def gather(self, cells: Floats, values: Floats) -> None:
         """Add all cells of a clique to the table's value on which they fall."""
-        _gather_all(cells, values, self.rows, self.index)
+        _gather(cells, values, self.rows, 0, len(self.rows), self.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,73 +152,72 @@ def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 
+# Numba takes a tenth of a second for every allocation, unpacked row, array expression or `max` inside a kernel, at the
+# first use after installation: the loops below have none.
+
+
 @compiled
 def _calibrate(logs: Any, message: Any, start: Any, separator: Any, rows: Any, index: Any) -> Any:
     cliques = len(rows)
     for i in range(cliques - 1, -1, -1):  # up: children come after their parents
         block = (start[i + 1] - start[i]) // (separator[i + 1] - separator[i])
-        for s in range(separator[i + 1] - separator[i]):
-            first = start[i] + s * block
-            message[separator[i] + s] = _condition(logs[first : first + block])
-        _spread(message, logs, rows[i], index)
+        first = start[i]
+        for s in range(separator[i], separator[i + 1]):
+            message[s] = _condition(logs[first : first + block])
+            first += block
+        _spread(message, logs, rows, i, i + 1, index)
     logarithm = message[0]
     message[0] = 1.0 if logarithm > -np.inf else 0.0
     for i in range(cliques):  # down
-        outgoing = message[separator[i] : separator[i + 1]]
         if i > 0:
-            outgoing[:] = 0.0
-            _gather(logs, message, rows[i], index)
-        block = (start[i + 1] - start[i]) // len(outgoing)
-        for s in range(len(outgoing)):
-            cells = logs[start[i] + s * block : start[i] + (s + 1) * block]
+            for s in range(separator[i], separator[i + 1]):
+                message[s] = 0.0
+            _gather(logs, message, rows, i, i + 1, index)
+        block = (start[i + 1] - start[i]) // (separator[i + 1] - separator[i])
+        first = start[i]
+        for s in range(separator[i], separator[i + 1]):
+            cells = logs[first : first + block]
             for c in range(block):
-                cells[c] *= outgoing[s]
+                cells[c] *= message[s]
+            first += block
     return logarithm
 
 
 @compiled
-def _spread(values: Any, cells: Any, row: Any, index: Any) -> None:
-    cell, own, length, along, begin, end = row
-    for s in range(begin, end):
-        stretch = cells[cell : cell + length]
-        if along:
-            part = values[own + index[s] : own + index[s] + length]
-            for c in range(length):
-                stretch[c] += part[c]
-        else:
-            value = values[own + index[s]]
-            for c in range(length):
-                stretch[c] += value
-        cell += length
+def _spread(values: Any, cells: Any, rows: Any, start: int, stop: int, index: Any) -> None:
+    """Add the tables start … stop to the cells of their cliques."""
+    for t in range(start, stop):
+        cell, own, length, along = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
+        for s in range(rows[t, 4], rows[t, 5]):
+            stretch = cells[cell : cell + length]
+            if along:
+                part = values[own + index[s] : own + index[s] + length]
+                for c in range(length):
+                    stretch[c] += part[c]
+            else:
+                value = values[own + index[s]]
+                for c in range(length):
+                    stretch[c] += value
+            cell += length
 
 
 @compiled_with(fastmath={"reassoc"})
-def _gather(cells: Any, values: Any, row: Any, index: Any) -> None:
-    cell, own, length, along, begin, end = row
-    for s in range(begin, end):
-        stretch = cells[cell : cell + length]
-        if along:
-            part = values[own + index[s] : own + index[s] + length]
-            for c in range(length):
-                part[c] += stretch[c]
-        else:
-            total = 0.0
-            for c in range(length):
-                total += stretch[c]
-            values[own + index[s]] += total
-        cell += length
-
-
-@compiled
-def _spread_all(values: Any, cells: Any, rows: Any, index: Any) -> None:
-    for t in range(len(rows)):
-        _spread(values, cells, rows[t], index)
-
-
-@compiled
-def _gather_all(cells: Any, values: Any, rows: Any, index: Any) -> None:
-    for t in range(len(rows)):
-        _gather(cells, values, rows[t], index)
+def _gather(cells: Any, values: Any, rows: Any, start: int, stop: int, index: Any) -> None:
+    """Add the cells of their cliques to the tables start … stop."""
+    for t in range(start, stop):
+        cell, own, length, along = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
+        for s in range(rows[t, 4], rows[t, 5]):
+            stretch = cells[cell : cell + length]
+            if along:
+                part = values[own + index[s] : own + index[s] + length]
+                for c in range(length):
+                    part[c] += stretch[c]
+            else:
+                total = 0.0
+                for c in range(length):
+                    total += stretch[c]
+                values[own + index[s]] += total
+            cell += length
 
 
 @compiled
@@ -228,10 +227,12 @@ def _condition(cells: Any) -> float:
     Each block has its own maximum, so a configuration of the separator that is unlikely here keeps its conditional.
     """
     largest = -np.inf
-    for value in cells:
-        largest = max(largest, value)
+    for c in range(len(cells)):
+        if cells[c] > largest:
+            largest = cells[c]
     if largest == -np.inf:
-        cells[:] = 0.0
+        for c in range(len(cells)):
+            cells[c] = 0.0
         return -np.inf
     total = 0.0
     for c in range(len(cells)):

@@ -59,8 +59,14 @@ class Agreement:
     def project(self, values: Floats) -> Floats:
         """Return the nearest values that agree."""
         agreed = values.copy()
-        _agree(agreed, self.steps, self.turns, self.weights, self.index)
+        _agree(agreed, self.steps, self.turns, self.weights, self.index, *self._room)
         return agreed
+
+    @property
+    def _room(self) -> tuple[Floats, Floats]:
+        """Return room for the mean of the largest shared set, and for the sums of the largest step."""
+        cells, turns = self.steps[:, 0], self.steps[:, 2] - self.steps[:, 1]
+        return np.empty(cells.max(initial=0)), np.empty((cells * turns).max(initial=0))
 
 
 def _shared_sets(tables: Sequence[Axes]) -> list[frozenset[Axis]]:
@@ -75,19 +81,22 @@ def _shared_sets(tables: Sequence[Axes]) -> list[frozenset[Axis]]:
 
 
 @compiled
-def _agree(values: Any, steps: Any, turns: Any, weights: Any, index: Any) -> None:
+def _agree(values: Any, steps: Any, turns: Any, weights: Any, index: Any, mean: Any, sums: Any) -> None:
     for step in range(len(steps)):
-        cells, begin, end = steps[step]
-        mean = np.zeros(cells)
-        sums = np.zeros((end - begin, cells))
+        cells, begin, end = steps[step, 0], steps[step, 1], steps[step, 2]
+        for c in range(cells):
+            mean[c] = 0.0
+        for c in range(cells * (end - begin)):
+            sums[c] = 0.0
         for t in range(begin, end):
-            first, count, place = turns[t]
+            first, count, place, own = turns[t, 0], turns[t, 1], turns[t, 2], cells * (t - begin)
             for c in range(count):
-                sums[t - begin, index[place + c]] += values[first + c]
-            mean += weights[t] * sums[t - begin]
+                sums[own + index[place + c]] += values[first + c]
+            for c in range(cells):
+                mean[c] += weights[t] * sums[own + c]
         for t in range(begin, end):
-            first, count, place = turns[t]
+            first, count, place, own = turns[t, 0], turns[t, 1], turns[t, 2], cells * (t - begin)
             share = cells / count
             for c in range(count):
                 cell = index[place + c]
-                values[first + c] += (mean[cell] - sums[t - begin, cell]) * share
+                values[first + c] += (mean[cell] - sums[own + cell]) * share

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.compiled import compiled
 
 Vertex = TypeVar("Vertex", bound=Hashable)
+Flags = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +30,10 @@ class Graph(Generic[Vertex]):
     def of(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> Graph[Vertex]:
         """Return the graph whose vertices are the keys of `sizes`; the members of each clique are joined."""
         empty = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
-        return Graph(sizes, _joined(empty, *_members(cliques, sizes)))
+        return Graph(sizes, _joined(empty, _members(cliques, sizes)))
 
     def add(self, clique: Iterable[Vertex]) -> Graph[Vertex]:
-        return Graph(self.sizes, _joined(self.adjacent, *_members([clique], self.sizes)))
+        return Graph(self.sizes, _joined(self.adjacent, _members([clique], self.sizes)))
 
     def triangulated_cells(self, limit: int | None = None) -> int:
         """Return how many cells the maximal cliques have, once the graph is triangulated (exact below 2^53).
@@ -45,14 +46,15 @@ class Graph(Generic[Vertex]):
     def triangulated_cliques(self) -> list[tuple[Vertex, ...]]:
         """Return the maximal cliques of the triangulated graph; vertices in the order of `sizes`."""
         names = tuple(self.sizes)
-        return [tuple(names[v] for v in np.flatnonzero(row)) for row in self._triangulate(math.inf)[1]]
+        cliques, maximal = self._triangulate(math.inf)[1]
+        return [tuple(names[v] for v in np.flatnonzero(row)) for row in cliques[maximal]]
 
-    def _triangulate(self, limit: float) -> tuple[float, NDArray[np.bool_]]:
-        """Return the better of min-fill and min-weight."""
+    def _triangulate(self, limit: float) -> tuple[float, Flags]:
+        """Return the better of min-fill and min-weight: its cells; each vertex's clique, and which of them are maximal."""
         sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
-        first: tuple[float, NDArray[np.bool_]] = _eliminate(self.adjacent, sizes, float(limit), False)
+        first = _eliminated(self.adjacent, sizes, float(limit), False)
         # The second heuristic only matters where it beats the first one, so that is its limit too.
-        second: tuple[float, NDArray[np.bool_]] = _eliminate(self.adjacent, sizes, min(float(limit), first[0]), True)
+        second = _eliminated(self.adjacent, sizes, min(float(limit), first[0]), True)
         return second if second[0] < first[0] else first
 
 
@@ -127,70 +129,74 @@ def _spanning_tree(cliques: Sequence[tuple[Vertex, ...]], sizes: Mapping[Vertex,
     return CliqueTree(tuple(cliques[i] for i in order), tuple(place.get(parent[i], -1) for i in order))
 
 
-def _members(
-    cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cliques' members one after the other, and where each clique ends."""
+def _members(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> list[list[int]]:
+    """Return the cliques' members by their places in `sizes`."""
     index = {vertex: i for i, vertex in enumerate(sizes)}
-    flat: list[int] = []
-    ends: list[int] = []
-    for clique in cliques:
-        flat.extend([index[vertex] for vertex in clique])
-        ends.append(len(flat))
-    return np.array(flat, dtype=np.int64), np.array(ends, dtype=np.int64)
+    return [[index[vertex] for vertex in clique] for clique in cliques]
 
 
-@compiled
-def _joined(adjacent: Any, members: Any, ends: Any) -> Any:
+def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> NDArray[np.bool_]:
+    """A copy in which the members of each clique see each other."""
     adjacent = adjacent.copy()
-    start = 0
-    for end in ends:
-        for a in range(start, end):
-            for b in range(start, end):
-                if members[a] != members[b]:
-                    adjacent[members[a], members[b]] = True
-        start = end
+    for clique in cliques:
+        if len(clique) == 2:
+            a, b = clique
+            adjacent[a, b] = adjacent[b, a] = a != b
+        elif len(clique) > 2:
+            members = np.array(clique)
+            adjacent[members[:, None], members] = True
+            adjacent[members, members] = False
     return adjacent
 
 
+def _eliminated(
+    adjacent: NDArray[np.bool_], sizes: NDArray[np.float64], limit: float, by_weight: bool
+) -> tuple[float, Flags]:
+    """Eliminate all vertices: the cells of the maximal cliques; each vertex's clique, and which of them are maximal.
+
+    Above `limit` the elimination stops early.
+    """
+    d = len(sizes)
+    flags = np.zeros((2 * d + 4, d), dtype=np.bool_)
+    flags[:d] = adjacent
+    cells: float = _eliminate(flags, np.empty((d + 3, d), dtype=np.int64), sizes, np.empty(d), limit, by_weight)
+    return cells, (flags[d : 2 * d], flags[2 * d])
+
+
 @compiled
-def _eliminate(adjacent: Any, sizes: Any, limit: float, by_weight: bool) -> Any:
-    """Eliminate vertices, cheapest first; their neighbours become a clique. Return (cells, maximal cliques).
+def _eliminate(flags: Any, room: Any, sizes: Any, weight: Any, limit: float, by_weight: bool) -> Any:
+    """Eliminate vertices, cheapest first; their neighbours become a clique. Return the cells of all.
 
     An elimination clique is not maximal exactly if it is an earlier one without its eliminated vertex, and then it
     is the first clique to hold the next vertex of that one. A clique once kept stays maximal, so `cells` only grows.
+    The lines of `flags`: who sees whom; the cliques; which are maximal; then three that are for this loop alone.
     """
     d = len(sizes)
-    adjacent = adjacent.copy()
-    near = np.empty((d, d), dtype=np.int64)
-    degree = np.zeros(d, dtype=np.int64)
-    weight = sizes.copy()
-    fill = np.zeros(d, dtype=np.int64)
-    stale = np.ones(d, dtype=np.bool_)
-    left = np.ones(d, dtype=np.bool_)
-    waiting = np.zeros(d, dtype=np.bool_)  # eliminated, and no vertex of its clique has left since
-    clique = np.zeros((d, d), dtype=np.bool_)
-    width = np.zeros(d, dtype=np.int64)
-    maximal = np.zeros(d, dtype=np.bool_)
+    clique, maximal = flags[d:], flags[2 * d]
+    fresh, gone, waiting = flags[2 * d + 1], flags[2 * d + 2], flags[2 * d + 3]
+    degree, fill, width = room[d], room[d + 1], room[d + 2]  # and above them, the neighbours of each vertex
     cells = 0.0
     for _ in range(d):
         chosen = -1
         for v in range(d):
-            if not left[v]:
+            if gone[v]:
                 continue
-            if stale[v]:
-                degree[v] = 0
-                weight[v] = sizes[v]
+            if not fresh[v]:
+                near = room[v]
+                count = 0
+                cost = sizes[v]
                 for u in range(d):
-                    if adjacent[v, u]:
-                        near[v, degree[v]] = u
-                        degree[v] += 1
-                        weight[v] *= sizes[u]
-                fill[v] = 0
-                for i in range(degree[v]):
+                    if flags[v, u]:
+                        near[count] = u
+                        count += 1
+                        cost *= sizes[u]
+                lacking = 0
+                for i in range(count):
                     for j in range(i):
-                        fill[v] += not adjacent[near[v, i], near[v, j]]
-                stale[v] = False
+                        if not flags[near[i], near[j]]:
+                            lacking += 1
+                degree[v], weight[v], fill[v] = count, cost, lacking
+                fresh[v] = True
             if chosen < 0:
                 chosen = v
             elif (fill[v] == 0) != (fill[chosen] == 0):  # a simplicial vertex goes first: that is always optimal
@@ -199,22 +205,24 @@ def _eliminate(adjacent: Any, sizes: Any, limit: float, by_weight: bool) -> Any:
                 chosen = v if weight[v] < weight[chosen] else chosen
             elif fill[v] < fill[chosen]:
                 chosen = v
-        left[chosen] = False
-        width[chosen] = degree[chosen] + 1
+        gone[chosen] = True
+        count = degree[chosen]
+        width[chosen] = count + 1
         clique[chosen, chosen] = True
-        neighbours = near[chosen, : degree[chosen]]
-        for u in neighbours:
+        for i in range(count):
+            u = room[chosen, i]
             clique[chosen, u] = True
-            adjacent[u, chosen] = False
-            stale[u] = True
+            flags[u, chosen] = False
+            fresh[u] = False
         if fill[chosen]:
-            for u in neighbours:
-                for w in neighbours:
-                    if u != w and not adjacent[u, w]:
-                        adjacent[u, w] = True
+            for i in range(count):
+                for j in range(count):
+                    u, w = room[chosen, i], room[chosen, j]
+                    if u != w and not flags[u, w]:
+                        flags[u, w] = True
                         for x in range(d):  # a new edge changes the fill of those who see both its ends
-                            if adjacent[x, u] and adjacent[x, w]:
-                                stale[x] = True
+                            if flags[x, u] and flags[x, w]:
+                                fresh[x] = False
         maximal[chosen] = True
         for u in range(d):
             if waiting[u] and clique[u, chosen]:
@@ -226,4 +234,4 @@ def _eliminate(adjacent: Any, sizes: Any, limit: float, by_weight: bool) -> Any:
             cells += weight[chosen]
             if cells > limit:
                 break
-    return cells, clique[maximal]
+    return cells

@@ -50,44 +50,45 @@ def _draw_clique(
         group *= size
         group += columns[axis]
     if rounding == "systematic":
-        place = _spread(group, generator.permutation(rows), generator.random(len(cumulative)))
+        order, offset = generator.permutation(rows), generator.random(len(cumulative))
+        place = np.empty(rows)
+        _spread(group, order, offset, np.bincount(group, minlength=len(offset)), np.zeros(len(offset), np.int64), place)
     else:
         place = generator.random(rows)
-    cell = _find(cumulative, group, place)
+    cell = group
+    _find(cumulative, group, place)
     for axis, size in zip(reversed(axes[known:]), reversed(shape[known:])):
         cell, columns[axis][:] = np.divmod(cell, size)
 
 
 @compiled
-def _spread(group: Any, order: Any, offset: Any) -> Any:
-    """Return evenly spaced places in [0, 1) for the rows of each group, dealt out in random order."""
-    size = np.zeros(len(offset), dtype=np.int64)
-    for g in group:
-        size[g] += 1
-    dealt = np.zeros(len(offset), dtype=np.int64)
-    place = np.empty(len(group))
-    for row in order:
+def _spread(group: Any, order: Any, offset: Any, size: Any, dealt: Any, place: Any) -> None:
+    """Fill `place` with evenly spaced places in [0, 1) for the rows of each group, dealt out in random order.
+
+    `size` has the number of rows of each group, `dealt` a zero for each.
+    """
+    for i in range(len(order)):
+        row = order[i]
         g = group[row]
         place[row] = (dealt[g] + offset[g]) / size[g]
         dealt[g] += 1
-    return place
 
 
 @compiled
-def _find(cumulative: Any, group: Any, place: Any) -> Any:
-    """Return the cell of its block in which each row's place falls: the first one whose running sum is above it."""
+def _find(cumulative: Any, group: Any, place: Any) -> None:
+    """Replace each row's group by the cell of its block in which its place falls: the first one whose running sum is
+    above it."""
     width = cumulative.shape[1]
-    cell = np.empty(len(group), dtype=np.int64)
     for row in range(len(group)):
-        sums = cumulative[group[row]]
+        block = group[row]
         # Strictly below the total, whatever the rounding: a cell of probability zero is never reached.
-        target = min(place[row], 1.0 - 1e-12) * sums[width - 1]
+        share = place[row] if place[row] < 1.0 - 1e-12 else 1.0 - 1e-12
+        target = share * cumulative[block, width - 1]
         low, high = 0, width - 1
         while low < high:
-            middle = (low + high) // 2
-            if sums[middle] > target:
+            middle = (low + high) >> 1
+            if cumulative[block, middle] > target:
                 high = middle
             else:
                 low = middle + 1
-        cell[row] = low
-    return cell
+        group[row] = low

@@ -129,10 +129,13 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     low, high = -30.0, 30.0  # log(alpha − 1)
     for _ in range(200):  # golden-section on a function that is unimodal in log(alpha − 1)
         a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
+        before = low, high
         if _log_delta(rho, epsilon, a) < _log_delta(rho, epsilon, b):
             high = b
         else:
             low = a
+        if (low, high) == before:  # and so it would stay
+            break
     return min(1.0, math.exp(min(0.0, _log_delta(rho, epsilon, (low + high) / 2))))
 
 
@@ -149,6 +152,8 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, float(epsilon) + 1.0
     for _ in range(200):
         middle = (low + high) / 2
+        if middle in (low, high):  # two neighbouring numbers
+            break
         if zcdp_delta(middle, float(epsilon)) <= target:
             low = middle
         else:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import columns_of, schema_of
-from understudy.engines import counting
+from understudy.engines import cached, counting
 from understudy.engines.memory import MemoryEngine
 from understudy.errors import TooLarge
 from understudy.schema import Attribute, Axis, Categories, Schema, Taxonomy
@@ -62,15 +62,21 @@ AXES = [
     asks=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
     rows=st.sampled_from([1, 63, 64, 65, 500]),
     seed=st.integers(0, 10),
+    few=st.booleans(),
 )
-def test_counts_are_exact(asks: list[list[Axis]], rows: int, seed: int) -> None:
+def test_counts_are_exact(asks: list[list[Axis]], rows: int, seed: int, few: bool) -> None:
+    """By numpy, as for small tables, and by the compiled loops, as for all others."""
     schema, columns = mixed_schema(rows), mixed_columns(rows, seed)
     engine = MemoryEngine(columns, rows, schema)
     wanted = [tuple(axes) for axes in asks]
-    for _ in range(2):  # fresh, then from the cache
-        for axes, counts in zip(wanted, engine.marginals(wanted), strict=True):
-            assert (counts == plain(columns, schema, axes)).all()
-            assert counts.sum() == rows
+    with pytest.MonkeyPatch.context() as patch:
+        if not few:
+            patch.setattr(counting, "FEW_COUNTS", -1)
+            patch.setattr(cached, "FEW_ONES", 0)
+        for _ in range(2):  # fresh, then from the cache
+            for axes, counts in zip(wanted, engine.marginals(wanted), strict=True):
+                assert (counts == plain(columns, schema, axes)).all()
+                assert counts.sum() == rows and counts.dtype == np.int64
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -80,6 +86,8 @@ def test_threads_share_chunks_and_tables(threads: int, monkeypatch: pytest.Monke
     schema, columns = mixed_schema(rows), mixed_columns(rows, 3)
     monkeypatch.setattr(counting, "threads", lambda: threads)
     monkeypatch.setattr(counting, "_FEW", 0)
+    monkeypatch.setattr(counting, "FEW_COUNTS", -1)
+    monkeypatch.setattr(cached, "FEW_ONES", 0)
     asks = [axes for width in (1, 2, 3) for axes in itertools.combinations(AXES, width)]
     for chunk, group in ((128, 1 << 22), (4096, 1 << 22), (1 << 17, 1 << 22), (1024, 50)):
         monkeypatch.setattr(counting, "CHUNK", chunk)

@@ -20,6 +20,7 @@ from understudy.schema import Axes, Schema
 R_UNIT = 2**20  # on the scale of counts nR is rounded down to a multiple of 2^-20
 WIDE_ROWS = 2**30  # a declared row count from which R is on the scale of counts under replace-one neighbours too
 SMALL_DOMAIN = 8  # up to here a pair is faster by bit columns than by a scan
+FEW_PAIRS = 100_000_000  # rows × pairs below which a scan is as fast, and needs no loops of its own
 
 
 class Independence(PairwiseScore):
@@ -62,11 +63,13 @@ class Independence(PairwiseScore):
 
 def _small_pairs(engine: CountingEngine, axes: Axes, schema: Schema) -> tuple[NDArray[np.int64], set[int]]:
     """Return the scores of pairs of small domains, where the engine counts them at once, and which axes those are."""
-    from understudy.privacy.scores.kernels import r_deviations
-
     out = np.zeros((len(axes), len(axes)), dtype=np.int64)
     small = [i for i, axis in enumerate(axes) if isinstance(engine, CountsPairs) and schema.size(axis) <= SMALL_DOMAIN]
+    if engine.rows() * len(small) ** 2 < FEW_PAIRS:
+        return out, set()
     if small:
+        from understudy.privacy.scores.kernels import r_deviations
+
         assert isinstance(engine, CountsPairs)
         counts, rows = engine.pairs(tuple(axes[i] for i in small)), engine.rows()
         high, low = r_deviations(counts.gram, counts.first, rows)

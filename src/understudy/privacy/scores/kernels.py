@@ -14,6 +14,7 @@ from understudy.compiled import compiled
 
 LIMB = 20  # binary digits of the low part
 _MASK = (1 << LIMB) - 1
+SMALL_TABLE = 4096  # cells; larger ones are scored by a compiled loop
 _WIDEST = 1 << 39  # a multiplier is scaled up to this: from there to 2^40 its products have the finest units
 
 
@@ -24,53 +25,77 @@ def difference(a: Any, x: Any, b: Any, y: Any) -> Any:  # pragma: no cover - com
     return (a >> LIMB) * x - (b >> LIMB) * y + (rest >> LIMB), rest & _MASK
 
 
+def r_deviation(table: Any, rows: int) -> tuple[int, int]:
+    """Return (high, low) of Σ|n·c(x,π) − c(x)·c(π)|, twice n² times the score R.
+
+    Small tables are left to numpy: the same integers, and nothing to compile.
+    """
+    column = table.sum(axis=0)
+    if table.size > SMALL_TABLE:
+        high, low = _r_deviation(table.ravel(), column, rows)
+        return high, low
+    row = table.sum(axis=1, keepdims=True)
+    rest = (rows & _MASK) * table - (row & _MASK) * column
+    high = (rows >> LIMB) * table - (row >> LIMB) * column + (rest >> LIMB)
+    sign = high >> 63
+    total_low = int((((rest & _MASK) ^ sign) - sign).sum())
+    return int(((high ^ sign) - sign).sum()) + (total_low >> LIMB), total_low & _MASK
+
+
+def r_deviations(gram: Any, first: Any, rows: int) -> Any:
+    """Return (high, low) of `r_deviation` for every pair of axes, from the Gram matrix of their bit columns."""
+    axes, widest = len(first) - 1, int(np.diff(first).max(initial=0)) + 1
+    out = np.zeros((2, axes, axes), dtype=np.int64)
+    _r_deviations(gram, first, rows, np.empty(widest**2, dtype=np.int64), np.empty(widest, dtype=np.int64), out)
+    return out
+
+
 @compiled
-def r_deviation(table: Any, rows: int) -> Any:  # pragma: no cover - compiled
-    """Return (high, low) of Σ|n·c(x,π) − c(x)·c(π)|, twice n² times the score R."""
-    parents, values = table.shape
-    column = np.zeros(values, dtype=np.int64)
-    for p in range(parents):
-        for x in range(values):
-            column[x] += table[p, x]
+def _r_deviation(table: Any, column: Any, rows: int) -> Any:  # pragma: no cover - compiled
+    """Return what `r_deviation` does, of a flat table; `column` has the sums of the table's columns."""
+    values = len(column)
     total_high, total_low = 0, 0
-    for p in range(parents):
+    for start in range(0, len(table), values):
         row = 0
         for x in range(values):
-            row += table[p, x]
+            row += table[start + x]
         for x in range(values):
-            high, low = difference(rows, table[p, x], row, column[x])
+            # as `difference` does, of n·c(x,π) and c(x)·c(π)
+            rest = (rows & _MASK) * table[start + x] - (row & _MASK) * column[x]
+            high = (rows >> LIMB) * table[start + x] - (row >> LIMB) * column[x] + (rest >> LIMB)
             sign = high >> 63  # −1 or 0; the absolute value without a branch
             total_high += (high ^ sign) - sign
-            total_low += (low ^ sign) - sign
+            total_low += ((rest & _MASK) ^ sign) - sign
     return total_high + (total_low >> LIMB), total_low & _MASK
 
 
 @compiled
-def r_deviations(gram: Any, first: Any, rows: int) -> Any:  # pragma: no cover - compiled
-    """Return (high, low) of `r_deviation` for every pair of axes, from the Gram matrix of their bit columns."""
-    axes = len(first) - 1
-    out = np.zeros((2, axes, axes), dtype=np.int64)
-    for i in range(axes):
+def _r_deviations(
+    gram: Any, first: Any, rows: int, table: Any, column: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Fill `out` as `r_deviations` says; `table` and `column` are room for the largest table and its columns."""
+    for i in range(len(first) - 1):
+        parents = first[i + 1] - first[i] + 1
         for j in range(i):
-            table = np.zeros((first[i + 1] - first[i] + 1, first[j + 1] - first[j] + 1), dtype=np.int64)
-            table[0, 0] = rows
-            for u in range(first[i], first[i + 1]):
-                table[u - first[i] + 1, 0] = gram[u, u]
-                table[0, 0] -= gram[u, u]
-            for v in range(first[j], first[j + 1]):
-                table[0, v - first[j] + 1] = gram[v, v]
-                table[0, 0] -= gram[v, v]
-            for u in range(first[i], first[i + 1]):
-                for v in range(first[j], first[j + 1]):
-                    both = gram[u, v]
-                    table[u - first[i] + 1, v - first[j] + 1] = both
-                    table[u - first[i] + 1, 0] -= both
-                    table[0, v - first[j] + 1] -= both
-                    table[0, 0] += both
-            high, low = r_deviation(table, rows)
+            values = first[j + 1] - first[j] + 1
+            column[0] = rows
+            for v in range(1, values):
+                column[v] = gram[first[j] + v - 1, first[j] + v - 1]
+                column[0] -= column[v]
+            for v in range(values):
+                table[v] = column[v]
+            for u in range(1, parents):
+                line = first[i] + u - 1
+                table[u * values] = gram[line, line]
+                for v in range(1, values):
+                    both = gram[line, first[j] + v - 1]
+                    table[u * values + v] = both
+                    table[u * values] -= both
+                for v in range(values):
+                    table[v] -= table[u * values + v]
+            high, low = _r_deviation(table[: parents * values], column[:values], rows)
             out[0, i, j] = out[0, j, i] = high
             out[1, i, j] = out[1, j, i] = low
-    return out
 
 
 @compiled
