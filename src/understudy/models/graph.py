@@ -50,7 +50,7 @@ class Graph(Generic[Vertex]):
         return [tuple(names[v] for v in np.flatnonzero(row)) for row in cliques[maximal]]
 
     def _triangulate(self, limit: float) -> tuple[float, Flags]:
-        """Return the better of min-fill and min-weight: its cells; each vertex's clique, and which of them are maximal."""
+        """Return the better of min-fill and min-weight: cells, each vertex's clique, and which of them are maximal."""
         sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
         first = _eliminated(self.adjacent, sizes, float(limit), False)
         # The second heuristic only matters where it beats the first one, so that is its limit too.
