@@ -66,3 +66,8 @@ def check_rows(
     """How many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
     broken = find_rule_breaks(data, schema, engine, master, types)
     return None if broken is None else [{"rule": r.text, "rows": n} for r, n in zip(schema.rules, broken)]
+
+
+def stays_in_place(data: Any, engine: str | None) -> bool:
+    """Return whether the rows are looked at where they are: in a database, or by an engine that was named."""
+    return engine is not None or (isinstance(data, str) and scheme_of(data) is not None)

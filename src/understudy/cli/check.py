@@ -34,7 +34,7 @@ def check(
 
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
-    from understudy.engines.addresses import scheme_of
+    from understudy.checking import stays_in_place
     from understudy.publishing import check_cells, check_fit, check_rows
     from understudy.schema import Schema as PublicSchema
 
@@ -45,7 +45,7 @@ def check(
     if json:
         say_json(_document(opened, problems, fits) | ({"rules": broken} if broken is not None else {}))
     else:
-        _say(opened, problems, fits, in_place=scheme_of(data) is not None or engine is not None, shown=show > 0)
+        _say(opened, problems, fits, in_place=stays_in_place(data, engine), shown=show > 0)
         if opened.rules and not problems:
             _say_rules(broken)
         _say_open_points(opened)
