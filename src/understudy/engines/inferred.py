@@ -39,7 +39,7 @@ class InferredCoder:
         if domain is not None and (whole := domain.scale.whole(piece)) is not None:
             return self._code_whole(*whole)
         if domain is not None and (numbers := domain.scale.numbers(piece)) is not None:
-            return self._code_numbers(*numbers)
+            return self._code_numbers(*numbers, domain.scale.misread(piece))
         if is_moment_type(piece.type):  # no list has dates or times: `fault` sees to that
             return self._pick(np.full(1, UNFIT, dtype=np.int32), _zeros(piece))
         texts, indices = as_texts(piece, self.attribute.name, widened=True)
@@ -53,8 +53,10 @@ class InferredCoder:
     def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
         return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
 
-    def _code_numbers(self, values: Any, absent: Any) -> Codes:
+    def _code_numbers(self, values: Any, absent: Any, misread: Any) -> Codes:
         codes = self.readings.number_codes(values, absent)
+        if misread is not None:
+            codes[misread] = UNFIT
         codes[absent] = self.readings.null_code
         return codes
 

@@ -79,6 +79,12 @@ class _InferredWriter(Writer):
 
     # -- ordered attributes ----------------------------------------------------------------------------------
 
+    def _typed(self, domain: Intervals) -> Expression:
+        found, misread = super()._typed(domain), domain.scale.misread_sql(self.cell)
+        if misread is None:
+            return found
+        return replace(found, code=f"CASE WHEN {misread} THEN {UNREADABLE} ELSE {found.code} END")
+
     def _missing_numbers(self, domain: Intervals) -> list[float]:
         declared = super()._missing_numbers(domain)
         return declared + [twin for twin, mark in self._readings.narrow.meanings.items() if mark in declared]

@@ -127,6 +127,10 @@ class OrderedScale(Scale):
     def typed_numbers(self, piece: Any) -> tuple[Floats, NDArray[np.bool_]] | None:
         """Return the places of a column that is no dictionary, and its nulls."""
 
+    def misread(self, piece: Any) -> NDArray[np.bool_] | None:
+        """Which cells of a typed column a reader may have made of a text that means something else; None for none."""
+        return None
+
     @abstractmethod
     def as_integers(self, piece: Any) -> Any | None:
         """Return a typed column whose places are whole numbers, as such; None where it is not of such a type."""
@@ -166,6 +170,10 @@ class OrderedScale(Scale):
 
         Null is an empty cell, infinity one that does not fit.
         """
+
+    def misread_sql(self, cell: SqlCell) -> str | None:
+        """The condition of `misread` over the names that `typed_sql` reads; None for none."""
+        return None
 
     @abstractmethod
     def text_sql(self, cell: SqlCell, format: str | None) -> SqlNumber | None:

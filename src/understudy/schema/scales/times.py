@@ -63,14 +63,36 @@ class TimeOfDay(Moment):
 
     def reading(self, text: str, format: str | None) -> float | None:
         """Return the place of a time in any format (one that differs is refused), and of a datetime: some libraries
-        make one, on the day of the reading."""
+        make one, on the day of the reading. A year's first moment has none (`misread`)."""
         value = self.parse(text)
         if not math.isnan(value):
             return value
         try:
-            return seconds_of(datetime.fromisoformat(text)) % DAY
+            moment = datetime.fromisoformat(text)
+            first = moment.tzinfo is None and moment.replace(microsecond=0) == datetime(moment.year, 1, 1)
+            return None if first else seconds_of(moment) % DAY
         except (ValueError, OverflowError):
             return None
+
+    def misread(self, piece: Any) -> NDArray[np.bool_] | None:
+        """Return where a year begins: pandas takes a clock such as 0815 for the year 815."""
+        import pyarrow as pa
+
+        piece = piece.dictionary_decode() if pa.types.is_dictionary(piece.type) else piece
+        if pa.types.is_date(piece.type):
+            piece = piece.cast(pa.timestamp("s"))
+        if not pa.types.is_timestamp(piece.type) or piece.type.tz is not None:
+            return None
+        ticks = piece.cast("int64").fill_null(1).to_numpy(zero_copy_only=False)
+        seconds = np.asarray(ticks // PER_SECOND[piece.type.unit], dtype="M8[s]")
+        return np.asarray(seconds == seconds.astype("M8[Y]").astype("M8[s]"))
+
+    def misread_sql(self, cell: SqlCell) -> str | None:
+        if cell.type not in ("date", "timestamp"):
+            return None
+        source, second = cell.name("u"), f"{cell.name('x')} % {DAY * 1_000_000}"
+        first = f"extract(month FROM {source}) = 1 AND extract(day FROM {source}) = 1"
+        return f"{first} AND {second} BETWEEN 0 AND 999999"
 
     def ambiguous(self, format: str) -> bool:
         return format not in ("%H:%M", "%H:%M:%S")
@@ -117,7 +139,8 @@ class TimeOfDay(Moment):
         return super().inferred_sql(cell, None)
 
     def sql_canonical_number(self, names: dict[str, str], cell: SqlCell) -> str:
-        """Return the SQL of the place of a clock alone, or of one after a day that there is."""
+        """Return the place of a clock alone, or of one after a day that there is; not of a year's first moment."""
         two_digits = cell.syntax.matches(cell.name("x"), f"{ANY}[T ][0-9]{{2}}:{ANY}")
-        day = f"{names['Y']} IS NULL OR ({two_digits} AND {civil(names, cell, 1)} IS NOT NULL)"
+        later = f"NOT ({names['m']} = 1 AND {names['d']} = 1 AND 0{clock(names)} = 0)"
+        day = f"{names['Y']} IS NULL OR ({two_digits} AND {later} AND {civil(names, cell, 1)} IS NOT NULL)"
         return f"CASE WHEN {day} THEN {self.sql_number(names, cell)} END"
