@@ -16,15 +16,17 @@ import numpy as np
 
 from understudy import discovering, publishing
 from understudy.engines import opening
+from understudy.engines.engine import GroupingEngine
 from understudy.engines.opening import Opened
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
+from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.random_source import Integers, RandomSource, Words
 from understudy.schema import Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
+LISTS = "value lists"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,16 @@ class Observer:
         number = int(self._outcome("below", bound, 0.0))
         self.draws.append(Draw("below", np.array([bound]), 0.0, number))
         return number
+
+    def listed(self, draw: Callable[[RandomSource], bytes], threshold: int, scale: float) -> bytes:
+        """Draw value lists as one outcome: how many texts get noise follows the rows, and what is shown does not."""
+        self._seen.events.append("draw")
+        outcome = self._outcome_of_lists(draw, threshold, scale)
+        self.draws.append(Draw(LISTS, np.array([threshold]), scale, outcome, len(self._seen.asked) - 1))
+        return outcome
+
+    def _outcome_of_lists(self, draw: Callable[[RandomSource], bytes], threshold: int, scale: float) -> bytes:
+        return draw(self._source)
 
     def words(self, count: int) -> Words:
         return self._source.words(count)
@@ -131,7 +143,7 @@ class NoLedger:
 class Asked:
     """A question as the private table was asked it."""
 
-    question: Selection[Any] | NoisyQuery[Any]
+    question: Selection[Any] | NoisyQuery[Any] | ValueLists
     schema: Schema
     cost: Fraction
     purpose: str
@@ -196,6 +208,22 @@ def observed_runs() -> Iterator[Observed]:
             seen.asked.append(Asked(question, self.schema, cost, purpose))
             return super()._measure(question, cost, purpose)
 
+        def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+            seen.asked.append(Asked(question, self.schema, cost, purpose))
+            return super()._list(question, cost, purpose)
+
+    draw_lists = ValueLists.draw
+
+    def draw(question: ValueLists, found: Any, noise: Gaussian, threshold: int, source: RandomSource) -> bytes:
+        if not isinstance(source, Observer):
+            return draw_lists(question, found, noise, threshold, source)
+        return source.listed(lambda own: draw_lists(question, found, noise, threshold, own), threshold, noise.scale)
+
+    def open_groups(*arguments: Any) -> GroupingEngine:
+        engine = opening.open_groups(*arguments)
+        engine.groups = _noted(engine.groups, seen.events)  # type: ignore[method-assign]
+        return engine
+
     def open_engine(*arguments: Any) -> Opened:
         opened = opening.open_engine(*arguments)
         _listen(opened.engine, seen.events)
@@ -203,6 +231,9 @@ def observed_runs() -> Iterator[Observed]:
 
     with (
         mock.patch.object(discovering, "open_engine", open_engine),
+        mock.patch.object(discovering, "open_groups", open_groups),
+        mock.patch.object(discovering, "LocalPrivateTable", ObservedTable),
+        mock.patch.object(ValueLists, "draw", draw),
         mock.patch.object(publishing, "LocalPrivateTable", ObservedTable),
     ):
         yield seen

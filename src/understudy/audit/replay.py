@@ -20,7 +20,7 @@ import numpy as np
 from understudy.audit.enumeration import ROUNDING, losses
 from understudy.audit.findings import Finding
 from understudy.audit.mechanisms import HALVED, categories, whole_numbers
-from understudy.audit.observation import Draw, NoDraw, Observed, Observer, observed_runs
+from understudy.audit.observation import LISTS, Draw, NoDraw, Observed, Observer, observed_runs
 from understudy.audit.whole_runs import Ledgers, Setting, Texts, fresh_ledgers, published
 from understudy.errors import UnderstudyError
 from understudy.methods import METHODS
@@ -52,6 +52,11 @@ class FrozenSource(Observer):
         if (draw.sampler, draw.scale, draw.values.size) != (sampler, scale, np.size(values)):
             raise OtherQuestion("on the neighbour another draw was asked for")
         return draw.outcome
+
+    def _outcome_of_lists(self, draw: Any, threshold: int, scale: float) -> bytes:
+        found = self._outcome(LISTS, [threshold], scale)
+        assert isinstance(found, bytes)
+        return found
 
     @property
     def spent(self) -> bool:
@@ -96,7 +101,7 @@ def _difference(
 
 
 def _loss(here: Draw, there: Draw) -> float:
-    if here.sampler == "below":
+    if here.sampler in ("below", LISTS):  # lists: their loss is enumerated (`value_list_laws`)
         return 0.0
     both = np.stack([here.values, there.values])
     return float(losses(here.sampler, both, here.scale, np.array([0]), np.array([1]))[0])
@@ -112,8 +117,60 @@ def settings(long: bool) -> Iterator[Setting]:
         yield from _worlds(method, method, attributes, long)
     yield from _worlds("privbayes", "bins found by a noisy tree", (UNBINNED, *categories(2, 2)[1:]), long)
     yield from _worlds("privbayes", "details inside bins", (HALVED, *categories(2, 2)[1:]), long)
+    yield from _left_open(long)
+    yield from _ruled(long)
 
 
+def _left_open(long: bool) -> Iterator[Setting]:
+    """Yield runs that buy a schema first: one person has a text, a format and a size of number that nobody else has."""
+    for neighbours in ("replace-one", "add-remove") if long else ("replace-one",):
+        known = f"{'rows' if neighbours == 'replace-one' else 'rows_max'} = {MANY_ROWS}"
+        schema = Schema.from_toml(f'[table]\nname = "audit"\nneighbours = "{neighbours}"\n{known}\n{LEFT_OPEN}')
+        usual = [{"a": "xyz"[k % 3], "b": str(k % 50), "c": "f" if k % 2 else "m"} for k in range(MANY_ROWS)]
+        odd = {"a": "alone", "b": "123456.75", "c": "f"}
+        one = [*usual[:-1], odd]
+        two = usual if neighbours == "replace-one" else usual[:-1]
+        tables = [{name: [row[name] for row in rows] for name in "abc"} for rows in (one, two)]
+        label = f"a schema that is bought first ({neighbours}, {accounting_of(LARGE).name})"
+        yield Setting(label, "independent", schema, LARGE, tables[0], tables[1], types="declared")
+
+
+def _ruled(long: bool) -> Iterator[Setting]:
+    """Yield runs under rules, where one person breaks each of them."""
+    for budget in BUDGETS if long else BUDGETS[:1]:
+        schema = Schema.from_toml(f'[table]\nname = "audit"\nrows = {ROWS}\n{RULED}')
+        keeping = {"a": "1", "b": "2", "c": "1"}
+        breaking = {"a": "3", "b": "0", "c": "0"}
+        tables = [[keeping] * (ROWS - 1) + [last] for last in (breaking, keeping)]
+        one, two = ({name: [row[name] for row in rows] for name in "abc"} for rows in tables)
+        yield Setting(f"rules (replace-one, {accounting_of(budget).name})", "aim", schema, budget, one, two)
+
+
+MANY_ROWS, LARGE = 3000, Budget(8, "0.001")
+LEFT_OPEN = """[attributes.a]
+kind = "category"
+values = "discover"
+[attributes.b]
+kind = "discover"
+[attributes.c]
+kind = "category"
+values = ["f", "m"]
+"""
+RULED = """[attributes.a]
+kind = "category"
+values = ["0", "1", "2", "3"]
+[attributes.b]
+kind = "category"
+values = ["0", "1", "2", "3"]
+[attributes.c]
+kind = "category"
+values = ["0", "1"]
+[[rules]]
+rule = "a == '3' implies c == '1'"
+[[rules]]
+rule = "b = map(a)"
+map = { "0" = "0", "1" = "2", "2" = "2", "3" = "3" }
+"""
 UNBINNED = Schema.from_toml(
     '[table]\nname = "audit"\nneighbours = "add-remove"\n[attributes.a]\nkind = "integer"\nrange = [0, 15]'
 )["a"]

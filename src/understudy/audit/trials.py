@@ -28,7 +28,7 @@ from understudy.engines.memory import MemoryEngine
 from understudy.privacy.accounting import accounting_of, total_cost, zcdp_delta
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Laplace
-from understudy.privacy.questions import Selection, StatisticQuery
+from understudy.privacy.questions import Selection, StatisticQuery, ValueLists
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores.scorer import Scorer
 from understudy.schema import Schema
@@ -122,6 +122,7 @@ def _exact_answers(rows: Texts, schema: Schema) -> Callable[[Asked], NDArray[np.
     def answer(asked: Asked) -> NDArray[np.int64]:
         if asked.key not in known or isinstance(asked.question, StatisticQuery):  # whose key leaves its tables out
             question = asked.question
+            assert not isinstance(question, ValueLists)  # no trial leaves values to be bought
             exact = (
                 question.exact(Scorer(engine, schema))
                 if isinstance(question, Selection)

@@ -32,6 +32,7 @@ class Setting:
     one: Texts
     two: Texts
     options: Mapping[str, Any] = field(default_factory=dict)
+    types: str | None = None  # "declared" where texts are to be texts
 
 
 class Ledgers:
@@ -65,5 +66,5 @@ def published(setting: Setting, rows: Texts, ledgers: Ledgers, source: Observer,
         ledger.connection.set_trace_callback(seen.statement)
         return run(
             pa.table(dict(rows)), setting.schema, setting.budget, setting.method, setting.options, ledger=ledger,
-            cap="none", source=source, register=False, quiet=True,
+            cap="none", source=source, register=False, quiet=True, types=setting.types,
         )  # fmt: skip

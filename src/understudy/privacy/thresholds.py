@@ -43,8 +43,10 @@ def gaussian_tail(at_least: int, scale: float) -> Fraction:
         return Fraction(1)
     with _rounding(ROUND_FLOOR):
         below = max(Decimal(1), Decimal(scale) * _ROOT_OF_TWO_PI)
+    with _rounding(ROUND_CEILING):
         twice_square = 2 * Decimal(scale) * Decimal(scale)
-        steps = Decimal(1) / twice_square  # rounded down: exponents are no further below 0 than they are
+    with _rounding(ROUND_FLOOR):
+        steps = Decimal(1) / twice_square  # too small, if anything: exponents are no further below 0 than they are
     with _rounding(ROUND_CEILING):
         term = _exp(-(Decimal(at_least) ** 2) * steps)
         ratio, ratio_of_ratios = _exp(-(2 * Decimal(at_least) + 1) * steps), _exp(-2 * steps)

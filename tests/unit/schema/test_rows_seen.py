@@ -68,11 +68,30 @@ def test_the_note_holds_digests_alone(tmp_path: Path) -> None:
     assert {len(digest) for digest in json.loads(note)["t"].values()} == {64}
 
 
-def test_a_damaged_note_is_not_taken_for_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", "null"])
+def test_a_damaged_note_is_not_taken_for_none(tmp_path: Path, text: str) -> None:
     schema = saved(tmp_path)
-    (tmp_path / FILE_NAME).write_text("{")
+    (tmp_path / FILE_NAME).write_text(text)
     with pytest.raises(UsageError, match="rows were shown"):
         declared_after(schema)
+
+
+def test_a_rule_that_was_written_after_the_look(tmp_path: Path) -> None:
+    """Whoever sees that no woman is above 60 and declares it as a rule has published it at no price."""
+    early = "[[rules]]\nrule = 'age >= 1'\n"
+    note_rows_seen(saved(tmp_path, TEXT + early))
+    assert declared_after(saved(tmp_path, TEXT + early)) == ()
+    late = "[[rules]]\nrule = \"sex == 'F' implies age <= 60\"\n"
+    assert declared_after(saved(tmp_path, TEXT + early + late)) == ("age", "sex")
+    assert declared_after(saved(tmp_path, TEXT + early.replace("1", "2"))) == ("age",)
+
+
+def test_a_schema_without_a_file_has_its_note_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note of a schema that was made in Python lies in the folder where the program runs."""
+    monkeypatch.chdir(tmp_path)
+    note_rows_seen(Schema.from_toml(TEXT))
+    wider = Schema.from_toml(TEXT.replace("99", "110"))
+    assert declared_after(wider, tmp_path / "elsewhere") == ("age",)
 
 
 def test_provenances(tmp_path: Path) -> None:
