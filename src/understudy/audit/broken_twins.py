@@ -18,15 +18,27 @@ from unittest import mock
 import numpy as np
 
 from understudy import publishing
+from understudy.audit.observation import COUNTING
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.local_table import LocalPrivateTable, digest
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
+from understudy.privacy.questions import (
+    AllPairScores,
+    NoisyBlock,
+    NoisyQuery,
+    Selection,
+    TotalDependence,
+    ValueLists,
+    statistics,
+    value_lists,
+)
 from understudy.privacy.questions import marginals as marginals_question
 from understudy.privacy.questions.question import split
 from understudy.privacy.random_source import SystemSource
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.privacy.table import PrivateTable
+from understudy.privacy.thresholds import value_threshold
+from understudy.schema import Axis, Schema
 
 Twin = Callable[[], AbstractContextManager[Any]]
 
@@ -73,6 +85,41 @@ def rows_of_a_person_ignored() -> Iterator[None]:
         mock.patch.object(LocalPrivateTable, "_selection_scale", one_row),
     ):
         yield
+
+
+def distance_counted_once() -> AbstractContextManager[Any]:
+    """Take the distance that one row moves for that of a row which comes or goes, where it is replaced."""
+    return mock.patch.object(statistics, "row_distance", lambda schema: 1)
+
+
+def sum_taken_for_one_pair() -> AbstractContextManager[Any]:
+    """Protect the sum of all scores like one of them."""
+
+    def one_pair(question: TotalDependence, schema: Schema) -> Sensitivity:
+        moved = AllPairScores(question.axes[:2]).sensitivity(schema).l1
+        return Sensitivity(moved, moved**2)
+
+    return mock.patch.object(TotalDependence, "sensitivity", one_pair)
+
+
+def rest_of_a_list_free() -> AbstractContextManager[Any]:
+    """Pay for the counts of texts and not for that of the rest."""
+
+    def texts_alone(question: ValueLists, schema: Schema) -> Sensitivity:
+        moved = 2 if schema.neighbours == "replace-one" else 1
+        return Sensitivity(moved, moved).times(schema.rows_per_person)
+
+    return mock.patch.object(ValueLists, "sensitivity", texts_alone)
+
+
+def threshold_too_low() -> AbstractContextManager[Any]:
+    """Show a text of one person alone with ten times the delta that was paid for."""
+    right = value_threshold
+    return mock.patch.object(
+        value_lists,
+        "value_threshold",
+        lambda scale, rows, delta: right(scale, rows, min(10 * delta, Fraction(49, 100))),
+    )
 
 
 # -- samplers ------------------------------------------------------------------------------------------------------
@@ -126,11 +173,13 @@ def charged_after_counting() -> AbstractContextManager[Any]:
 
 
 def _looks(table: Any) -> bool:
-    """A bit of the exact rows: whether all of them are alike in every attribute."""
+    """A bit of the exact rows, past anyone who listens to the engine: whether the sum of all their codes is odd."""
     engine = table._LocalPrivateTable__engine
-    asks = [(axis,) for axis in table._LocalPrivateTable__scorer._axes]
-    counted = type(engine).marginals(engine, asks)  # past anyone who listens to the engine
-    return all(int(np.count_nonzero(counts)) <= 1 for counts in counted)
+    listening = {name: engine.__dict__.pop(name) for name in COUNTING if name in engine.__dict__}
+    counted = engine.marginals([(Axis(name),) for name in table.schema.names])
+    odd = sum(int(np.arange(counts.size) @ counts.ravel()) for counts in counted) % 2 == 1
+    engine.__dict__.update(listening)
+    return odd
 
 
 def question_from_the_rows() -> AbstractContextManager[Any]:

@@ -27,7 +27,15 @@ def enumeration_controls() -> list[Control]:
         _all_above("selection scale quartered", twins.selection_quartered, selections, 1, (PURE, ZCDP)),
         _all_above("a replaced row counted once", twins.replaced_row_counted_once, tables, 1, (PURE,)),
         _all_above("rows of a person ignored", twins.rows_of_a_person_ignored, several, 2, (PURE,)),
+        _all_above("a distance counted once", twins.distance_counted_once, _called("distance"), 1, (PURE, ZCDP)),
+        _all_above("a sum taken for one pair", twins.sum_taken_for_one_pair, _called("sum of all"), 1, (PURE, ZCDP)),
+        _all_above("the rest of a list not paid for", twins.rest_of_a_list_free, _called("value lists"), 1, (ZCDP,)),
+        _all_above("a text of one person shown", twins.threshold_too_low, _called("value lists"), 2, (ZCDP,)),
     ]
+
+
+def _called(words: str) -> list[Mechanism]:
+    return [m for m in MECHANISMS if words in m.what]
 
 
 def _all_above(
@@ -66,11 +74,13 @@ def replay_controls() -> list[Control]:
         _replay("a price that depends on the rows", twins.price_from_the_rows),
         _replay("a published figure that was not paid for", twins.figure_from_the_rows),
         _replay("noise halved", twins.noise_halved),
+        _replay("a price that depends on the rows, of a schema", twins.price_from_the_rows, "bought first"),
+        _replay("a figure that was not paid for, under rules", twins.figure_from_the_rows, "rules"),
     ]
 
 
-def _replay(name: str, twin: twins.Twin) -> Control:
-    setting = next(s for s in settings(long=False) if s.method == "privbayes")
+def _replay(name: str, twin: twins.Twin, words: str = "privbayes") -> Control:
+    setting = next(s for s in settings(long=False) if words in s.what)
     with twin(), fresh_ledgers() as ledgers:
         found = replayed(setting, ledgers)
     return Control("replay", name, not found.holds, found.says)
