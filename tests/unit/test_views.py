@@ -13,6 +13,7 @@ import understudy
 from clinic import CLINIC, people
 from understudy.errors import UsageError
 from understudy.privacy.custodian import STAMP
+from understudy.query.answers import Comparison
 from understudy.report.style import STYLE
 from understudy.report.view_style import SCOPE, VIEW_STYLE, scoped
 from understudy.showing import view_of
@@ -81,6 +82,19 @@ def test_figures_of_a_release(things: dict[str, Any], tmp_path: Path) -> None:
     assert written == public_report(release) and "<iframe" in page._repr_html_()
     with pytest.raises(UsageError, match="no attribute 'agee'"):
         release.plot("agee")
+
+
+def test_an_answer_shows_its_intervals(things: dict[str, Any]) -> None:
+    """Whoever asked for intervals sees them: both ends, what they cover, and the groups compared."""
+    answer = things["answer"]
+    first, second = (figure.by for figure in answer.figures)
+    compared = (Comparison(second, first, -1234.5, -1400.25, 17.5),)
+    shown = answer.with_intervals([(11.5, 22.5), (33.5, 44.5)], 0.9, "noise of a kind", compared)._repr_html_()
+    for words in ("11.5", "22.5", "33.5", "44.5", "90 % interval: noise of a kind.", "-1,400.2", "no difference can"):
+        assert words in shown, words
+    assert "interval" not in answer._repr_html_()
+    share = things["share"].with_intervals([(0.125, 0.25)], 0.95, "noise", ())._repr_html_()
+    assert "0.12500 to 0.25000" in share and "95 % interval" in share
 
 
 def test_an_answer_as_a_frame(things: dict[str, Any]) -> None:

@@ -27,13 +27,13 @@ def answer_text(answer: Answer) -> str:
     text.append("")
     if answer.confidence is not None:
         text.append(f"{100 * answer.confidence:.4g} % interval: {answer.interval_covers}")
-        text += _compared(answer)
+        text += compared(answer)
     if known or not ends:
         text.append(f"stderr: {answer.stderr_covers or 'not known; no measured table shows this sum'}")
     return "\n".join(text + [f"note: {note}" for note in answer.notes])
 
 
-def _compared(answer: Answer) -> list[str]:
+def compared(answer: Answer) -> list[str]:
     """Return a line for each group against the first one."""
     return [_comparison(c, answer.measure) for c in answer.comparisons]
 

@@ -34,7 +34,7 @@ def _table(charges: Sequence[ChargeTotal], total: float) -> Markup:
         *(tag("th", h, scope="col", class_="figure") for h in (unit, "share", "times")),
     ]
     lines = [
-        tag("tr", tag("th", _swatch(i), charge.purpose, scope="row"), *_figures(charge, total))
+        tag("tr", tag("th", tone_swatch(i), charge.purpose, scope="row"), *_figures(charge, total))
         for i, charge in enumerate(charges)
     ]
     return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="plain")
@@ -45,7 +45,8 @@ def _figures(charge: ChargeTotal, total: float) -> list[Markup]:
     return [tag("td", figure, class_="figure") for figure in figures]
 
 
-def _swatch(i: int) -> Markup:
+def tone_swatch(i: int) -> Markup:
+    """Return a square in the colour of the i-th phase."""
     return swatch(shape("rect", class_=f"tone{i % _TONES}", width=12, height=12, rx=3))
 
 

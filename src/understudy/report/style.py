@@ -62,7 +62,7 @@ PARTS = """
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th{font-weight:400;text-align:left}
 thead th{color:var(--muted);font-size:12px;padding-bottom:4px}
-.figure{text-align:right;white-space:nowrap;padding-left:10px}
+.figure{text-align:right;white-space:nowrap;padding-left:10px}.key{white-space:nowrap}
 table.bars{table-layout:fixed}
 .bars tbody th{padding:2px 10px 2px 0;line-height:1.3}
 .bars .bar{padding:0}.whole{white-space:nowrap}

@@ -6,7 +6,7 @@ from understudy.errors import UsageError
 from understudy.evaluate.buying import BoughtFigures
 from understudy.evaluate.evaluation import Evaluation
 from understudy.privacy.custodian import STAMP
-from understudy.query.answer_text import shown_number
+from understudy.query.answer_text import compared, shown_number
 from understudy.query.queries import Answer, Figure
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.bought import bought_section
@@ -24,36 +24,71 @@ REACH = 1.96  # standard errors of a whisker: 19 times in 20
 
 def answer_view(answer: Answer) -> Markup:
     shown = answer.figures[:MAX_FIGURES]
-    covers = answer.stderr_covers or "not known; no measured table shows this sum"
-    if answer.by:
-        body = _groups(answer, shown)
-    else:
-        value, error = (shown_number(n, answer.measure) for n in (shown[0].value, shown[0].stderr))
-        body = tiles((value, answer.measure), *([(f"± {error}", "standard error")] if shown[0].stderr else []))
     more = len(answer.figures) - len(shown)
     title = f"{answer.measure} by {', '.join(answer.by)}" if answer.by else answer.measure
     return join([
-        heading("answer", title), body, tag("p", plural(more, "more group"), class_="source") if more > 0 else None,
-        tag("p", f"Standard error: {covers}.", class_="source"),
+        heading("answer", title), _groups(answer, shown) if answer.by else _single(answer),
+        tag("p", plural(more, "more group"), class_="source") if more > 0 else None,
+        *_covers(answer), _compared(answer),
         *(tag("p", coded(note), class_="source") for note in answer.notes),
     ])  # fmt: skip
 
 
+def _single(answer: Answer) -> Markup:
+    value, error = (shown_number(n, answer.measure) for n in (answer.value, answer.stderr))
+    figures = [(value, answer.measure), *([(f"± {error}", "standard error")] if answer.stderr else [])]
+    if answer.interval is not None:
+        figures.append((" to ".join(_ends(answer, answer.figures[0])), f"{_percent(answer)} interval"))
+    return tiles(*figures)
+
+
+def _covers(answer: Answer) -> list[Markup]:
+    """Return what the interval and the standard error cover, as far as either is there."""
+    words = [] if answer.confidence is None else [f"{_percent(answer)} interval: {answer.interval_covers}."]
+    if answer.confidence is None or any(figure.stderr is not None for figure in answer.figures):
+        words.append(f"Standard error: {answer.stderr_covers or 'not known; no measured table shows this sum'}.")
+    return [tag("p", line, class_="source") for line in words]
+
+
+def _compared(answer: Answer) -> Markup | None:
+    lines = [tag("p", line, class_="source") for line in compared(answer)[: MAX_FIGURES - 1]]
+    return tag("details", tag("summary", "Each group against the first"), *lines) if lines else None
+
+
+def _percent(answer: Answer) -> str:
+    return f"{100 * (answer.confidence or 0.0):.4g} %"
+
+
+def _ends(answer: Answer, figure: Figure) -> list[str]:
+    return [shown_number(end, answer.measure) for end in figure.interval or (None, None)]
+
+
 def _groups(answer: Answer, shown: tuple[Figure, ...]) -> Markup:
-    top = max((abs(f.value or 0.0) + REACH * (f.stderr or 0.0) for f in shown), default=0.0) or 1.0
+    top = max((max(abs(place) for place in (f.value or 0.0, *_reach(f))) for f in shown), default=0.0) or 1.0
     known = any(figure.stderr is not None for figure in shown)
     bars = [_bar(figure, answer, top, known) for figure in shown]
-    heads = [answer.measure, *(["± stderr"] if known else [])]
+    ends = ["from", "to"] if answer.confidence is not None else []
+    heads = [answer.measure, *(["± stderr"] if known else []), *ends]
     return tag("div", table_of(bars, heads, 1.0, " × ".join(answer.by)), class_="panel")
 
 
+def _reach(figure: Figure) -> tuple[float, float] | tuple[()]:
+    """Return the ends of a figure's whisker: its interval, else what its standard error reaches."""
+    if figure.interval is not None:
+        low, high = figure.interval
+        return float(low), float(high)
+    if figure.stderr is None:
+        return ()
+    return (figure.value or 0.0) - REACH * figure.stderr, (figure.value or 0.0) + REACH * figure.stderr
+
+
 def _bar(figure: Figure, answer: Answer, top: float, known: bool) -> Bar:
-    value, error = figure.value or 0.0, figure.stderr
-    whisker = None
-    if error is not None:
-        whisker = Whisker((value - REACH * error) / top, value / top, (value + REACH * error) / top)
-    cells = (shown_number(figure.value, answer.measure), *([shown_number(error, answer.measure)] if known else []))
-    return Bar(" × ".join(figure.by[name] for name in answer.by), max(0.0, value) / top, cells, whisker)
+    value, reach = figure.value or 0.0, _reach(figure)
+    whisker = Whisker(reach[0] / top, value / top, reach[1] / top) if reach else None
+    cells = [shown_number(figure.value, answer.measure)]
+    cells += [shown_number(figure.stderr, answer.measure)] if known else []
+    cells += _ends(answer, figure) if answer.confidence is not None else []
+    return Bar(" × ".join(figure.by[name] for name in answer.by), max(0.0, value) / top, tuple(cells), whisker)
 
 
 # -- evaluations -------------------------------------------------------------------------------------------------

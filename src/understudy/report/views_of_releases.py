@@ -10,7 +10,7 @@ from understudy.privacy.entries import Account, Entry
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 from understudy.report.bars import Bar, drawing, strip
-from understudy.report.budget import budget_bar, suspicion, swatch
+from understudy.report.budget import budget_bar, suspicion, tone_swatch
 from understudy.report.markup import Child, Markup, coded, join, shape, shortened, tag
 from understudy.report.network import network_section
 from understudy.report.numerals import amount, count, plural
@@ -98,7 +98,7 @@ def plan_view(plan: Plan) -> Markup:
         at += width
     lines: list[list[Child]] = [
         [
-            join([swatch(shape("rect", class_=f"tone{i % _TONES}", width=12, height=12, rx=3)), p.name]), p.detail,
+            tag("span", tone_swatch(i), p.name, class_="key"), p.detail,
             show(p.cost), f"{p.tables:,}", f"{p.cells:,}" if p.cells else "–", f"{p.scale:,.1f}" if p.scale else "–",
             "–" if p.error is None else f"{p.error:.3f}",
         ]
@@ -150,7 +150,8 @@ def _values(attribute: Attribute) -> str:
     labels = attribute.labels
     if len(labels) <= 6:
         return ", ".join(labels)
-    return f"{', '.join(labels[:3])}, … {labels[-1]}"
+    ways = (f"{', '.join(labels[:first])}, … {labels[-1]}" for first in (3, 2, 1))
+    return next((words for words in ways if len(words) <= _LONGEST), f"{labels[0]}, …")
 
 
 def _marks(attribute: Attribute, schema: Schema) -> str:
