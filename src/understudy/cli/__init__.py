@@ -25,6 +25,7 @@ from understudy.cli import (
     report,
     sample,
     sign,
+    studio,
     verify,
 )
 from understudy.cli.output import fail, wants_json
@@ -57,6 +58,7 @@ app.command("card")(card.card)
 app.command("sign")(sign.sign)
 app.command("verify")(verify.verify)
 app.command("audit")(audit.audit)
+app.command("studio")(studio.studio)
 app.command("doctor")(doctor.doctor)
 
 

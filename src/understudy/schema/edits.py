@@ -55,8 +55,8 @@ def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
     if "kind" in keys and keys["kind"] != body.get("kind"):
         return {k: v for k, v in kept.items() if k in ("missing", "other")} | _kept_range(body, keys)
     if "range" in keys or "edges" in keys:
-        if body.get("kind") not in ("integer", "number", "date", "datetime"):
-            raise SchemaError('`range` goes with a kind: write kind="integer" (or number, date, datetime) too')
+        if body.get("kind") not in ("integer", "number", "date", "datetime", "time"):
+            raise SchemaError('`range` goes with a kind: write kind="integer" (or number, date, datetime, time) too')
         void = ("range", "bins", "edges") if "bins" not in keys else ("range", "edges")
         return {k: v for k, v in kept.items() if k not in void}
     if "bins" in keys:
