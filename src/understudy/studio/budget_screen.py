@@ -167,7 +167,7 @@ def _error_bar(value: float) -> str:
 
 
 def _would_buy(asked: ForecastAsked, schema: Schema, made: Plan) -> list[tuple[str, str]]:
-    """Return what a delta or coarser bins would make of the expected distance of two-way tables."""
+    """Return which of a delta and coarser bins would bring two-way tables nearer, and how near."""
     ways = []
     if not made.budget.delta:
         delta = f"{float(recommended_delta(made.rows)):.0e}"
@@ -184,9 +184,14 @@ def _would_buy(asked: ForecastAsked, schema: Schema, made: Plan) -> list[tuple[s
     for words, other, changed in ways:
         with suppress(UnderstudyError):
             expected = other.plan(changed).expected
-            if isinstance(expected, ExpectedError) and expected.two_way is not None:
-                found.append((words, f"{expected.two_way:.3f}"))
+            better = _two_way(expected)
+            if better is not None and better < (_two_way(made.expected) or 0.0):
+                found.append((words, f"{better:.3f}"))
     return found
+
+
+def _two_way(expected: object) -> float | None:
+    return expected.two_way if isinstance(expected, ExpectedError) else None
 
 
 def _coarser(schema: Schema) -> Schema | None:

@@ -72,9 +72,14 @@ class Folder:
 
     @property
     def state(self) -> Path:
-        """Return the folder of the studio's own notes, made where it is missing; only its owner may look."""
+        """Return the folder of the studio's own notes, which may not be there yet."""
         path = self.root / STATE
-        path.mkdir(mode=0o700, exist_ok=True)
-        if path.is_symlink() or not path.is_dir():
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise UsageError(f"{STATE!r} in this folder is a link or a file: remove it")
         return path
+
+    def make_state(self, name: str) -> Path:
+        """Return a folder of notes, made where it is missing; only its owner may look."""
+        for path in (self.state, self.state / name):
+            path.mkdir(mode=0o700, exist_ok=True)
+        return self.state / name

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from understudy.errors import UsageError
-from understudy.privacy.budget import Budget, show
+from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import check_confirmed, plan, refuse_large_epsilon
 from understudy.release.signing import checked, sign, signature_file
@@ -67,7 +67,7 @@ class PublishScreen:
         nonce = self._studio.confirmations.offer(request.scope["session"].cookie, spend)
         return self._pages.part(
             "confirm.html", spend=spend, schema=schema, plan=planned, nonce=nonce, ledger=ledger.name,
-            before=_account_before(ledger, schema), epsilon=show(spend.budget.epsilon),
+            before=_account_before(ledger, schema),
             files=output_names(spend.output),
         )  # fmt: skip
 

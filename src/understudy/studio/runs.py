@@ -25,6 +25,7 @@ from understudy.studio.spending import Spend
 
 State = Literal["running", "done", "failed", "interrupted"]
 REQUEST, PROGRESS, RESULT, LOCK = "request.json", "progress.json", "result.json", "run.lock"
+_RUNS = "runs"
 _NAME = re.compile(r"[0-9a-f]{20}")
 
 
@@ -70,6 +71,8 @@ class Run:
     @property
     def alive(self) -> bool:
         """Whether its process is at work."""
+        if not (self.place / LOCK).exists():
+            return False
         lock = ProcessLock(self.place / LOCK)
         if not lock.acquire():
             return True
@@ -111,9 +114,7 @@ class Runs:
 
     @property
     def _place(self) -> Path:
-        place = self._folder.state / "runs"
-        place.mkdir(mode=0o700, exist_ok=True)
-        return place
+        return self._folder.state / _RUNS
 
     def get(self, name: str) -> Run:
         """Return the run of this name; refuse what is no run's name."""
@@ -131,12 +132,13 @@ class Runs:
     def every(self) -> list[Run]:
         """Return all runs, newest first."""
         self._processes = [process for process in self._processes if process.poll() is None]
-        found = [run for path in self._place.iterdir() if (run := self.find(path.name)) is not None]
+        places = self._place.iterdir() if self._place.is_dir() else ()
+        found = [run for path in places if (run := self.find(path.name)) is not None]
         return sorted(found, key=lambda run: float(run.request.get("at", 0)), reverse=True)
 
     def start(self, name: str, spend: Spend, ledger: Path, named: bool) -> Run:
         """Start a process for this spend; two of one account never run side by side, whichever server started them."""
-        gate = ProcessLock(self._place / "starting.lock")
+        gate = ProcessLock(self._folder.make_state(_RUNS) / "starting.lock")
         if not gate.acquire():
             raise UsageError("another run is being started in this folder: wait a moment, and look again")
         try:

@@ -83,7 +83,7 @@ TEXTS = {
     "high": "Highest",
     "bins": "Bins",
     "bins_hint": "auto, each, a number, or edges as 0, 18, 65, 120",
-    "values": "Values, one a line",
+    "value_list": "Values, one a line",
     "missing": "Missing codes",
     "missing_hint": "Separate with |",
     "empty": "Cells may be empty",
