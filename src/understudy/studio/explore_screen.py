@@ -25,7 +25,7 @@ from understudy.studio.studio import Studio
 PREVIEW = 12  # rows that are shown
 MAX_ROWS = 1_000_000  # of a download; more on the command line
 LINES = 24  # of one distribution
-_WIDTH = re.compile(r'<div style="(?:max-)?width:([0-9]+)px"><svg ')
+_WIDTH = re.compile(r'<div style="(?:max-)?width:([0-9]+)px(?:;max-width:100%)?"><svg ')
 
 
 class ExploreScreen:

@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.privacy.refusals import refuse_early
 from understudy.publishing import check_confirmed, plan, refuse_large_epsilon
 from understudy.release.signing import checked, sign, signature_file
 from understudy.schema import Schema
@@ -83,6 +84,9 @@ class PublishScreen:
         if source.is_file:
             self._studio.tables[file.path.name] = source.shown
         ledger = ledger_of(schema, self._studio.ledger)
+        if ledger.exists():
+            with Ledger(ledger, create=False) as book:
+                refuse_early(book, schema, budget)
         spent = spent_on(ledger, schema.account)
         return Spend(
             file.path.name, file.text, schema.hash, source, source.fingerprint(), schema.account, budget,
@@ -179,7 +183,6 @@ def _account_before(ledger: Path, schema: Schema) -> dict[str, Any] | None:
     if not ledger.exists():
         return None
     with Ledger(ledger, create=False) as book:
-        book.verify()
         state = book.account(schema.account)
     return None if state is None else state.as_json()
 

@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -110,7 +111,6 @@ class Runs:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
     def _place(self) -> Path:
@@ -131,7 +131,6 @@ class Runs:
 
     def every(self) -> list[Run]:
         """Return all runs, newest first."""
-        self._processes = [process for process in self._processes if process.poll() is None]
         places = self._place.iterdir() if self._place.is_dir() else ()
         found = [run for path in places if (run := self.find(path.name)) is not None]
         return sorted(found, key=lambda run: float(run.request.get("at", 0)), reverse=True)
@@ -167,7 +166,7 @@ class Runs:
             process.stdin.close()
         process.stdout.readline()  # the process has its lock, or is gone
         process.stdout.close()
-        self._processes.append(process)
+        threading.Thread(target=process.wait, daemon=True).start()  # whoever started it hears of its end
         return Run(name, place, self._folder)
 
 
