@@ -29,7 +29,7 @@ def test_help_loads_nothing_heavy():
         "import sys\nfrom understudy.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'numba', 'pyarrow', 'opendp', 'pandas', 'polars', 'scipy', 'sklearn', 'rich'}\n"
-        "heavy |= {'understudy.federation', 'cryptography', 'ssl'}\n"
+        "heavy |= {'understudy.federation', 'cryptography', 'ssl', 'understudy.studio', 'starlette', 'uvicorn', 'jinja2'}\n"
         "sys.stderr.write(' '.join(sorted(heavy & set(sys.modules))))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)

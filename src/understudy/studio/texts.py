@@ -233,6 +233,7 @@ TEXTS = {
     "question_hint": "count, share, mean(x), sum(x), median(x), by up to three columns, where conditions hold",
     "confidence": "Confidence",
     "ask_button": "Ask",
+    "answer": "Answer",
     "estimate": "Estimate",
     "interval": "Interval",
     "covers": "The interval covers {covers}.",
@@ -240,6 +241,7 @@ TEXTS = {
     "given": "Rows that meet",
     "given_hint": "Such as age >= 60 and sex = Female; empty for all",
     "show_rows": "Show some",
+    "drawn_rows": "Rows that were drawn",
     "rows_wanted": "Rows",
     "download_rows": "Download rows",
 }
