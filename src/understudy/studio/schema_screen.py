@@ -32,8 +32,8 @@ class SchemaScreen:
         """Show the files to begin with."""
         folder = self._studio.folder
         return self._pages.page(
-            request, "choose.html", "schema", tables=folder.names(TABLES), documents=folder.names(DOCUMENTS),
-            schemas=folder.names(SCHEMAS), sql=folder.names((".sql",)), name=self._free_name(),
+            request, "choose.html", "schema", tables=sorted(folder.names(TABLES), key=_unlikely),
+            documents=folder.names(DOCUMENTS), schemas=folder.names(SCHEMAS), sql=folder.names((".sql",)), name=self._free_name(),
         )  # fmt: skip
 
     def _free_name(self) -> str:
@@ -161,6 +161,11 @@ class SchemaScreen:
         if source.is_file:
             self._studio.tables[file.path.name] = source.shown
         return self._pages.part("checked.html", problems=problems, fits=fits, broken=broken or [], source=source.shown)
+
+
+def _unlikely(name: str) -> bool:
+    """Return whether a file is called like something else than the private table: those are offered last."""
+    return any(word in name.lower() for word in ("codebook", "dictionary", "synthetic"))
 
 
 def _whole(text: str, what: str) -> int:
