@@ -115,6 +115,7 @@ def look(page: Any, name: str) -> None:
             found = page.evaluate("async () => (await axe.run({iframes: false})).violations.map(v => v.id)")
             assert found == [], f"{name}, {scheme}, {width}"
         if PICTURES:
+            page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=f"{PICTURES}/studio-{name}-{scheme}-{width}.png")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 900})

@@ -33,7 +33,8 @@ class SchemaScreen:
         folder = self._studio.folder
         return self._pages.page(
             request, "choose.html", "schema", tables=sorted(folder.names(TABLES), key=_unlikely),
-            documents=folder.names(DOCUMENTS), schemas=folder.names(SCHEMAS), sql=folder.names((".sql",)), name=self._free_name(),
+            documents=folder.names(DOCUMENTS), schemas=folder.names(SCHEMAS), sql=folder.names((".sql",)),
+            name=self._free_name(),
         )  # fmt: skip
 
     def _free_name(self) -> str:

@@ -170,7 +170,7 @@ TEXTS = {
     # -- Publish
     "publish_title": "Publish",
     "publish_lead": "First you see what will be spent. Nothing starts before you have typed epsilon again.",
-    "output": "Name of the synthetic table",
+    "output": "Save synthetic rows as",
     "review_button": "Show what will be spent",
     "confirm_title": "This will be spent",
     "confirm_words": "Publish {source} with {schema}.",
