@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.errors import SchemaError
+from understudy.errors import SchemaError, UnderstudyError
+from understudy.methods.discovery import Discovery
+from understudy.methods.forecast import DELTA
+from understudy.privacy.budget import Budget
 from understudy.schema import Attribute, Schema
 from understudy.schema.interview import answered, described
 from understudy.schema.open_points import reason
@@ -56,6 +60,17 @@ class ColumnForm:
             " | ".join(code for code in missing if code), "" in missing, str(body.get("other", "")),
             attribute.provenance, _groups(attribute), _points(attribute), paid, grid_picture(schema, attribute),
         )  # fmt: skip
+
+
+def discovery_price(schema: Schema) -> str:
+    """Return how much of epsilon everything that is to be bought costs at most, "12%"; "" where nothing is."""
+    if not schema.undiscovered:
+        return ""
+    for budget in (Budget(1), Budget(1, DELTA)):  # lists of values need a delta
+        with suppress(UnderstudyError):
+            found = Discovery.of(schema, budget)
+            return f"{float(found.cost / found.whole):.0%}"
+    return ""
 
 
 def described_shortly(attribute: Attribute, body: Mapping[str, Any]) -> str:

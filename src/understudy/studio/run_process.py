@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import UnderstudyError
+from understudy.errors import UnderstudyError, UsageError
 from understudy.lock import ProcessLock
 
 _STEP = 0.2  # seconds between two notes
@@ -83,6 +83,7 @@ def publish_run(place: Path, secret: dict[str, Any]) -> dict[str, Any]:
     from understudy.report.file import write_report
     from understudy.schema import Schema
     from understudy.studio.runs import REQUEST, read_note
+    from understudy.studio.source import TableSource
 
     asked, folder = read_note(place / REQUEST), Path.cwd()
     schema = replace(Schema.from_toml(secret["schema_text"]), path=folder / asked["schema"])
@@ -95,10 +96,13 @@ def publish_run(place: Path, secret: dict[str, Any]) -> dict[str, Any]:
         release.write(folder / asked["output"])
         write_report(folder / asked["report"], public_report(Release.open(target)))
 
+    source = TableSource(secret["source"], asked["source"], secret["is_file"])
+    if source.fingerprint(bytes.fromhex(secret["key"])) != secret["fingerprint"]:
+        raise UsageError("the table was changed between the agreement and the run: nothing was spent. Look again")
     told = NotedProgress(place, total_cost(budget), str(budget), not budget.delta)
     ledger = Path(asked["ledger"]) if asked["ledger_named"] else None
     made = run(
-        secret["source"], schema, budget, asked["method"], {}, ledger=ledger, progress=told,
+        source.place, schema, budget, asked["method"], {}, ledger=ledger, progress=told,
         target=Target(target, save), quiet=True,
     )  # fmt: skip
     return {"release": made.release.hash, "rows": made.release.rows, "notes": [*made.warned, *made.notes]}

@@ -7,6 +7,7 @@ what was asked, how far it is and what came out, and nothing about rows; no addr
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from understudy.errors import UnderstudyError, UsageError
 from understudy.lock import ProcessLock
 from understudy.release.replacement import replacing
 from understudy.studio.folder import Folder
+from understudy.studio.source import KEY
 from understudy.studio.spending import Spend
 
 State = Literal["running", "done", "failed", "interrupted"]
@@ -158,7 +160,7 @@ class Runs:
         process = subprocess.Popen(
             [sys.executable, "-m", "understudy.studio.run_process", str(place)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
-            cwd=self._folder.root,
+            cwd=self._folder.root, env=_environment(),
         )  # fmt: skip
         assert process.stdin is not None and process.stdout is not None
         with suppress(BrokenPipeError):
@@ -197,4 +199,16 @@ def request_note(spend: Spend, ledger: Path, named: bool) -> dict[str, Any]:
 
 def secret_note(spend: Spend) -> dict[str, Any]:
     """Return what goes to the process through a pipe and is written nowhere: the address, and the schema as agreed."""
-    return {"source": spend.source.place, "schema_text": spend.schema_text}
+    return {
+        "source": spend.source.place,
+        "is_file": spend.source.is_file,
+        "key": KEY.hex(),
+        "fingerprint": spend.fingerprint,
+        "schema_text": spend.schema_text,
+    }
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a run, which works in another folder than the server: its ledger is the same file."""
+    named = os.environ.get("UNDERSTUDY_LEDGER")
+    return {**os.environ, **({"UNDERSTUDY_LEDGER": str(Path(named).absolute())} if named else {})}

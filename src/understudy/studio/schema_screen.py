@@ -12,7 +12,7 @@ from understudy.errors import SchemaError, UsageError
 from understudy.publishing import check_cells, check_fit, check_rows
 from understudy.schema import Schema
 from understudy.schema.open_points import reason
-from understudy.studio.column_form import KINDS, ColumnForm, sent_keys
+from understudy.studio.column_form import KINDS, ColumnForm, discovery_price, sent_keys
 from understudy.studio.folder import DOCUMENTS, SCHEMAS, TABLES
 from understudy.studio.pages import Form, Pages
 from understudy.studio.schema_file import SchemaFile
@@ -74,7 +74,7 @@ class SchemaScreen:
         table = [(point, reason("[table]", point)) for point in schema.confirm]
         return {
             "file": file, "schema": schema, "table_points": table, "open": len(schema.unconfirmed),
-            "rules": "\n".join(rule.text for rule in schema.rules),
+            "price": discovery_price(schema), "rules": "\n".join(rule.text for rule in schema.rules),
         }  # fmt: skip
 
     def _file(self, name: str) -> SchemaFile:

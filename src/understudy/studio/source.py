@@ -17,7 +17,7 @@ from understudy.studio.folder import TABLES, Folder
 
 _SETTINGS = {"table", "sslmode", "connect_timeout", "application_name"}  # no setting that names a file
 _SCHEMES = ("postgresql", "postgres")
-_KEY = secrets.token_bytes(32)  # of this process: a fingerprint tells nothing to whoever finds it
+KEY = secrets.token_bytes(32)  # of this process: a fingerprint tells nothing to whoever finds it
 _PIECE = 1 << 20
 
 
@@ -38,7 +38,7 @@ class TableSource:
             raise UsageError("name the private table: choose a file of the folder, or give an address")
         return TableSource(str(folder.file(name, TABLES)), name, True)
 
-    def fingerprint(self, key: bytes = _KEY) -> str:
+    def fingerprint(self, key: bytes = KEY) -> str:
         """Return a keyed digest of the file's bytes, or of the address: it changes when another table is meant."""
         digest = hashlib.blake2b(key=key)
         if not self.is_file:

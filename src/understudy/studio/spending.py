@@ -50,7 +50,7 @@ class Spend:
 
 def ledger_of(schema: Schema, named: Path | None) -> Path:
     """Return the ledger that pays: the one that the studio was started with, else the schema's default."""
-    return named or default_ledger(schema)
+    return (named or default_ledger(schema)).absolute()
 
 
 def spent_on(ledger: Path, account: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import time
+from fractions import Fraction
 
 import pytest
 from visitor import Visitor, write_table
@@ -13,6 +16,7 @@ from visitor import Visitor, write_table
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 from understudy.release.signing import checked
+from understudy.studio.run_process import NotedProgress
 from understudy.studio.texts import TEXTS
 
 FORM = {
@@ -195,6 +199,57 @@ def test_a_run_that_does_not_fit_says_so_and_gives_the_budget_back(tmp_path):
     assert account is None or account.spent_epsilon == 0
 
 
+def test_a_note_that_could_not_be_written_is_made_up_for(published):
+    """A full disk: the release is there, the ledger knows it, and only the last note is missing."""
+    visitor, run, _ = published
+    note = visitor.studio.folder.root / ".understudy-studio" / "runs" / run.split("/")[-1] / "result.json"
+    text = note.read_text()
+    note.unlink()
+    try:
+        assert TEXTS["run_done"] in visitor.get(run).text
+        NotedProgress(note.parent / "absent", Fraction(1), "epsilon 1", True)("tables", 1, 2, Fraction(0))
+    finally:
+        note.write_text(text)
+        note.chmod(0o600)
+
+
+def test_a_table_that_is_changed_after_the_agreement_is_not_read(tmp_path, monkeypatch):
+    write_table(tmp_path)
+    visitor = Visitor(tmp_path)
+    start = visitor.studio.runs._start
+
+    def late(name, spend, note):
+        with (tmp_path / "people.csv").open("a") as file:
+            file.write("1,Male,Brae\n")
+        return start(name, spend, note)
+
+    monkeypatch.setattr(visitor.studio.runs, "_start", late)
+    page = wait(visitor, begin(visitor))
+    assert "between the agreement and the run" in page and not (tmp_path / "understudy-ledger.db").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="a small disk needs root")
+def test_a_full_disk_loses_nothing(tmp_path, request):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("no file system may be mounted here")
+    request.addfinalizer(lambda: subprocess.run(["umount", "-l", str(disk)], check=True))
+    write_table(disk)
+    free = os.statvfs(disk)
+    (disk / "filler").write_bytes(b"x" * (free.f_bavail * free.f_bsize - (28 << 10)))
+    visitor = Visitor(disk, ledger=tmp_path / "ledger.db")
+    page = wait(visitor, begin(visitor))
+    assert TEXTS["run_done"] not in page
+    (disk / "filler").unlink()
+    assert TEXTS["run_done"] in wait(visitor, begin(visitor))
+    with Ledger(tmp_path / "ledger.db") as book:
+        account, kinds = book.account("people"), [e.kind for e in book.entries("people")]
+    assert account.spent_epsilon == 2 and kinds.count("release") == 1
+    assert kinds.count("reserve") - kinds.count("void") == 1
+
+
 def processes(word):
     """Ids of the processes whose arguments hold a word."""
     found = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
@@ -203,9 +258,6 @@ def processes(word):
 
 @pytest.mark.slow
 def test_a_killed_run_is_found_and_goes_on_without_paying_twice(tmp_path):
-    import os
-    import signal
-
     write_table(tmp_path)
     visitor = Visitor(tmp_path)
     run = begin(visitor)

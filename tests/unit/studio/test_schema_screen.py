@@ -99,6 +99,7 @@ def test_every_kind_is_edited(visitor, index, fields, kind, size):
 def test_what_nobody_knows_is_marked_as_bought(visitor):
     done = edited(visitor, "/schema/column", index="0", kind="discover")
     assert TEXTS["paid_words"] in done.text and schema(visitor).undiscovered
+    assert re.search(r"takes up to [1-9][0-9]?% of it", done.text), "with its price"
     edited(visitor, "/schema/column", index="2", kind="category", values="discover")
     edited(visitor, "/schema/column", index="0", kind="integer", low="discover", high="")
     assert [a.name for a in schema(visitor).undiscovered] == ["age", "town"]
