@@ -14,6 +14,7 @@ from typing import Any
 from understudy.engines.opening import Opened, open_engine, open_groups
 from understudy.methods import Plan, method_named
 from understudy.methods.discovery import Discovered, Discovery
+from understudy.methods.expected_error import expected_error, phase_error
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
@@ -22,6 +23,11 @@ from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import Progress
 from understudy.schema import Schema
+
+GUESSED = (
+    "errors are expected for a public guess of what will be found: every other column without a kind a number, the "
+    "rest short lists"
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,10 @@ def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Ma
     rest = budget.shared(1 - wanted.cost / wanted.whole)
     made = method_named(method, options, guessed, model_error=True).plan(guessed, rest, rows)
     wanted.check(made.rows)
-    return replace(made, budget=budget, phases=(*wanted.phases(), *made.phases), notes=(*made.notes, *wanted.notes()))
+    expected = expected_error(guessed, made)
+    phases = (*wanted.phases(), *(replace(p, error=phase_error(p, expected)) for p in made.phases))
+    notes = (*made.notes, GUESSED, *wanted.notes())
+    return replace(made, budget=budget, phases=phases, expected=expected, notes=notes)
 
 
 def buy(

@@ -13,9 +13,8 @@ from understudy.errors import UsageError, kind_of
 from understudy.methods import Method, Plan, method_named
 from understudy.methods.allowed_rules import check_rules, rule_notes
 from understudy.methods.discovery import Discovery
-from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error
+from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error, phase_error
 from understudy.methods.forecast import forecast, promise, recommended_delta
-from understudy.methods.plan import Phase
 from understudy.privacy.budget import Amount, Budget
 from understudy.schema import Schema
 
@@ -55,17 +54,10 @@ def plan(
         said.append(f"the schema declares rows = {public.rows}, which is planned with: `rows` is for a private number")
     return replace(
         made,
-        phases=tuple(replace(p, error=_expected_of(p, expected)) for p in made.phases),
+        phases=tuple(replace(p, error=phase_error(p, expected)) for p in made.phases),
         expected=expected,
         notes=(*made.notes, *rule_notes(public), *forecast(free, made), *said),
     )
-
-
-def _expected_of(phase: Phase, expected: ExpectedError) -> float | None:
-    """Return what a phase's tables are expected to be off by once all of them are fitted together."""
-    if phase.error is None:
-        return None
-    return {"one-way": expected.one_way, "tables": expected.two_way}.get(phase.name, phase.error)
 
 
 def _would_buy(chosen: Method, schema: Schema, budget: Budget, made: Plan) -> str | None:

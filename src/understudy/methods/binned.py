@@ -31,6 +31,7 @@ from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
 
 TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
+LINEAR_TREES_SHARE = Fraction(1, 5)  # the same where the noise of levels adds up: pure epsilon
 COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that says how deep they go
 HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
 MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
@@ -64,7 +65,8 @@ class Trees:
 
     @property
     def each(self) -> Fraction:
-        return self.whole * TREES_SHARE / len(self.schema.modelled)
+        share = LINEAR_TREES_SHARE if self.costs_add_up else TREES_SHARE
+        return self.whole * share / len(self.schema.modelled)
 
     @cached_property
     def deviation(self) -> float:

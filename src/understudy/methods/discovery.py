@@ -45,6 +45,7 @@ _PLACEHOLDERS: dict[What, dict[str, Any]] = {
     "range": {"range": [0, 100]},
     "values": {"values": [str(i) for i in range(10)], "other": "0"},
 }
+_SHORT_LIST: dict[str, Any] = {"kind": "category", "values": [str(i) for i in range(6)], "other": "0"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +183,11 @@ class Discovery:
     # -- schemas ---------------------------------------------------------------------------------------------
 
     def stand_in(self) -> Schema:
-        """Return a schema of the same shape with public guesses in the place of what is to be bought: for plans."""
-        return self._with({a.name: _guess(a) for a in self.schema.undiscovered})
+        """Return a schema of the same shape with public guesses in the place of what is to be bought: for plans.
+
+        Of the columns without a kind every other one is taken for a number, the rest for short lists.
+        """
+        return self._with({a.name: _guess(a, i % 2 == 1) for i, a in enumerate(self.schema.undiscovered)})
 
     def probes(self) -> Schema:
         """Return the schema on which rows are coded for discovery: one more attribute for each histogram."""
@@ -346,9 +350,9 @@ def _one_way(attribute: Attribute, found: ValueList) -> Measurement | None:
     return Measurement((Axis(attribute.name),), counts, found.noise) if attribute.size == len(counts) else None
 
 
-def _guess(attribute: Attribute) -> Attribute:
+def _guess(attribute: Attribute, listed: bool = False) -> Attribute:
     domain = _open(attribute)
-    body = {**domain.body, **_PLACEHOLDERS[domain.what]}
+    body = {**domain.body, **(_SHORT_LIST if listed and domain.what == "kind" else _PLACEHOLDERS[domain.what])}
     if body["kind"] in ("date", "datetime"):
         body["range"] = ["2000-01-01", "2030-01-01"]
     return attribute_from_dict(attribute.name, body, in_file=True)

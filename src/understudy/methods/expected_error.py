@@ -20,7 +20,7 @@ import numpy as np
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.forecast import column_error
-from understudy.methods.plan import Plan
+from understudy.methods.plan import Phase, Plan
 from understudy.schema import Schema
 
 # log of the distance: constant, and exponents of x, y and z
@@ -160,3 +160,10 @@ class Accuracy:
             middle = (low + high) / 2
             low, high = (low, middle) if self.error(planned(math.exp(middle))) <= self.wanted else (middle, high)
         return float(f"{math.exp(high):.2g}")
+
+
+def phase_error(phase: Phase, expected: ExpectedError) -> float | None:
+    """Return what a phase's tables are expected to be off by once all of them are fitted together."""
+    if phase.error is None:
+        return None
+    return {"one-way": expected.one_way, "tables": expected.two_way}.get(phase.name, phase.error)

@@ -18,7 +18,7 @@ from conftest import private_table, same_noise
 from understudy.errors import ReleaseError, UsageError
 from understudy.evaluate.raw import wasserstein
 from understudy.methods import METHODS, method_named
-from understudy.methods.binned import TREES_SHARE, Binned, Trees
+from understudy.methods.binned import LINEAR_TREES_SHARE, TREES_SHARE, Binned, Trees
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -98,7 +98,8 @@ def test_the_levels_together_cost_what_was_paid(delta: float) -> None:
     schema, budget = schema_of("replace-one"), Budget(1, delta)
     trees = Trees(schema, accounting_of(budget), total_cost(budget), schema.unbinned, 1e6)
     assert sum(trees.shares) == 1 and len(trees.shares) == len(trees.asks)
-    assert trees.cost == total_cost(budget) * TREES_SHARE * 2 / 3
+    share = TREES_SHARE if delta else LINEAR_TREES_SHARE
+    assert trees.cost == total_cost(budget) * share * 2 / 3
     assert min(trees.shares) > 0
 
 
