@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from command import run
 from conftest import columns_of, schema_of
 from understudy.privacy.ledger import Ledger
 from understudy.release.lawyers_page import posterior
-from understudy.release.registry_entry import yaml_text
+from understudy.release.registry_entry import Publisher, registry_entry, yaml_text
+from understudy.release.release import Release
+from understudy.schema.rows_seen import AFTER_SEEING_ROWS
 from understudy.testing import publish_seeded
 
 WHO = (
@@ -134,6 +137,21 @@ def test_a_registry_entry_is_what_the_registry_takes(release: Path) -> None:
     )
     assert deployment["basic"]["intended_use"] == 'Teaching: "stand-in" rows'
     assert deployment["deployment_model"]["model_name"] == "Central"
+
+
+def test_an_entry_says_that_rows_were_seen(release: Path) -> None:
+    """A schema that was changed after `check --show` is not called public."""
+    made = Release.open(release)
+    attributes = tuple(replace(a, provenance=AFTER_SEEING_ROWS) for a in made.schema.attributes)
+    seen = replace(made, schema=replace(made.schema, attributes=attributes, text=None))
+    texts = [
+        registry_entry(r, Publisher("x", "Industry", "use", "EU", "2026-11-18", "y"))["deployment"]["implementation"][
+            "preprocessing_and_hyperparameter_tuning"
+        ]
+        for r in (made, seen)
+    ]
+    assert "none was read" in texts[0] and "none was read" not in texts[1]
+    assert "after rows were seen (`check --show`): a, b" in texts[1]
 
 
 def test_an_entry_with_a_mistake_is_not(release: Path) -> None:

@@ -38,7 +38,7 @@ def audit_page(report: AuditReport) -> str:
         tiles(
             (f"{sum(f.holds for f in report.findings)} of {len(report.findings)}", "claims stand"),
             (f"{caught} of {len(report.controls)}", "broken twins caught"),
-            (f"{sum(report.seconds.values()):.0f} s", "long audit" if report.long else "quick audit"),
+            (f"{sum(report.seconds.values()):.0f} s of CPU", "long audit" if report.long else "quick audit"),
         ),
     ])  # fmt: skip
     made = "Versions: " + ", ".join(f"{name} {version}" for name, version in report.versions.items()) + "."

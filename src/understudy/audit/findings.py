@@ -87,7 +87,6 @@ class AuditReport:
         lines += [f"Limit: {limit}" for limit in self.limits]
         caught = sum(c.caught for c in self.controls)
         verdict = "Every claim stands" if all(f.holds for f in self.findings) else "A CLAIM DOES NOT STAND"
-        lines.append(
-            f"{verdict}; {caught} of {len(self.controls)} broken twins caught; {sum(self.seconds.values()):.0f} s."
-        )
+        seconds = sum(self.seconds.values())
+        lines.append(f"{verdict}; {caught} of {len(self.controls)} broken twins caught; {seconds:.0f} s of CPU.")
         return "\n".join(lines)

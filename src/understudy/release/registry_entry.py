@@ -14,15 +14,22 @@ from typing import Any
 
 from understudy.privacy.accounting import COMPOSITION_RULE, accounting_of, total_cost
 from understudy.privacy.budget import Budget
-from understudy.release.card import AccountTotal, Card, OwnersTotal, promise_text
+from understudy.release.card import AccountTotal, Card, OwnersTotal, choices_not_covered, promise_text
 from understudy.release.release import Release
 
 CURATOR_TYPES = ("Government", "Industry", "Nonprofit")
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 
-_BEFORE = (
+_SCHEMA = (
     "Ranges, lists of values, bins and groups are public or were bought with a part of the budget; none was read from "
-    "the private rows without being paid for. Which method runs, and how it splits the budget, follows from public "
+    "the private rows without being paid for."
+)
+_SEEN_SCHEMA = (
+    "Ranges, lists of values, bins and groups are public or were bought with a part of the budget, but for columns "
+    "that were {}."
+)
+_BEFORE = (
+    "Which method runs, and how it splits the budget, follows from public "
     "facts alone. Rows that do not fit the schema stop the run before anything is charged, and only the custodian sees "
     "why. No hyperparameter was tuned on the private rows by this program."
 )
@@ -152,7 +159,7 @@ def _implementation(release: Release) -> dict[str, Any]:
     versions = ", ".join(f"{name} {number}" for name, number in card.versions.items())
     charges = "; ".join(map(str, card.charges))
     return {
-        "preprocessing_and_hyperparameter_tuning": _BEFORE,
+        "preprocessing_and_hyperparameter_tuning": _before(release),
         "mechanisms": (
             f"Method {card.method}. Noise: discrete {' and '.join(k.capitalize() for k in kinds)} (opendp). "
             f"Selections: {choice} (opendp). {_PROTECTION} Code: {versions}."
@@ -164,6 +171,12 @@ def _implementation(release: Release) -> dict[str, Any]:
             "runs and the samplers on the reader's own machine, with broken twins as controls."
         ),
     }
+
+
+def _before(release: Release) -> str:
+    """Return what was done with rows before noise; a schema written by somebody who had seen some is no public one."""
+    seen = " ".join(choices_not_covered(release.schema))
+    return f"{_SEEN_SCHEMA.format(seen) if seen else _SCHEMA} {_BEFORE}"
 
 
 def _default_noise(card: Card) -> str:
