@@ -23,7 +23,7 @@ def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
     >>> sdmetrics_metadata(schema)["columns"]["age"]
     {'sdtype': 'numerical'}
     """
-    return {"columns": {a.name: _column(a) for a in schema.attributes if a.kind != "drop"}}
+    return {"columns": {a.name: _column(a) for a in schema.attributes if a.published}}
 
 
 def _column(attribute: Attribute) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def warehouse_fit(warehouse: Warehouse, schema: Schema) -> list[CellFit]:
 
 def _flags(attribute: Attribute, code: str) -> list[str]:
     """Return four counts (missing, below, above, undeclared) in SQL that every dialect has."""
-    ordered = isinstance(attribute.domain, Intervals)
+    ordered = attribute.intervals is not None
     missing = f"{code} = {attribute.missing_code}" if attribute.has_missing else "1 = 0"
     below, above = (f"{code} = {at}" if ordered else "1 = 0" for at in (_BELOW, _ABOVE))
     conditions = (missing, below, above, f"{code} IN ({UNFIT}, {UNREADABLE})")
@@ -141,8 +141,7 @@ def spanned(attribute: Attribute) -> Attribute:
 
 def _cuts(attribute: Attribute) -> tuple[float, ...]:
     """Return the first value of each of the three cells, and the last of all."""
-    domain = attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = attribute.ordered
     low, high = domain.edges[0], domain.edges[-1]
     if attribute.grid is not None:
         low, high = attribute.grid.low, attribute.grid.high
@@ -174,7 +173,7 @@ class _Tally:
         if found.has_missing:
             self.missing += int((codes == found.missing_code).sum())
         marks = {"undeclared": UNFIT}
-        if isinstance(found.domain, Intervals):
+        if found.intervals is not None:
             marks |= {"below": _BELOW, "above": _ABOVE}
         for what, code in marks.items():
             mask = codes == code

@@ -17,6 +17,7 @@ from understudy.engines.store import Store
 from understudy.engines.tables import KernelLayout
 from understudy.engines.threads import Shared, in_threads, threads
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.table_runs import table_runs
 
 CHUNK = 1 << 17  # rows; a multiple of 64
 GROUP_CELLS = 1 << 22  # of the tables that are counted in one pass: each thread has its own copy
@@ -34,7 +35,7 @@ class Counter:
     def tables(self, keys: Sequence[Axes]) -> list[Counts]:
         """Return tables over any axes."""
         found: list[Counts] = []
-        for group in _groups(keys, [self._schema.cells(key) for key in keys]):
+        for group in table_runs(keys, [self._schema.cells(key) for key in keys], GROUP_CELLS):
             few = self._store.rows <= CHUNK and self._store.rows * len(group) <= FEW_COUNTS
             flat = self._count_few(group) if few else self._in_parts(group, self._count)
             found += [cells.reshape(self._schema.sizes(key)) for key, cells in zip(group, flat)]
@@ -141,17 +142,3 @@ class Counter:
 
 
 Count = Callable[[Sequence[Axes], Iterator[tuple[int, int]]], list[Counts]]
-
-
-def _groups(keys: Sequence[Axes], cells: Sequence[int]) -> Iterator[list[Axes]]:
-    """Yield runs of neighbours in the batch whose cells fit together."""
-    group: list[Axes] = []
-    total = 0
-    for key, size in zip(keys, cells):
-        if group and total + size > GROUP_CELLS:
-            yield group
-            group, total = [], 0
-        group.append(key)
-        total += size
-    if group:
-        yield group

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import _coder
 from understudy.engines.sources import Source
-from understudy.schema import Attribute, Intervals, Schema
+from understudy.schema import Attribute, Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.resolution import Determined
 from understudy.schema.rules import Constraint, written_steps
@@ -60,13 +60,13 @@ def _columns(source: Source, schema: Schema, names: tuple[str, ...]) -> dict[str
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
     for column, piece in source.pieces([schema[name].column for name in names]):
         codes = coders[column].code(piece)
-        domain = schema[column].domain
-        values = _values(schema[column], piece, schema.csv.decimal) if isinstance(domain, Intervals) else None
+        ordered = schema[column].intervals is not None
+        values = _values(schema[column], piece, schema.csv.decimal) if ordered else None
         parts[column].append((codes, values))
     found = {}
     for name, pieces in parts.items():
         codes = np.concatenate([codes for codes, _ in pieces])
-        ordered = isinstance(schema[name].domain, Intervals)
+        ordered = schema[name].intervals is not None
         values = np.concatenate([values for _, values in pieces]) if ordered else None
         absent = codes == schema[name].missing_code
         found[name] = Cells.of_values(codes, None if values is None else np.where(absent, 0.0, values), absent)
@@ -74,8 +74,7 @@ def _columns(source: Source, schema: Schema, names: tuple[str, ...]) -> dict[str
 
 
 def _values(attribute: Attribute, piece: Any, decimal: str) -> NDArray[np.float64]:
-    domain = attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = attribute.ordered
     if (numbers := domain.scale.numbers(piece)) is not None:
         return numbers[0]
     texts, indices = as_texts(piece, attribute.name)

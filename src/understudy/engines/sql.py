@@ -26,6 +26,7 @@ from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
 from understudy.schema.row_major import coarse_index, strides, summed
 from understudy.schema.scales.sql_syntax import Syntax
+from understudy.schema.table_runs import table_runs
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
@@ -158,18 +159,8 @@ class SqlEngine:
         return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
 
     def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
-        """Yield the blocks of each statement: all in one, or in a few where one would be too long or too large."""
-        part: list[Axes] = []
-        cells = 0
-        for block in blocks:
-            more = self._schema.cells(block)
-            if part and (len(part) == SCAN_TABLES or cells + more > SCAN_CELLS):
-                yield part
-                part, cells = [], 0
-            part.append(block)
-            cells += more
-        if part:
-            yield part
+        """Return the blocks of each statement: all in one, or in a few where one would be too long or too large."""
+        return table_runs(blocks, [self._schema.cells(block) for block in blocks], SCAN_CELLS, SCAN_TABLES)
 
     def _scan(self, blocks: list[Axes]) -> None:
         ends = np.cumsum([self._schema.cells(block) for block in blocks])

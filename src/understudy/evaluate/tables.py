@@ -12,6 +12,7 @@ from understudy.errors import UsageError
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.random_source import seeded_generator
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.table_runs import table_runs
 
 MAX_TABLES = 3_000
 SEED = 0
@@ -47,18 +48,8 @@ def table_set(schema: Schema, alpha: int, most: int = MAX_TABLES, seed: int = SE
 
 
 def batches(schema: Schema, asks: Sequence[Axes]) -> Iterator[list[Axes]]:
-    """Yield runs of tables that fit in memory together; a table over the limit comes alone."""
-    batch: list[Axes] = []
-    held = 0
-    for axes in asks:
-        cells = schema.cells(axes)
-        if batch and held + cells > BATCH_CELLS:
-            yield batch
-            batch, held = [], 0
-        batch.append(axes)
-        held += cells
-    if batch:
-        yield batch
+    """Return runs of tables that fit in memory together; a table over the limit comes alone."""
+    return table_runs(asks, [schema.cells(axes) for axes in asks], BATCH_CELLS)
 
 
 def counted(asks: Sequence[Axes], *tables: ExactTable) -> Iterator[tuple[Any, ...]]:

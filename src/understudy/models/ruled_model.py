@@ -22,7 +22,7 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.models.mixture import Mixture
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.structural_zeros import logarithm
-from understudy.schema import Axis, Intervals, Schema
+from understudy.schema import Axis, Schema
 from understudy.schema.predicates import Cells, Columns
 from understudy.schema.resolution import Determined
 from understudy.schema.rule_blocks import FixedPlaces, is_wide
@@ -181,6 +181,5 @@ def computed_codes(schema: Schema, known: Determined, columns: Columns) -> NDArr
     if known.term is None:
         return np.asarray(known.codes[columns[known.source].codes])
     values, absent = computed_values(known, columns)
-    assert isinstance(attribute.domain, Intervals)
-    encoded = attribute.domain.encode_numbers(np.clip(np.where(absent, 0.0, values), -1e300, 1e300))
+    encoded = attribute.ordered.encode_numbers(np.clip(np.where(absent, 0.0, values), -1e300, 1e300))
     return np.where(absent, attribute.missing_code, encoded).astype(np.int64)

@@ -30,9 +30,14 @@ class Entry:
         content = [self.seq, self.at, self.kind, self.account, self.body, self.previous]
         return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry as `ledger show --json` has it."""
+        tail = {**self.body, "hash": self.hash}
+        return {"seq": self.seq, "at": self.at, "kind": self.kind, "account": self.account, **tail}
+
     @property
     def federated(self) -> bool:
-        """Whether this reserves the budget of an owner in a federation's session."""
+        """Return whether this reserves the budget of an owner in a federation's session."""
         return "federation" in self.body.get("request", {})
 
 

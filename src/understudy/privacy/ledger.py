@@ -115,10 +115,7 @@ class Ledger:
         return {
             "rule": COMPOSITION_RULE,
             "accounts": [a.as_json() for name in self.accounts() if (a := self.account(name)) is not None],
-            "entries": [
-                {"seq": e.seq, "at": e.at, "kind": e.kind, "account": e.account, **e.body, "hash": e.hash}
-                for e in self.entries()
-            ],
+            "entries": [e.as_json() for e in self.entries()],
         }
 
     def __repr__(self) -> str:
@@ -140,9 +137,10 @@ class Ledger:
         with self.transaction():
             self.verify()
             state = self._known(account)
+            allowed = state.cap_delta if delta is None else exact(delta, "delta")
             body = {
                 "epsilon": None if epsilon is None else str(exact(epsilon, "the cap")),
-                "delta": _keep_delta(state, delta) if epsilon is not None else None,
+                "delta": None if epsilon is None or allowed is None else str(allowed),
                 "reason": reason,
             }
             self.append("cap", account, body)
@@ -394,9 +392,3 @@ class Ledger:
             (entry.seq, at, kind, account, text, head.hash, digest, LEDGER_FORMAT),
         )
         return Entry(entry.seq, at, kind, account, body, head.hash, digest)
-
-
-def _keep_delta(state: Account, delta: Amount | None) -> str | None:
-    if delta is not None:
-        return str(exact(delta, "delta"))
-    return None if state.cap_delta is None else str(state.cap_delta)

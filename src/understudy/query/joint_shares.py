@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.within_bins import Shapes
-from understudy.schema import Axis, Intervals, Schema
+from understudy.schema import Axis, Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.rule_blocks import Block, FixedPlaces
 from understudy.schema.rules import Constraint
@@ -105,7 +105,7 @@ def _witness(
 def _spread(schema: Schema, shapes: Shapes, name: str, codes: NDArray[np.int64], column: int, t: int) -> Cells:
     """Return a value for each cell: the t-th of an even sequence, another one for each column."""
     attribute, absent = schema[name], codes == schema[name].missing_code
-    if not isinstance(attribute.domain, Intervals):
+    if attribute.intervals is None:
         return Cells.of_values(codes, None, absent)
     at = (t + 0.5) / SPREAD if column == 0 else ((t + 0.5) * STEPS[(column - 1) % len(STEPS)]) % 1.0
     places = np.full(len(codes), at)

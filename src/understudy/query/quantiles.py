@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.query.pieces import Floats
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Attribute
 
 if TYPE_CHECKING:
     from understudy.query.queries import Query
@@ -100,8 +100,7 @@ def of_masses(query: Query, table: Floats, names: Sequence[str]) -> Floats:
 
 
 def _extents(attribute: Attribute) -> tuple[Floats, Floats, Floats]:
-    domain = attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = attribute.ordered
     low, high, held = np.full((3, attribute.size), np.nan)
     is_bin = np.zeros(domain.size, dtype=bool)
     is_bin[domain.bin_codes] = True

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.errors import UsageError
 from understudy.release.release import Release
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Attribute
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _OWN = ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet", "format",
@@ -98,7 +98,7 @@ def _file(key: str, path: Path, kind: str, description: str) -> dict[str, Any]:
 
 
 def _records(release: Release) -> dict[str, Any]:
-    shown = [release.schema[name] for name in release.columns if release.schema[name].kind != "drop"]
+    shown = [release.schema[name] for name in release.columns if release.schema[name].published]
     return {
         "@type": "cr:RecordSet",
         "@id": "people",
@@ -109,8 +109,7 @@ def _records(release: Release) -> dict[str, Any]:
 
 
 def _field(attribute: Attribute) -> dict[str, Any]:
-    kind = attribute.domain.kind if isinstance(attribute.domain, Intervals) else attribute.kind
-    data_type = "sc:Text" if attribute.has_missing else _TYPES.get(str(kind), "sc:Text")
+    data_type = "sc:Text" if attribute.has_missing else _TYPES.get(attribute.kind, "sc:Text")
     return {
         "@type": "cr:Field",
         "@id": f"people/{attribute.name}",

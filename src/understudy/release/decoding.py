@@ -18,7 +18,7 @@ from understudy.models.model import Rows
 from understudy.models.ruled_model import computed_codes, computed_values
 from understudy.models.within_bins import Shapes, placed_rows
 from understudy.release.writing import Values
-from understudy.schema import Intervals, Schema
+from understudy.schema import Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.rule_blocks import Block, repaired
 
@@ -50,7 +50,7 @@ class Settling:
         """Return the ordered columns whose values are looked at here, and not where rows are written."""
         known = self.schema.rule_book.determined.values()
         names = [n for block in self._open for n in block.names] + [n for d in known for n in d.sources]
-        return tuple(n for n in dict.fromkeys(names) if isinstance(self.schema[n].domain, Intervals))
+        return tuple(n for n in dict.fromkeys(names) if self.schema[n].intervals is not None)
 
     @property
     def idle(self) -> bool:
@@ -84,8 +84,7 @@ class Settling:
                 continue
             numbers, absent = values[name]
             attribute = self.schema[name]
-            assert isinstance(attribute.domain, Intervals)
-            encoded = attribute.domain.encode_numbers(np.asarray(numbers, dtype=np.float64))
+            encoded = attribute.ordered.encode_numbers(np.asarray(numbers, dtype=np.float64))
             more[name] = np.where(absent, attribute.missing_code, encoded).astype(np.uint16)
         return rows | more
 
@@ -141,9 +140,7 @@ class Settling:
         return self._whole(name, values), codes == self.schema[name].missing_code
 
     def _whole(self, name: str, values: NDArray[np.float64]) -> NDArray[Any]:
-        domain = self.schema[name].domain
-        assert isinstance(domain, Intervals)
-        return np.rint(values).astype(np.int64) if domain.integral else values
+        return np.rint(values).astype(np.int64) if self.schema[name].ordered.integral else values
 
 
 def _some(

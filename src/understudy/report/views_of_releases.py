@@ -146,7 +146,7 @@ def schema_view(schema: Schema) -> Markup:
 
 def _values(attribute: Attribute) -> str:
     if not attribute.modelled:
-        return "not published" if attribute.kind == "drop" else "fresh numbers on output"
+        return "fresh numbers on output" if attribute.published else "not published"
     labels = attribute.labels
     if len(labels) <= 6:
         return ", ".join(labels)

@@ -98,6 +98,11 @@ class Attribute:
         return self.domain.modelled
 
     @property
+    def published(self) -> bool:
+        """Return whether the column is in the output: ids come back as fresh ones, dropped columns do not."""
+        return self.kind != "drop"
+
+    @property
     def intervals(self) -> Intervals | None:
         """Return the domain of an ordered attribute; None for lists and columns that are never read."""
         return self.domain if isinstance(self.domain, Intervals) else None
@@ -197,8 +202,7 @@ class Attribute:
         if self.grid is None:
             return self
         found = self.binned(self.grid.public_bins(PUBLIC_BINS))
-        assert isinstance(found.domain, Intervals)
-        return replace(found, domain=replace(found.domain, places=self.grid.decimals), taxonomy=None)
+        return replace(found, domain=replace(found.ordered, places=self.grid.decimals), taxonomy=None)
 
     def homes(self, first: Index) -> NDArray[np.int64]:
         """Return the code of the bin that each code of a unit lies in; "missing" stays last."""

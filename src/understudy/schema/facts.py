@@ -11,6 +11,7 @@ from understudy.schema.domain import Kind
 from understudy.schema.scales import SCALES, OrderedScale, ordered_scale
 
 MOVED = {kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)}  # the kinds that have a range
+MOMENTS = {kind for kind in MOVED if not ordered_scale(kind).arithmetic}  # those that a format is written in
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import SchemaError
-from understudy.schema.facts import kind_of_ends, number_of
+from understudy.schema.facts import MOMENTS, MOVED, kind_of_ends, number_of
 from understudy.schema.files import parse_schema
 from understudy.schema.open_points import TABLE_POINTS, reason
 from understudy.schema.public_domains import DOMAINS, NO, YES
@@ -21,7 +21,6 @@ HELP = (
     "0..120 · number 0..10 · date 2000-01-01..2020-12-31 · a|b|c · yes/no · ages, months, countries … · id · drop; "
     "add `missing NA|9` (or `missing` alone, for empty cells); `later` leaves it open"
 )
-_KINDS = ("integer", "number", "date", "datetime")
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
 
@@ -189,7 +188,7 @@ def _domain(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
     if known is not None:
         return _of_facts(known.facts)
     kind, _, rest = text.partition(" ")
-    if kind.casefold() not in _KINDS:
+    if kind.casefold() not in MOVED:
         kind, rest = "", text
     ends = re.split(r"\.\.+|\s+to\s+", rest.strip(" []"))
     if len(ends) == 2:
@@ -210,10 +209,10 @@ def _of_facts(facts: Any) -> dict[str, Any]:
 
 def _range(kind: str, ends: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
     held = str(body.get("kind"))
-    kind = kind or (held if held in _KINDS else "") or kind_of_ends(tuple(ends)) or ""
+    kind = kind or (held if held in MOVED else "") or kind_of_ends(tuple(ends)) or ""
     if not kind:
-        raise SchemaError("say what it is: integer, number, date or datetime, then the two ends as 0..120")
-    if kind in ("date", "datetime"):
+        raise SchemaError("say what it is: integer, number, date, datetime or time, then the two ends as 0..120")
+    if kind in MOMENTS:
         return {"kind": kind, "range": list(ends)}
     numbers = [number_of(end) for end in ends]
     if any(number != number for number in numbers):

@@ -48,10 +48,10 @@ class Cells:
         """Return a cell for each code of the attribute."""
         codes = np.arange(attribute.size)
         absent = codes == attribute.missing_code
-        if not isinstance(attribute.domain, Intervals):
+        if (domain := attribute.intervals) is None:
             return Cells(codes, absent)
         ends = np.zeros((attribute.size, 2))
-        ends[: attribute.domain.size] = cell_ends(attribute.domain)
+        ends[: domain.size] = cell_ends(domain)
         return Cells(codes, absent, Bounds(ends[:, 0], ends[:, 1], absent))
 
     @staticmethod

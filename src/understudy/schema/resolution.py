@@ -28,7 +28,6 @@ from understudy.schema.expressions import (
     Symbol,
     Term,
 )
-from understudy.schema.intervals import Intervals
 from understudy.schema.predicates import (
     TOLERANCE,
     Alike,
@@ -288,8 +287,7 @@ class Resolver:
         """Return whether a term's values are whole numbers, and so exact."""
         match term:
             case OrderedColumn(name):
-                domain = self._attributes[name].domain
-                return isinstance(domain, Intervals) and domain.integral
+                return self._attributes[name].ordered.integral
             case Constant(value):
                 return value == math.floor(value)
             case Lookup():
@@ -303,7 +301,7 @@ class Resolver:
 
 
 def _is_ordered(attribute: Attribute) -> bool:
-    return isinstance(attribute.domain, Intervals)
+    return attribute.intervals is not None
 
 
 def scale_of(attribute: Attribute) -> str:

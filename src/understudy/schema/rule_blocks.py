@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.schema.attribute import Attribute
-from understudy.schema.intervals import Intervals
 from understudy.schema.predicates import Cells, Columns, Ordered, comparisons_in, constants_in, names_in
 from understudy.schema.rules import Constraint
 
@@ -129,8 +128,8 @@ def said(texts: Sequence[str]) -> str:
 
 def is_wide(attribute: Attribute) -> bool:
     """Return whether some cell of the attribute holds several values."""
-    domain = attribute.domain
-    return isinstance(domain, Intervals) and (domain.steps is None or bool((domain.own_values > 1).any()))
+    domain = attribute.intervals
+    return domain is not None and (domain.steps is None or bool((domain.own_values > 1).any()))
 
 
 def _grouped(attributes: Mapping[str, Attribute], blocks: Sequence[Block]) -> list[list[Block]]:
@@ -218,8 +217,8 @@ def repaired(attributes: Mapping[str, Attribute], block: Block, columns: Columns
 
 def _solved(attribute: Attribute, comparison: Ordered, name: str, columns: Columns, shift: int) -> Cells:
     """Return the column with the value at which both sides are equal, if the comparison is linear in it."""
-    domain, own = attribute.domain, columns[name]
-    assert isinstance(domain, Intervals) and own.bounds is not None
+    domain, own = attribute.ordered, columns[name]
+    assert own.bounds is not None
     step = domain.steps.size if domain.steps is not None else 10.0**-domain.decimals
     values, unit = own.bounds.low, max(step, 1.0)
     with np.errstate(all="ignore"):
@@ -240,8 +239,8 @@ def _gap(comparison: Ordered, columns: Columns) -> Floats:
 
 def _inside(attribute: Attribute, cells: Cells) -> Mask:
     """Return whether values lie in the cells of their codes."""
-    domain = attribute.domain
-    assert isinstance(domain, Intervals) and cells.bounds is not None
+    domain = attribute.ordered
+    assert cells.bounds is not None
     values = cells.bounds.low
     inside = (values >= domain.edges[0]) & (values <= domain.edges[-1])
     coded = domain.encode_numbers(np.where(inside, values, domain.edges[0]))
@@ -295,8 +294,7 @@ def _valued(attribute: Attribute, codes: NDArray[np.int64], at: Floats) -> Float
 
 def _near(attribute: Attribute, codes: NDArray[np.int64], at: Floats, numbers: Sequence[float], shift: int) -> Floats:
     """Return the value at this place of its cell, or one of the rules' numbers (or its neighbour) in the cell."""
-    values, domain = _valued(attribute, codes, at), attribute.domain
-    assert isinstance(domain, Intervals)
+    values, domain = _valued(attribute, codes, at), attribute.ordered
     step = domain.steps.size if domain.steps is not None else 10.0**-domain.decimals
     for number in numbers:
         place = number + shift * step
@@ -318,7 +316,7 @@ def _mixed(attribute: Attribute, codes: NDArray[np.int64], column: int, t: int, 
 
 def _rows(attribute: Attribute, codes: NDArray[Any], values: Floats | None) -> Cells:
     absent = codes == attribute.missing_code
-    if values is None and isinstance(attribute.domain, Intervals):
+    if values is None and attribute.intervals is not None:
         values = _valued(attribute, codes, np.zeros(len(codes)))
     return Cells.of_values(codes, values, absent)
 

@@ -18,7 +18,6 @@ from understudy.errors import SchemaError, UsageError
 from understudy.schema.attribute import Attribute
 from understudy.schema.expressions import Arithmetic, Comparison, Equivalence, Expression, Mapped, Symbol, Term
 from understudy.schema.expressions import parse_condition as parse
-from understudy.schema.intervals import Intervals
 from understudy.schema.predicates import (
     Combined,
     Constant,
@@ -174,13 +173,13 @@ class _Reading:
                 attribute = resolver.named(side)
             if attribute is None:
                 continue
-            if isinstance(other, Mapped) or (isinstance(attribute.domain, Intervals) and self._computes(other)):
+            if isinstance(other, Mapped) or (attribute.intervals is not None and self._computes(other)):
                 yield attribute.name, other
 
     def _computes(self, term: Term) -> bool:
         """Return whether a term has columns, and all of them have an order."""
         names = [name for name in _symbols(term) if name in self._attributes]
-        return bool(names) and all(isinstance(self._attributes[name].domain, Intervals) for name in names)
+        return bool(names) and all(self._attributes[name].intervals is not None for name in names)
 
     def _leads_to(self, name: str, term: Term, says: Mapping[str, tuple[int, Term]]) -> bool:
         todo, seen = [*_symbols(term)], set[str]()
@@ -237,7 +236,7 @@ class _Reading:
                 f'`map` needs a cell for each value of {source.name}: leave its bins out, or bins = "each"'
             )
         codes, values = _looked_up(source, attribute, self._rules[index].map)
-        if isinstance(attribute.domain, Intervals):
+        if attribute.intervals is not None:
             return Determined(attribute, index, Lookup(source.name, values))
         return Determined(attribute, index, None, source.name, codes)
 
@@ -284,8 +283,7 @@ def _symbols(term: Term) -> list[str]:
 
 def written_steps(attribute: Attribute) -> Steps | None:
     """Return the steps that an ordered attribute's values are declared to be written in; None for any number."""
-    grid, domain = attribute.grid, attribute.domain
-    assert isinstance(domain, Intervals)
+    grid, domain = attribute.grid, attribute.ordered
     if grid is None:
         return domain.steps
     return grid.steps if grid.integral or grid.every is not None or grid.decimals is not None else None
@@ -293,8 +291,7 @@ def written_steps(attribute: Attribute) -> Steps | None:
 
 def declared_range(attribute: Attribute) -> tuple[float, float]:
     """Return the ends of an ordered attribute's range."""
-    domain = attribute.domain
-    assert isinstance(domain, Intervals)
+    domain = attribute.ordered
     if attribute.grid is not None:
         return attribute.grid.low, attribute.grid.high
     ends = cell_ends(domain)
@@ -303,8 +300,8 @@ def declared_range(attribute: Attribute) -> tuple[float, float]:
 
 def single_valued(attribute: Attribute) -> bool:
     """Return whether each code of an attribute is one value."""
-    domain = attribute.domain
-    if not isinstance(domain, Intervals):
+    domain = attribute.intervals
+    if domain is None:
         return True
     return attribute.grid is None and domain.steps is not None and bool((domain.own_values <= 1).all())
 
@@ -341,8 +338,7 @@ def _codes_of(source: Attribute, text: str) -> NDArray[np.bool_] | None:
     place = place_of(source, text)
     if place is None:
         return None
-    assert isinstance(source.domain, Intervals)
-    ends = cell_ends(source.domain)[:, 0] == place
+    ends = cell_ends(source.ordered)[:, 0] == place
     return np.append(ends, [False] * source.has_missing) if ends.any() else None
 
 
@@ -350,7 +346,7 @@ def _target(target: Attribute, text: str) -> tuple[int, float]:
     """Return the code and the number that a value of the map means."""
     if means_missing(target, text):
         return target.missing_code, math.nan
-    if not isinstance(target.domain, Intervals):
+    if (domain := target.intervals) is None:
         found = codes_meant(target, text)
         if found is None or found.sum() != 1:
             raise SchemaError(f"the `map` speaks of {text!r}, and {target.name} has no such value")
@@ -360,4 +356,4 @@ def _target(target: Attribute, text: str) -> tuple[int, float]:
     steps = written_steps(target)
     if place is None or not low <= place <= high or (steps is not None and not len(steps.indices([place]))):
         raise SchemaError(f"the `map` speaks of {text!r}, which is no value of {target.name}")
-    return int(target.domain.encode_numbers(np.asarray([place]))[0]), place
+    return int(domain.encode_numbers(np.asarray([place]))[0]), place

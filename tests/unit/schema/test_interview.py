@@ -24,6 +24,7 @@ DROPPED = {"kind": "drop", "confirm": ["kind"]}
         ("number 0..10", {"kind": "number", "range": [0, 10]}),
         ("date 2000-01-01..2020-12-31", {"kind": "date", "range": ["2000-01-01", "2020-12-31"]}),
         ("2000-01-01..2020-12-31", {"kind": "date", "range": ["2000-01-01", "2020-12-31"]}),
+        ("time 08:00..18:00", {"kind": "time", "range": ["08:00", "18:00"]}),
         ("a|b | c", {"kind": "category", "values": ["a", "b", "c"]}),
         ("a|b missing NA|9", {"kind": "category", "values": ["a", "b"], "missing": ["NA", "9"]}),
         ("0..5 missing", {"kind": "integer", "range": [0, 5], "missing": True}),

@@ -18,7 +18,7 @@ from typing import Any
 from understudy.errors import SchemaError, UsageError
 from understudy.schema.codebook import read_text
 from understudy.schema.domain import Kind
-from understudy.schema.facts import Facts, Source
+from understudy.schema.facts import MOMENTS, MOVED, Facts, Source
 
 MAX_TEXT = 1 << 26  # characters of a document
 
@@ -147,7 +147,7 @@ def described(
         values = tuple(value for value in values if value not in missing) or None
     if values is not None and kind != "boolean":
         kind = "category"
-    ends = kind in ("integer", "number", "date", "datetime")
+    ends = kind in MOVED
     return Facts(
         kind=kind,
         values=values,
@@ -155,7 +155,7 @@ def described(
         high=scalar_text(high) if high is not None and ends else None,
         missing=missing or None,
         label=" ".join(str(label).split()) if label else None,
-        format=format if kind in ("date", "datetime") else None,
+        format=format if kind in MOMENTS else None,
         declared_type=declared_type,
         decimals=decimals if kind == "number" else None,
         step=None if step is None else scalar_text(step),
