@@ -128,6 +128,16 @@ def test_what_the_long_run_found(kind: str, tmp_path: Path) -> None:
     assert whole(found).compared > 10
 
 
+@pytest.mark.parametrize("reader", ["pandas, parsed dates", "Parquet of pandas, parsed dates", *list(IN_PLACE)[2:]])
+@pytest.mark.parametrize("base", [("0815", "1230"), ("8:15", "0815"), ("2024-01-01 00:00:00", "2024-01-01 00:00:01")])
+def test_a_clock_that_a_reader_takes_for_a_year(reader: str, base: Cells, tmp_path: Path) -> None:
+    """pandas makes 0815-01-01 00:00:00 of 0815 where every cell can be a year: midnight, or no time beside one x."""
+    trials = [Trial(kind, KINDS[kind].bases.index(base), ("x", "?", "0815")) for kind in ("time", "time, other")]
+    found = law(READERS[reader], trials, tmp_path)
+    check(reader, found)
+    assert whole(found).compared > 2
+
+
 def test_a_table_that_its_library_does_not_write_is_counted_as_not_read(tmp_path: Path) -> None:
     tally = whole(law(READERS["Parquet of pandas, float32"], [Trial("category, other", 1, ("x", "1"))], tmp_path))
     assert (tally.unread, tally.compared, tally.moved) == (3, 0, [])
