@@ -232,7 +232,8 @@ class Aim:
         )
         noise = table_noise(schema, accounting, costs.each * (1 - exact(self.select))).mean_abs
         pair_error = middle_pair(schema) * noise / (2 * rows)
-        return needed_dependence(with_rounds - alone, pair_error, float(costs.rounds / costs.each), d)
+        rounds = float(costs.rounds / costs.each)
+        return needed_dependence(with_rounds - alone, pair_error, rounds, d, accounting.noise)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
         """As many rounds as leave the middle pair useful, within bounds for each attribute.
