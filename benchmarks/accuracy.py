@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import datasets
+import uses
 from paired import worth_lines
 from understudy.evaluate.classification import classify
 from understudy.methods import METHODS, best_for, method_named
@@ -122,7 +123,7 @@ def page() -> str:
     order = {name: i for i, name in enumerate(datasets.ROWS)}
     for key in sorted(groups, key=lambda k: (order[k[0]], k[2] == "0", float(k[1]))):
         lines += _rows_of(key, groups[key])
-    lines += ["", *worth_lines(), "", *_svm(groups)]
+    lines += ["", *worth_lines(), "", *uses.lines(), "", *_svm(groups)]
     return "\n".join(lines) + "\n"
 
 

@@ -31,7 +31,13 @@ def forecast(schema: Schema, plan: Plan) -> tuple[str, ...]:
     A range whose bins are to be found is taken with public ones.
     """
     schema = schema.with_public_bins()
-    return (*_too_few(schema, plan), *_lost_count(schema, plan), *_too_wide(schema, plan.rows))
+    return (*_no_uses(schema, plan), *_too_few(schema, plan), *_lost_count(schema, plan), *_too_wide(schema, plan.rows))
+
+
+def _no_uses(schema: Schema, plan: Plan) -> list[str]:
+    if not schema.uses or plan.method == "aim":
+        return []
+    return [f"the uses of the schema change nothing with --method {plan.method}: only aim puts budget there first"]
 
 
 def known_rows(schema: Schema) -> int | None:

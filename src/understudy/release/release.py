@@ -304,7 +304,7 @@ class Release:
         """Return the content of the release's file."""
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
         format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
-        format = RULES_FORMAT if self.schema.rules else format
+        format = RULES_FORMAT if self.schema.rules or self.schema.uses else format
         return release_bytes(self.members, ledger, format)
 
     @staticmethod

@@ -33,7 +33,7 @@ from understudy.release.replacement import replacing
 PLAIN_FORMAT = 1
 DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
 TREES_FORMAT = 3  # with noisy trees, whose bins and shapes a reader of format 2 would leave out
-RULES_FORMAT = 4  # with rules, which a reader of format 3 would not keep
+RULES_FORMAT = 4  # with rules or uses, which a reader of format 3 would not keep
 FORMAT = 4  # the newest that can be read
 MAX_BYTES = 2 * 1024**3
 MAX_DOCUMENT_BYTES = 32 * 1024**2  # of all documents together

@@ -19,7 +19,8 @@ from understudy.schema.scales.scale import texts_of
 from understudy.schema.table import Dialect, Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
-from understudy.schema.undiscovered import PAID, What, asks_for, undiscovered
+from understudy.schema.undiscovered import PAID, Undiscovered, What, asks_for, undiscovered
+from understudy.schema.uses import checked_uses
 
 TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
 CSV_KEYS = ("delimiter", "encoding", "decimal", "header", "trim")
@@ -59,7 +60,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
-    _known(document, ("table", "attributes", "rules"), "the schema")
+    _known(document, ("table", "attributes", "rules", "uses"), "the schema")
     table = _table(document, "table")
     _known(table, TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
@@ -87,6 +88,9 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
         csv=dialect,
         confirm=texts_of(table.get("confirm", []), "confirm"),
         rules=checked_rules(document.get("rules", [])),
+        uses=checked_uses(
+            document.get("uses", []), [a.name for a in attributes if a.modelled or isinstance(a.domain, Undiscovered)]
+        ),
     )
 
 

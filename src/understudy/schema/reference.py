@@ -18,6 +18,7 @@ from understudy.schema.codebooks import READERS, TrustClass
 from understudy.schema.files import CSV_KEYS, KEYS, PROVENANCE_SOURCES, PROVENANCES, SHARED_KEYS, TABLE_KEYS
 from understudy.schema.open_points import ATTRIBUTE_POINTS, TABLE_POINTS
 from understudy.schema.public_domains import DOMAINS
+from understudy.schema.uses import USE_KEYS
 
 Explained = tuple[dict[str, Any], str, str]  # JSON schema of the value, what it means, an example
 _TEXT = {"type": "string"}
@@ -112,6 +113,19 @@ ATTRIBUTE: dict[str, Explained] = {
     "false": (_TEXTS, "texts for false", 'false = ["N"]'),
     "pattern": (_TEXT, "the format of fresh ids", 'pattern = "P-{5 digits}"'),
 }
+RULE: dict[str, Explained] = {
+    "rule": (_TEXT, "what holds between columns in every row", 'rule = "start <= end"'),
+    "map": ({"type": "object"}, "of a rule that maps one column to another: value by value", "map = { a = 1, b = 2 }"),
+}
+USE: dict[str, Explained] = {
+    "analysis": (
+        _TEXTS,
+        "columns that will be looked at together, 2 to 6: a text with commas and `by`, or a list",
+        'analysis = "income by sex, region"',
+    ),
+    "target": (_TEXT, "a column that will be predicted from the others", 'target = "income"'),
+    "from": (_TEXTS, "of a `target`: the columns to predict from; default: all others", 'from = ["age", "sex"]'),
+}
 COLUMN: dict[str, str] = {
     "attribute": "the name of the column; `[table]` in it sets something of the table",
     "kind": "as in schema.toml, or another usual word for it",
@@ -148,6 +162,7 @@ def check_explained() -> None:
         ({*TABLE_KEYS}, {*TABLE}),
         ({*CSV_KEYS}, {*CSV}),
         (attribute, {*ATTRIBUTE}),
+        ({*USE_KEYS}, {*USE}),
         ({*COLUMNS}, {*COLUMN}),
     ):
         assert read == explained, f"read but not explained, or explained but not read: {sorted(read ^ explained)}"
@@ -183,6 +198,12 @@ def _schema_part() -> list[str]:
         "## `[attributes.NAME]`", "", 'A name with a dot or a blank is quoted: `[attributes."alk.phos"]`.', "",
         *_table(("key", "of the kinds", "meaning", "example"), attribute),
         f"`provenance` is one of {words}.", "",
+        "## `[[rules]]`", "", "The [guide](../guide/rules.md) has the grammar.", "",
+        *_table(("key", "meaning", "example"), rows(RULE)),
+        "## `[[uses]]`", "",
+        "The analyses that a release is meant for ([guide](../guide/uses.md)): public, and written before anyone looks "
+        "at the rows.", "",
+        *_table(("key", "meaning", "example"), rows(USE)),
     ]  # fmt: skip
 
 
@@ -237,6 +258,10 @@ def json_schema() -> dict[str, Any]:
             "then": {"properties": allowed, "additionalProperties": False},
         }
 
+    def listed(keys: dict[str, Explained]) -> dict[str, Any]:
+        one = {"type": "object", "properties": properties(keys), "additionalProperties": False}
+        return {"type": "array", "items": one}
+
     table = properties(TABLE)
     table["csv"] |= {"properties": properties(CSV), "additionalProperties": False}
     attribute = {
@@ -253,6 +278,8 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             "table": {"type": "object", "required": ["name"], "properties": table, "additionalProperties": False},
             "attributes": {"type": "object", "additionalProperties": attribute},
+            "rules": listed(RULE),
+            "uses": listed(USE),
         },
         "additionalProperties": False,
     }

@@ -23,6 +23,7 @@ from understudy.schema.rules import Constraint, Rule, RuleBook
 from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.tree_grid import Index
 from understudy.schema.undiscovered import Undiscovered
+from understudy.schema.uses import Use
 from understudy.showing import html_of
 
 Neighbours = Literal["replace-one", "add-remove"]
@@ -62,6 +63,7 @@ class Schema:
         csv: how the file is written.
         confirm: keys of the table that a person has yet to confirm.
         rules: what holds between columns in every row, as public knowledge says.
+        uses: the analyses that a release is meant for, as public knowledge says.
         constraints: what the rules ask of the modelled columns; `free` fills it in.
 
     >>> text = '''
@@ -86,6 +88,7 @@ class Schema:
     csv: Dialect = Dialect()
     confirm: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    uses: tuple[Use, ...] = ()
     text: str | None = field(default=None, compare=False, repr=False)  # the file as written, comments and all
     path: Path | None = field(default=None, compare=False, repr=False)
     constraints: tuple[Constraint, ...] = field(default=(), compare=False, repr=False)  # of `free`: what rules ask
@@ -254,8 +257,9 @@ class Schema:
         return self._by_name.get(name)
 
     def project(self, names: Iterable[str]) -> Schema:
-        """Return the same table with these attributes only, and without rules: they may speak of others."""
-        return replace(self, attributes=tuple(self[name] for name in names), text=None, rules=(), constraints=())
+        """Return the same table with these attributes only, and without rules and uses: they may speak of others."""
+        kept = tuple(self[name] for name in names)
+        return replace(self, attributes=kept, text=None, rules=(), uses=(), constraints=())
 
     @cached_property
     def counted(self) -> Schema:

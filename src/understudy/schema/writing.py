@@ -26,7 +26,8 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
     if schema.csv != Dialect():
         table["csv"] = {k: getattr(schema.csv, k) for k in CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
     document = {"table": table, "attributes": {a.name: attribute_as_dict(a) for a in schema.attributes}}
-    return document | ({"rules": [rule.as_json() for rule in schema.rules]} if schema.rules else {})
+    rules = {"rules": [rule.as_json() for rule in schema.rules]} if schema.rules else {}
+    return document | rules | ({"uses": [use.as_json() for use in schema.uses]} if schema.uses else {})
 
 
 def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:

@@ -18,6 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
+from understudy.methods.aim.named_tables import (
+    ALONE_SHARE,
+    NAMED_PRICE,
+    NAMED_SHARE,
+    OFFERED_SHARE,
+    NamedTables,
+    named_tables,
+)
 from understudy.methods.aim.worth import (
     NEVER,
     SURELY,
@@ -34,6 +42,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import middle_pair, weight
+from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
@@ -59,6 +68,7 @@ KAPPA = 0.5
 MAX_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
 WIDEST = 100  # and up to here in minutes
 DEPENDENCE = "dependence"
+USES = "uses"
 ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
 
 
@@ -76,10 +86,16 @@ class Costs:
     rounds: Fraction  # all of them together
     each: Fraction  # the first ones
     worth: Fraction = Fraction(0)  # for the mean dependence of pairs, which decides whether there are rounds
+    named: Fraction = Fraction(0)  # for tables that uses name
+    offered: Fraction = Fraction(0)  # for rounds that choose among tables that uses speak of
 
     def without_rounds(self) -> Costs:
-        """Return the same with all that rounds would cost for the one-way tables."""
-        return replace(self, single=self.single + self.rounds, rounds=Fraction(0), each=Fraction(0))
+        """Return the same with all that rounds would cost for the one-way tables, or a part of it for tables that uses
+        speak of."""
+        most = (self.offered + self.rounds) * ALONE_SHARE
+        more = max(Fraction(0), most - self.offered) if self.offered else Fraction(0)
+        single, offered = self.single + self.rounds - more, self.offered + more
+        return replace(self, single=single, offered=offered, rounds=Fraction(0), each=Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -115,21 +131,28 @@ class Aim:
                 "one-way", schema, accounting, costs.single, len(variables), largest, n, "each attribute alone"
             )
         )
-        if costs.rounds:
-            rounds = round(costs.rounds / costs.each)
-            choosing = costs.rounds * exact(self.select)
+        named = self._named(schema, accounting, costs, n)
+        if costs.named:
+            cells = max(map(schema.cells, named.measured))
+            detail = "the tables that uses name"
+            phases.append(tables_phase(USES, schema, accounting, costs.named, len(named.measured), cells, n, detail))
+        if in_rounds := costs.rounds + costs.offered:
+            rounds = max(1, round(in_rounds / (costs.each or costs.offered)))
+            choosing = in_rounds * exact(self.select)
             phases.append(Phase("structure", choosing, rounds, detail="choices by score D, at most"))
             sizes = map(schema.cells, combinations(variables, 2))
             cells = max((size for size in sizes if size <= self.cells), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
-            phases.append(tables_phase("tables", schema, accounting, costs.rounds - choosing, rounds, cells, n, detail))
+            phases.append(tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, n, detail))
         notes = []
         if costs.worth:
             notes.append("whether pairs are worth their noise is bought first; if not, columns are published alone")
+        if schema.uses:
+            notes.append(_said(named))
         if len(variables) > 1:
             notes.append(
                 f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
-                if costs.rounds
+                if costs.rounds or costs.offered
                 else ALONE
             )
         d, settled = len(variables), self._settled(costs)
@@ -157,6 +180,13 @@ class Aim:
         if len(schema.modelled) == 1:
             return Costs(count, rest, Fraction(0), Fraction(0))
         rounds = self.rounds or self._affordable(schema, accounting, rest, rows)
+        costs = self._decided(schema, accounting, count, rest, rounds, rows)
+        return self._with_uses(schema, accounting, costs, rows) if schema.uses else costs
+
+    def _decided(
+        self, schema: Schema, accounting: Accounting, count: Fraction, rest: Fraction, rounds: int, rows: int
+    ) -> Costs:
+        """Return how all but the row count is split: without rounds where public facts speak against them."""
         costs = self._split(schema, accounting, count, rest, rounds)
         if self.rounds is not None or self.single is not None or len(asked_axes(schema)) < 2:
             return costs
@@ -165,6 +195,27 @@ class Aim:
             return costs.without_rounds()
         worth = rest * exact(WORTH_SHARE) if needed > SURELY else Fraction(0)
         return replace(self._split(schema, accounting, count, rest - worth, rounds), worth=worth)
+
+    def _with_uses(self, schema: Schema, accounting: Accounting, costs: Costs, rows: int) -> Costs:
+        """Return the costs with a part of what rounds cost, or else of what one-way tables cost, for the uses."""
+        whole = costs.rounds or costs.single
+        each = costs.each or whole / (2 * len(schema.modelled))
+        named = self._named(schema, accounting, costs, rows)
+        direct = min(whole * NAMED_SHARE, NAMED_PRICE * each * len(named.measured))
+        share = OFFERED_SHARE if costs.rounds else ALONE_SHARE
+        offered = min((whole - direct) * share, each * named.rounds)
+        taken = direct + offered
+        left = {"rounds": costs.rounds - taken} if costs.rounds else {"single": costs.single - taken}
+        return replace(costs, named=direct, offered=offered, **left)
+
+    def _named(self, schema: Schema, accounting: Accounting, costs: Costs, rows: int) -> NamedTables:
+        """Return what uses ask for, as far as tables at the price of a round are not drowned in noise."""
+        if not schema.uses:
+            return NamedTables()
+        each = costs.each or (costs.single + costs.named + costs.offered) / (2 * len(schema.modelled))
+        noise = table_noise(schema, accounting, each).mean_abs
+        power = accounting.power  # three times the price is a third of the noise, or the root of that
+        return named_tables(schema, self.cells, lambda cells, price: cells * noise / (2 * rows * price ** (1 / power)))
 
     def _split(self, schema: Schema, accounting: Accounting, count: Fraction, rest: Fraction, rounds: int) -> Costs:
         single = rest * self._single(schema, accounting, rounds)
@@ -181,7 +232,8 @@ class Aim:
         )
         noise = table_noise(schema, accounting, costs.each * (1 - exact(self.select))).mean_abs
         pair_error = middle_pair(schema) * noise / (2 * rows)
-        return needed_dependence(with_rounds - alone, pair_error, float(costs.rounds / costs.each), d)
+        rounds = float(costs.rounds / costs.each)
+        return needed_dependence(with_rounds - alone, pair_error, rounds, d, accounting.noise)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
         """As many rounds as leave the middle pair useful, within bounds for each attribute.
@@ -222,6 +274,7 @@ class Aim:
         self._check(schema)
         rows, bought = row_count(table)
         costs = self._costs(schema, table.accounting, table.total_cost, rows)
+        named = self._named(schema, table.accounting, costs, rows)
         seen_rows = table.measure_dependence(asked_axes(schema), costs.worth, DEPENDENCE) if costs.worth else 0.0
         if table.accounting.power == 1:  # where a table measured twice is worse than one at twice the price
             costs = self._worthwhile(schema, table.accounting, costs, seen_rows, rows, even_shares(schema))
@@ -237,20 +290,39 @@ class Aim:
             shares = [rounds.best.tree.project([axis]).table for axis in variables]
             decided = self._worthwhile(schema, table.accounting, costs, seen_rows, rounds.rows, shares)
             if decided is not costs:
-                measured += table.measure([(axis,) for axis in variables], costs.rounds, "one-way")
+                more = decided.single - costs.single
+                measured += table.measure([(axis,) for axis in variables], more, "one-way")
                 costs = decided
-        left, each = costs.rounds, costs.each
-        while left and (options := rounds.candidates()):
-            table.progress("tables", int(100 * (1 - left / costs.rounds)), 100)
-            each = left if left < each * 3 / 2 else each
-            left -= each
-            each = each if self._round(table, rounds, options, each) else 2 * each
+        if costs.named:
+            prices = [weight(schema.cells(axes), table.accounting) for axes in named.measured]
+            rounds.measure(named.measured, costs.named, USES, [Fraction(p, sum(prices)) for p in prices])
+        left = costs.rounds
+        if costs.offered:
+            spoken_of = CandidatePairs(schema, variables, self.cells, named.offered, rounds.chosen)
+            price = costs.each or costs.offered / named.rounds
+            left += self._play(table, rounds, spoken_of, costs.offered, price)
+        if costs.each:
+            left = self._play(table, rounds, rounds.candidates, left, costs.each)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += table.measure([(axis,) for axis in variables], left, "one-way")
         facts = {"options": self._settled(costs), "tables": rounds.tables}
         refitted = refit([*bought, *measured], Design(schema, 2 * self.cells))
-        notes = () if costs.rounds or len(variables) == 1 else (ALONE,)
+        notes = () if rounds.chosen or costs.rounds or len(variables) == 1 else (ALONE,)
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes)
+
+    def _play(
+        self, table: PrivateTable, rounds: AdaptiveRounds, candidates: CandidatePairs, whole: Fraction, each: Fraction
+    ) -> Fraction:
+        """Choose among the candidates until `whole` is spent; return what is left if none can be offered."""
+        left = whole
+        while left and (options := candidates()):
+            table.progress("tables", int(100 * (1 - left / whole)), 100)
+            each = left if left < each * 3 / 2 else each
+            left -= each
+            each = each if self._round(table, rounds, options, each) else 2 * each
+            if candidates is not rounds.candidates:
+                candidates.add(rounds.chosen[-1])
+        return left
 
     def _round(self, table: PrivateTable, rounds: AdaptiveRounds, options: list[Axes], price: Fraction) -> bool:
         """Choose and measure one table; return whether it says more than its noise would."""
@@ -274,6 +346,21 @@ class Aim:
         found = learnable(seen_rows / rows, chance_dependence(shares, rows))
         worth_it = found >= self._needed(schema, accounting, costs, rows, shares)
         return costs if worth_it else costs.without_rounds()
+
+
+def _said(named: NamedTables) -> str:
+    """Say what the uses of the schema come to."""
+    if not named.measured and not named.offered:
+        return "the tables that uses name would be mostly noise at this budget: nothing is bought for them"
+    parts = []
+    if named.measured:
+        parts.append(", ".join(" × ".join(axis.attribute for axis in axes) for axes in named.measured[:5]))
+        parts[-1] += f" and {len(named.measured) - 5} more" if len(named.measured) > 5 else ""
+    if named.offered:
+        names = dict.fromkeys(axis.attribute for axes in named.offered for axis in reversed(axes))
+        shown = ", ".join(list(names)[:5]) + (" …" if len(names) > 5 else "")
+        parts.append(f"{named.rounds} rounds of their own, at most, for tables of {shown}")
+    return f"bought first, for the uses of the schema: {'; '.join(parts)}"
 
 
 def _worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:

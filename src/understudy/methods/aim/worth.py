@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.schema import Axes, Axis, Schema
 
 Floats = NDArray[np.float64]
@@ -24,7 +25,8 @@ WORTH_SHARE = 0.03  # of the budget, for the mean dependence of all pairs
 SURELY = 0.03  # mean dependence that nearly every table has: where less is needed, there are rounds without asking
 NEVER = 0.4  # and that none has: where more is needed, there are none
 LEARNED = 0.6  # of the dependence, where pairs have no noise
-LOST = 1.4  # times the error of a column: what two of them cost a pair, less what measured pairs tell about columns
+# times the error of a column: what two of them cost a pair, less what measured pairs tell about columns
+LOST: dict[type[Noise], float] = {Laplace: 1.0, Gaussian: 1.4}
 MAX_SIZE = 256  # of an attribute that is asked about: larger ones would be counted in millions of cells
 MAX_PAIRS = 300  # of which the part of chance is worked out
 
@@ -48,14 +50,14 @@ def column_error(shares: Sequence[Floats], rows: float, noise: float) -> float:
     return float(np.mean(off)) / (2 * rows)
 
 
-def needed_dependence(lost: float, pair_error: float, rounds: float, attributes: int) -> float:
+def needed_dependence(lost: float, pair_error: float, rounds: float, attributes: int, noise: type[Noise]) -> float:
     """Return the mean dependence of pairs from which on rounds are worth what the columns lose by them.
 
     `lost` is the error of an average column with rounds less that without, `pair_error` the expected total variation
     distance of the middle pair from the noise in one round. Fewer rounds than attributes leave some out altogether.
     """
     learned = LEARNED / (1 + pair_error) * min(1.0, rounds / attributes)
-    return LOST * max(0.0, lost) / learned
+    return LOST[noise] * max(0.0, lost) / learned
 
 
 def chance_dependence(shares: Sequence[Floats], rows: float) -> float:

@@ -91,6 +91,13 @@ class AdaptiveRounds:
         surprise = np.abs(seen[0].values - expected[list(options).index(pair.axes)]).sum()
         return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
 
+    def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:
+        """Measure these tables without a choice, each for its share of the cost."""
+        self.measured += self._table.measure(tables, cost, purpose, shares)
+        self.chosen += tables
+        for axes in tables:
+            self.candidates.add(axes)
+
     @property
     def tables(self) -> list[list[str]]:
         """Return the names of what was chosen, for a release's facts."""
