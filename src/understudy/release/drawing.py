@@ -14,6 +14,7 @@ from understudy.models.model import Model, Rows
 from understudy.models.ruled_model import free_model
 from understudy.models.within_bins import Shapes, placed_rows
 from understudy.progress import Progress
+from understudy.relations.history_model import HistoryModel
 from understudy.release.decoding import Settling
 from understudy.release.given import Given, GivenConditions
 
@@ -73,6 +74,9 @@ class Drawing:
         return rows if self.settling is None else self.settling.codes(rows, generator)
 
     def _batches(self, generator: np.random.Generator) -> Iterator[Rows]:
+        if isinstance(self.model, HistoryModel):  # whole people, numbered through all batches
+            yield from self.model.batches(self.rows, generator)
+            return
         for start in range(0, max(self.rows, 1), self.batch):
             yield free_model(self.model).sample(min(self.batch, self.rows - start), generator)
 

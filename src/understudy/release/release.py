@@ -29,6 +29,7 @@ from understudy.release.given import Given
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
+    HISTORIES_FORMAT,
     PLAIN_FORMAT,
     RULES_FORMAT,
     TREES_FORMAT,
@@ -305,6 +306,7 @@ class Release:
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
         format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
         format = RULES_FORMAT if self.schema.rules else format
+        format = HISTORIES_FORMAT if self.schema.person is not None else format
         return release_bytes(self.members, ledger, format)
 
     @staticmethod
@@ -340,6 +342,9 @@ class Release:
         if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.tables or ())):
             more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
             lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
+        if steps := self.facts.get("steps"):
+            lines += [f"{self.facts['persons']:,} people; each further row of a person, given the row before"]
+            lines += [f"  {line['attribute']} ← {', '.join(line['parents'])}".rstrip(" ←") for line in steps] + [""]
         if self.schema.rules:
             lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in self.schema.rules), ""]
         return "\n".join([*lines, self.card.text()])

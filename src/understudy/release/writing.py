@@ -58,11 +58,23 @@ def decode_rows(
             return attribute.intervals.scale.to_arrow(*settled[attribute.name])
         if attribute.modelled:
             return attribute.to_arrow(rows[attribute.name], generator)
+        if attribute.name in rows:  # whose row it is: the same id for every row of a person
+            return _ids_of(rows[attribute.name], fresh.get(attribute.name), generator)
         if attribute.name in fresh:
             return pa.array(fresh[attribute.name].texts(first - 1, count, generator), pa.string())
         return pa.array(np.arange(first, first + count))
 
     return pa.table({a.name: column(a) for a in attributes if a.kind != "drop"})
+
+
+def _ids_of(persons: NDArray[np.int64], fresh: FreshIds | None, generator: np.random.Generator) -> Any:
+    """Return a fresh id for each person, whose numbers begin at 0 and ascend."""
+    import pyarrow as pa
+
+    if fresh is None:
+        return pa.array(persons + 1)
+    low, high = (int(persons[0]), int(persons[-1])) if len(persons) else (0, -1)
+    return pa.array(fresh.texts(low, high + 1 - low, generator), pa.string()).take(pa.array(persons - low))
 
 
 def fresh_ids(schema: Schema, generator: np.random.Generator) -> dict[str, FreshIds]:
