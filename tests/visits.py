@@ -18,7 +18,7 @@ neighbours = "add-remove"
 id = "patient"
 order = "year"
 at_most = {at_most}
-constant = ["sex"]
+constant = ["sex", "born"]
 
 [attributes.patient]
 kind = "id"
@@ -26,6 +26,11 @@ kind = "id"
 [attributes.year]
 kind = "integer"
 range = [2001, 2012]
+
+[attributes.born]
+kind = "integer"
+range = [1930, 2000]
+bins = 7
 
 [attributes.sex]
 kind = "category"
@@ -56,13 +61,14 @@ def visits(people: int, seed: int = 0, most: int = 7) -> Any:
     draw = np.random.default_rng(seed)
     rows = []
     for patient in range(people):
+        born = str(draw.integers(1930, 2000))
         year, weight, state = int(draw.integers(2001, 2005)), float(draw.normal(75, 12)), int(draw.integers(3))
         for _ in range(int(draw.integers(1, most + 1))):
             shown = None if draw.random() < 0.05 else str(round(min(max(weight, 40), 120)))
-            rows.append((str(patient), str(year), "fm"[patient % 2], ("well", "ill", "cured")[state], shown))
+            rows.append((str(patient), str(year), born, "fm"[patient % 2], ("well", "ill", "cured")[state], shown))
             year += 1
             weight += float(draw.normal(0.5, 2))
             state = int(draw.integers(3)) if draw.random() < 0.2 else state
     order = draw.permutation(len(rows))
     columns = list(zip(*(rows[i] for i in order)))
-    return pa.table(dict(zip(("patient", "year", "sex", "state", "weight"), map(list, columns))))
+    return pa.table(dict(zip(("patient", "year", "born", "sex", "state", "weight"), map(list, columns))))

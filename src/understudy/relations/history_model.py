@@ -22,7 +22,8 @@ from understudy.schema import Axis, Schema
 from understudy.schema.row_major import strides
 
 SIMULATED = 400_000  # rows that answers about rows are counted in
-BATCH = 1 << 16  # people drawn at a time
+SPARE = 1.1  # ids, for people with fewer rows than most
+BATCH = 1 << 14  # people drawn at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,14 @@ class HistoryModel:
     def rows(self) -> int:
         """How many rows the people have together, about."""
         return max(1, round(self.persons * self.mean_rows))
+
+    def people_of(self, rows: int) -> int:
+        """Return how many people so many rows are of, with some to spare."""
+        return round(SPARE * rows / self.mean_rows) + 10
+
+    def rows_for(self, people: int) -> int:
+        """Return how many rows at most can be drawn with so many ids: the inverse of `people_of`."""
+        return max(0, int((people - 11) * self.mean_rows / SPARE))
 
     def sample(self, rows: int, generator: np.random.Generator) -> Rows:
         """Draw people until they have so many rows; the last one may be cut short."""

@@ -22,6 +22,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.progress import ProgressBar
+from understudy.relations.history_model import HistoryModel
 from understudy.release.card import Card
 from understudy.release.drawing import SMALL_BATCH, Drawing
 from understudy.release.facts import ReleaseFacts
@@ -141,7 +142,10 @@ class Release:
     @property
     def default_rows(self) -> int:
         """Return how many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
-        return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
+        room = {name: pattern.capacity for name, pattern in self.schema.id_patterns.items()}
+        if isinstance(self.model, HistoryModel) and (own := self.model.panel.person.id) in room:
+            room[own] = self.model.rows_for(room[own])
+        return min([self.rows, *room.values()])
 
     def write(
         self,

@@ -19,7 +19,7 @@ from understudy.errors import UsageError
 from understudy.models.model import Rows
 from understudy.release.cells import csv_cells, written
 from understudy.release.replacement import replacing
-from understudy.schema import Attribute, Dialect, Schema
+from understudy.schema import MAX_ROWS, Attribute, Dialect, Schema
 from understudy.schema.patterns import FreshIds
 
 Values = dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]  # by attribute: values, and where there is none
@@ -56,6 +56,8 @@ def decode_rows(
     def column(attribute: Attribute) -> Any:
         if attribute.name in settled and attribute.intervals is not None:
             return attribute.intervals.scale.to_arrow(*settled[attribute.name])
+        if schema.person is not None and attribute.name in schema.person.constant:
+            return _constant(attribute, rows[attribute.name], rows[schema.person.id], generator)
         if attribute.modelled:
             return attribute.to_arrow(rows[attribute.name], generator)
         if attribute.name in rows:  # whose row it is: the same id for every row of a person
@@ -65,6 +67,16 @@ def decode_rows(
         return pa.array(np.arange(first, first + count))
 
     return pa.table({a.name: column(a) for a in attributes if a.kind != "drop"})
+
+
+def _constant(
+    attribute: Attribute, codes: NDArray[Any], persons: NDArray[np.int64], generator: np.random.Generator
+) -> Any:
+    """Return one value for each person, in all of the person's rows."""
+    import pyarrow as pa
+
+    _, first, own = np.unique(persons, return_index=True, return_inverse=True)
+    return attribute.to_arrow(codes[first], generator).take(pa.array(own))
 
 
 def _ids_of(persons: NDArray[np.int64], fresh: FreshIds | None, generator: np.random.Generator) -> Any:
@@ -90,7 +102,7 @@ def decode_chunks(
     settle: Settle | None = None,
 ) -> Iterator[Any]:
     """Yield tables of decoded rows a chunk at a time; at least one for each batch, even without rows."""
-    step = max(1, CHUNK_CELLS // len(schema.attributes))
+    step = max(1, CHUNK_CELLS // len(schema.attributes)) if schema.person is None else MAX_ROWS  # whole people
     fresh = fresh_ids(schema, generator)
     first = 1
     for rows in batches:

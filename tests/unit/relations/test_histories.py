@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,12 @@ def test_steps_have_the_noise_of_a_person_with_all_their_steps(release: understu
 
 def test_rows_come_person_after_person_in_their_order(release: understudy.Release) -> None:
     rows = release.sample(seed=3).to_pandas() if isinstance(release.sample(1), pa.Table) else release.sample(seed=3)
-    columns = {name: np.asarray(rows[name]) for name in ("patient", "year", "sex")}
+    columns = {name: np.asarray(rows[name]) for name in ("patient", "year", "sex", "born")}
     same = columns["patient"][1:] == columns["patient"][:-1]
     assert (np.diff(columns["patient"]) >= 0).all()
     assert (columns["year"][1:][same] >= columns["year"][:-1][same]).all()
     assert (columns["sex"][1:][same] == columns["sex"][:-1][same]).all()
+    assert (columns["born"][1:][same] == columns["born"][:-1][same]).all()  # values, not bins
     assert np.bincount(columns["patient"]).max() <= 5
     assert len(rows) == release.rows
 
@@ -97,6 +99,20 @@ def test_queries_are_about_rows(release: understudy.Release) -> None:
 def test_conditions_on_rows_are_refused(release: understudy.Release) -> None:
     with pytest.raises(UsageError, match="whole histories"):
         release.sample(10, given={"sex": "f"})
+
+
+def test_ids_by_a_pattern_are_one_for_a_person(tmp_path: Path) -> None:
+    schema = visits_schema(**{'kind = "id"': 'kind = "id"\npattern = "P{3 digits}"'})
+    made = understudy.publish(
+        visits(80), schema, epsilon=4, delta="1e-6", ledger=tmp_path / "l.db", cap="none", types="declared"
+    )
+    rows = made.sample(200)
+    ids = np.asarray(rows["patient"]).tolist()
+    people = [ids[0], *(b for a, b in itertools.pairwise(ids) if a != b)]
+    assert len(set(people)) == len(people) < 200 and all(len(one) == 4 for one in people)
+    with pytest.raises(UsageError, match="distinct"):
+        made.sample(100_000)
+    assert len(made.sample()) == made.default_rows > 0
 
 
 def test_a_crafted_file_is_refused(release: understudy.Release) -> None:
@@ -185,7 +201,7 @@ def test_the_cap_holds_for_both_tables(tmp_path: Path) -> None:
         ({'id = "patient"': 'id = "nobody"'}, "not declared"),
         ({'order = "year"': 'order = "state"'}, "a number, a date or a time"),
         ({'order = "year"': 'order = "weight"'}, "cannot be missing"),
-        ({'constant = ["sex"]': 'constant = ["year"]'}, "cannot name 'year'"),
+        ({'constant = ["sex", "born"]': 'constant = ["year"]'}, "cannot name 'year'"),
         ({'name = "visits"': 'name = "visits"\nrows_per_person = 3'}, "rows_per_person"),
     ],
 )
