@@ -105,9 +105,18 @@ def _coded(
 
 def person_numbers(source: Source, column: str, rows: int) -> NDArray[np.int64]:
     """Number the persons of an id column: equal ids are one person, whole numbers compared as numbers."""
+    import pyarrow as pa
+
     known: dict[str, int] = {}
     parts = []
     for name, piece in source.pieces([column]):
+        held = piece.type.value_type if pa.types.is_dictionary(piece.type) else piece.type
+        if pa.types.is_floating(held):  # a reader makes one number of `1e3` and `1000`, or of two long ids
+            raise DataError(
+                f"the ids in {column!r} are floating-point numbers: some are missing, or a reader made them so. Give "
+                "them as texts or whole numbers",
+                attribute=column,
+            )
         texts, indices = as_texts(piece, name)
         own = np.asarray([_number(text, known, column) for text in texts.to_pylist()], dtype=np.int64)
         if indices.null_count:

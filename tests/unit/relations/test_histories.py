@@ -184,6 +184,34 @@ def test_ids_are_the_same_whole_number_however_written(tmp_path: Path) -> None:
     assert people_fit(csv, visits_schema()) == plain
 
 
+def test_ids_that_a_reader_made_floats_are_refused() -> None:
+    table = visits(20)
+    floats = pa.array([float(p) for p in table["patient"].to_pylist()])
+    whole = floats.cast(pa.int64())
+    at = table.column_names.index("patient")
+    with pytest.raises(DataError, match="floating-point"):
+        people_fit(table.set_column(at, "patient", floats), visits_schema(), types="declared")
+    assert people_fit(table.set_column(at, "patient", whole), visits_schema(), types="declared").persons == 20
+
+
+def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "ledger": tmp_path / "l.db", "types": "declared"}
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("understudy.relations.method.fitted_moves", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            understudy.publish(visits(50), visits_schema(), cap=1, save=tmp_path / "a.zip", **arguments)
+    with Ledger(tmp_path / "l.db") as book:
+        before = [entry.body for entry in book.entries() if entry.kind == "charge"]
+    understudy.publish(visits(50), visits_schema(), save=tmp_path / "a.zip", **arguments)
+    with Ledger(tmp_path / "l.db") as book:
+        assert [entry.body for entry in book.entries() if entry.kind == "charge"] == before
+        assert sum(entry.kind == "reserve" for entry in book.entries()) == 1
+
+
 def test_the_cap_holds_for_both_tables(tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"ledger": tmp_path / "l.db", "types": "declared"}
     understudy.publish(visits(50), visits_schema(), epsilon=1, cap=1, **arguments)
