@@ -129,7 +129,7 @@ class Plan:
         """Return the plan as a page for a terminal."""
         unit = self.accounting.unit
         lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
-        width = max(12, *(len(p.name) + 1 for p in self.phases))
+        width = max([12, *(len(p.name) + 1 for p in self.phases)])
         lines.append(f"  {'phase':<{width}}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
         for p in self.phases:
             scale = f"{p.scale:,.1f}" if p.scale else "–"
