@@ -10,6 +10,8 @@ from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.cell_fit import CellFit as CellFit
 from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
 from understudy.progress import ProgressBar
+from understudy.relations.reading import PeopleFit as PeopleFit
+from understudy.relations.reading import people_fit
 from understudy.schema import Schema
 from understudy.schema.rows_seen import note_rows_seen
 
@@ -58,6 +60,16 @@ def check_cells(
     if show:
         note_rows_seen(schema)
     return fit_of_cells(data, schema, engine, master, types, show)
+
+
+def check_people(
+    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> PeopleFit:
+    """How many rows of how many people there are, and how many are used, exactly: for the custodian.
+
+    Rows without an id, and people with two values of a constant attribute, are refused with a DataError.
+    """
+    return people_fit(data, schema, engine, master, types)
 
 
 def check_rows(

@@ -22,6 +22,7 @@ from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import Progress
+from understudy.relations.reading import opened_people
 from understudy.schema import Schema
 
 GUESSED = (
@@ -41,6 +42,8 @@ class Data:
 
     def open(self, schema: Schema, key: bytes | None = None) -> Opened:
         """Return an engine over the rows, coded by this schema."""
+        if schema.person is not None:
+            return opened_people(self.data, schema, self.engine, self.master, self.types)
         return open_engine(self.data, schema, self.engine, self.master, self.types, key)
 
 

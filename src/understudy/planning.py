@@ -15,7 +15,9 @@ from understudy.methods.allowed_rules import check_rules, rule_notes
 from understudy.methods.discovery import Discovery
 from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error, phase_error
 from understudy.methods.forecast import forecast, promise, recommended_delta
+from understudy.methods.toolkit.row_count import planned_rows
 from understudy.privacy.budget import Amount, Budget
+from understudy.relations.method import HistoryMethod
 from understudy.schema import Schema
 
 
@@ -44,6 +46,8 @@ def plan(
     public, budget = as_schema(schema), Budget(epsilon, delta)
     if public.undiscovered:
         return discovery_plan(Discovery.of(public, budget), method, rows, options)
+    if public.person is not None:
+        return HistoryMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
     free = public.free
     chosen = method_named(method, options, free, model_error=True)
     check_rules(chosen, public)
@@ -103,6 +107,8 @@ def least_epsilon(
         options: options of the method.
     """
     public = as_schema(schema)
+    if public.person is not None:
+        raise UsageError("the least epsilon is not worked out for people with many rows ([person]): plan some epsilons")
     if (tvd is None) == (accuracy is None):
         raise UsageError("say what is wanted: a distance (tvd), or an accuracy such as 'share by sex ± 2 points'")
     wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), public)

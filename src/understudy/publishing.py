@@ -13,9 +13,11 @@ from typing import Any
 
 from understudy.checking import check_cells as check_cells
 from understudy.checking import check_fit as check_fit
+from understudy.checking import check_people as check_people
 from understudy.checking import check_rows as check_rows
 from understudy.compiled import telling
 from understudy.discovering import Data, buy_and_reopen
+from understudy.engines.engine import CountingEngine
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened
 from understudy.errors import BudgetError, ReleaseError, UsageError, check_path
@@ -41,6 +43,8 @@ from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.privacy.table import PrivateTable, Progress
 from understudy.progress import Clock as Clock
 from understudy.progress import ProgressBar, Spend
+from understudy.relations.method import HistoryMethod, PanelTables
+from understudy.relations.reading import PanelEngine
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
@@ -192,10 +196,11 @@ def run(
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
     budget = budget if wanted is None else wanted.budget
-    chosen = method_named(method, options, free, model_error=True)
-    check_rules(chosen, schema)
+    chosen = _method(method, options, free)
+    if not isinstance(chosen, HistoryMethod):
+        check_rules(chosen, schema)
     planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
-    warned = forecast(free, planned) if known_rows(schema) else ()
+    warned = forecast(free, planned) if known_rows(schema) and schema.person is None else ()
     if wanted is not None:
         wanted.check(known_rows(schema))
     register = register and source.private
@@ -221,8 +226,8 @@ def run(
                 private=source.private, fingerprint=opened.engine.fingerprint(key), resume=resume, only=only,
                 formerly=[] if request == earlier or wanted is not None else [earlier],
             )  # fmt: skip
-            if reservation.request == earlier and wanted is None:  # begun before model error was bought: without it
-                chosen = method_named(method, options, free)
+            if reservation.request == earlier and wanted is None and schema.person is None:
+                chosen = method_named(method, options, free)  # begun before model error was bought: without it
             if register:
                 remember(schema.account, book.path, schema.hash, source_name(data))
             if reservation.resumed:
@@ -238,14 +243,22 @@ def run(
             opened.engine.close()
 
 
-def _afterwards(chosen: Method, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
+def _afterwards(chosen: Method | HistoryMethod, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
     """Return the forecast that could not be made before, for want of a public row count: from the noisy one."""
-    return () if known_rows(schema) else forecast(schema, chosen.plan(schema, budget, rows=rows))
+    if known_rows(schema) or schema.person is not None:
+        return ()
+    return forecast(schema, chosen.plan(schema, budget, rows=rows))
+
+
+def _method(name: str, options: Mapping[str, Any], schema: Schema) -> Method | HistoryMethod:
+    if schema.person is not None:
+        return HistoryMethod.named(name, options, schema)
+    return method_named(name, options, schema, model_error=True)
 
 
 def _publish(
     opened: Opened,
-    chosen: Method,
+    chosen: Method | HistoryMethod,
     found: Discovered,
     declared: Schema,
     reservation: Reservation,
@@ -256,7 +269,7 @@ def _publish(
     notes: tuple[str, ...],
 ) -> Publication:
     try:
-        table = LocalPrivateTable(found.schema.free, opened.engine, reservation, source, clock)
+        table = _private_tables(chosen, opened, found, reservation, source, clock)
         release = _fit(chosen, table, found, declared, reservation, opened.columns, data, source.private)
         if target is not None:
             clock("write", 0, 1, reservation.total_cost)
@@ -271,6 +284,26 @@ def _publish(
         reservation.abandon(type(error).__name__)
         raise
     return Publication(release, clock.stop(), reservation.resumed, charges, notes)
+
+
+def _private_tables(
+    method: Method | HistoryMethod,
+    opened: Opened,
+    found: Discovered,
+    reservation: Reservation,
+    source: RandomSource,
+    clock: Clock,
+) -> PrivateTable | PanelTables:
+    """Return the tables that the method may ask; all draw on the one reservation."""
+
+    def private(schema: Schema, engine: CountingEngine) -> PrivateTable:
+        return LocalPrivateTable(schema, engine, reservation, source, clock)
+
+    if not isinstance(method, HistoryMethod):
+        return private(found.schema.free, opened.engine)
+    assert isinstance(opened.engine, PanelEngine)
+    people = private(method.panel.people, opened.engine.people)
+    return PanelTables(people, private(method.panel.steps, opened.engine.steps))
 
 
 @contextmanager
@@ -308,8 +341,8 @@ def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None
 
 
 def _fit(
-    method: Method,
-    table: PrivateTable,
+    method: Method | HistoryMethod,
+    table: PrivateTable | PanelTables,
     found: Discovered,
     declared: Schema,
     reservation: Reservation,
@@ -317,7 +350,7 @@ def _fit(
     data: Any,
     private: bool,
 ) -> Release:
-    fit = method.fit(table.knowing(found.known).with_total_cost(reservation.left))
+    fit = method.fit(table.knowing(found.known).with_total_cost(reservation.left))  # type: ignore[arg-type]
     if found.schema.rules:
         fit = replace(fit, model=with_rules(fit.model, fit.model.schema.completed(found.schema)))
     card = Card.of(

@@ -10,7 +10,7 @@ from understudy.cli.options import ColumnTypes, EngineName, Json, Master, Schema
 from understudy.cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from understudy.checking import CellFit
+    from understudy.checking import CellFit, PeopleFit
     from understudy.schema import Schema
 
 STAMP = "CUSTODIAN ONLY: exact figures from the private rows, outside any promise. Do not pass them on."
@@ -35,19 +35,23 @@ def check(
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
     from understudy.checking import stays_in_place
-    from understudy.publishing import check_cells, check_fit, check_rows
+    from understudy.publishing import check_cells, check_fit, check_people, check_rows
     from understudy.schema import Schema as PublicSchema
 
     opened = PublicSchema.open(schema)
     problems = check_fit(data, opened, engine, master, types, progress=False if json else None)
     fits = check_cells(data, opened, engine, master, types, show)
     broken = check_rows(data, opened, engine, master, types) if opened.rules and not problems else None
+    people = check_people(data, opened, engine, master, types) if opened.person and not problems else None
     if json:
-        say_json(_document(opened, problems, fits) | ({"rules": broken} if broken is not None else {}))
+        document = _document(opened, problems, fits) | ({"rules": broken} if broken is not None else {})
+        say_json(document | ({"people": people.as_json()} if people is not None else {}))
     else:
         _say(opened, problems, fits, in_place=stays_in_place(data, engine), shown=show > 0)
         if opened.rules and not problems:
             _say_rules(broken)
+        if people is not None:
+            _say_people(people)
         _say_open_points(opened)
     if problems:
         raise typer.Exit(4)
@@ -114,6 +118,17 @@ def say_fit(fit: CellFit) -> None:
 
 def _share(count: int, rows: int) -> str:
     return f"{100 * count / rows:.3g} %"
+
+
+def _say_people(people: PeopleFit) -> None:
+    """For the custodian's eyes: how many rows are used, and how many another `at_most` would use."""
+    say(f"\n{STAMP}")
+    say(f"  {people.rows:,} rows of {people.persons:,} people, at most {people.most:,} rows a person")
+    beyond = people.rows - people.used[people.at_most]
+    cut = f"{beyond:,} rows ({_share(beyond, people.rows)}) come later in their person's order and are not used"
+    say(f"  at_most = {people.at_most}: {cut if beyond else 'every row is used'}")
+    others = [f"{k}: {_share(used, people.rows)}" for k, used in people.used.items() if k != people.at_most]
+    say(f"  rows used with another at_most: {', '.join(others)}")
 
 
 def _say_rules(broken: list[dict[str, Any]] | None) -> None:

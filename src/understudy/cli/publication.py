@@ -84,7 +84,7 @@ def publish_to_files(
     refuse_large_epsilon(budget, accept_large_epsilon, "--accept-large-epsilon")
     check_output(output)
     for name, pattern in schema.id_patterns.items():
-        pattern.check(rows or 0, name)
+        pattern.check((rows or 0) if schema.person is None else 0, name)
     target = release_path or release_beside(output)
     check_targets({"the data": Path(data), "the schema": schema_path}, output, target, report)
     count = [0]

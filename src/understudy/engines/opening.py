@@ -49,6 +49,11 @@ def open_engine(
     from understudy.engines.embedded import open_embedded
     from understudy.engines.sql import open_sql
 
+    if schema.person is not None:  # its rows are never counted as they are
+        raise UsageError(
+            "a schema with [person] is for `publish` on one machine: several owners, bought evaluation and discovery "
+            "do not put a person's rows in order. Leave [person] out and declare rows_per_person there"
+        )
     trust = types_of(types)
     warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
     if warehouse is not None:

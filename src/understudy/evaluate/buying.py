@@ -191,6 +191,11 @@ def _bought(
     save: Callable[[BoughtFigures], None] | None,
     asked: Question,
 ) -> BoughtFigures:
+    if public.person is not None:
+        raise UsageError(
+            "figures are bought by rows, and with [person] a person has any number of them: take [person] out of the "
+            "schema and declare rows_per_person, or look at exact figures without --epsilon"
+        )
     offers = _offers(stand_in, asked)
     for offer in offers:
         if (reason := refusal(offer.statistic, public)) is not None:

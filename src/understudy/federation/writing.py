@@ -37,6 +37,8 @@ def write_roster(
             f"under {schema.neighbours} neighbours the owners' row counts are "
             + ("public: write NAME=ROWS" if schema.neighbours == "replace-one" else "private: write NAME alone")
         )
+    if schema.person is not None:
+        raise UsageError("several owners cannot publish people with many rows ([person]) yet: leave [person] out")
     whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
     chosen = method_named(method, options, whole, owners=len(rows))
     budget = Budget(epsilon, delta)

@@ -79,7 +79,7 @@ class Plan:
     @property
     def cell_scale(self) -> float:
         """Return the noise scale of the tables, or the range counts, that the published rows come from."""
-        return max((p.scale for p in self.phases if p.name in ("tables", "coefficients")), default=0.0)
+        return max((p.scale for p in self.phases if p.name.split(": ")[-1] in ("tables", "coefficients")), default=0.0)
 
     @property
     def scans(self) -> int:
@@ -129,13 +129,13 @@ class Plan:
         """Return the plan as a page for a terminal."""
         unit = self.accounting.unit
         lines = [f"{self.method} at {self.budget}, {self.rows:,} rows", ""]
-        lines.append(f"  {'phase':<12}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
+        width = max([12, *(len(p.name) + 1 for p in self.phases)])
+        lines.append(f"  {'phase':<{width}}{unit:>10}{'tables':>9}{'cells up to':>13}{'noise':>10}{'expected TVD':>14}")
         for p in self.phases:
             scale = f"{p.scale:,.1f}" if p.scale else "–"
             error = f"{p.error:.3f}" if p.error is not None else "–"
-            lines.append(
-                f"  {p.name:<12}{show(p.cost):>10}{p.tables:>9,}{p.cells or '–':>13}{scale:>10}{error:>14}  {p.detail}"
-            )
+            figures = f"{show(p.cost):>10}{p.tables:>9,}{p.cells or '–':>13}{scale:>10}{error:>14}"
+            lines.append(f"  {p.name:<{width}}{figures}  {p.detail}")
         lines.append("")
         if "degree" in self.options:
             degree = "as many parents as stay useful" if self.degree is None else str(self.degree)

@@ -111,7 +111,7 @@ class ExactTable:
     @staticmethod
     def stand_in(data: Any, schema: Schema) -> ExactTable:
         """A synthetic table: any number of rows but none, and without the columns that a publication leaves out."""
-        free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None)
+        free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None, person=None)
         return _read(data, free, "synthetic", "declared")  # its rows are public: whatever their types tell, they may
 
     def close(self) -> None:

@@ -22,6 +22,12 @@ NOT_PROMISED = (
     "A person with more rows than `rows_per_person`, or in several tables on different accounts, is protected less.",
     "Synthetic rows are draws from a noisy model: a single row is about nobody, and rare values may be wrong.",
 )
+NOT_PROMISED_TO_PEOPLE = tuple(
+    "A person with two ids, or in several tables on different accounts, is protected less."
+    if "rows_per_person" in line
+    else line
+    for line in NOT_PROMISED
+)
 STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 
@@ -192,7 +198,7 @@ class Card:
             options=options,
             schema_hash=schema.hash,
             versions=_versions(),
-            not_promised=several + NOT_PROMISED,
+            not_promised=several + (NOT_PROMISED if schema.person is None else NOT_PROMISED_TO_PEOPLE),
             notes=notes + choices_not_covered(schema),
             warnings=_warnings(budget, private),
             private=private,
@@ -342,6 +348,8 @@ def _warnings(budget: Budget, private: bool) -> tuple[str, ...]:
 def unit_of(schema: Schema, several_owners: bool = False) -> str:
     """Return whom the promise is about, in words."""
     k = schema.rows_per_person
+    if schema.person is not None:
+        return "one person with all of their rows"
     if several_owners:
         return "one row of one owner" if k == 1 else f"one person with up to {k} rows at one owner"
     return "one row of the table" if k == 1 else f"one person with up to {k} rows"

@@ -14,6 +14,7 @@ from understudy.models.model import Model, Rows
 from understudy.models.ruled_model import free_model
 from understudy.models.within_bins import Shapes, placed_rows
 from understudy.progress import Progress
+from understudy.relations.history_model import HistoryModel
 from understudy.release.decoding import Settling
 from understudy.release.given import Given, GivenConditions
 
@@ -73,6 +74,9 @@ class Drawing:
         return rows if self.settling is None else self.settling.codes(rows, generator)
 
     def _batches(self, generator: np.random.Generator) -> Iterator[Rows]:
+        if isinstance(self.model, HistoryModel):  # whole people, numbered through all batches
+            yield from self.model.batches(self.rows, generator)
+            return
         for start in range(0, max(self.rows, 1), self.batch):
             yield free_model(self.model).sample(min(self.batch, self.rows - start), generator)
 
@@ -90,5 +94,6 @@ def _checked(release: Release, rows: int | None, given: Given | None) -> int:
     if count < 0 or count > 2**40:
         raise UsageError("the number of rows to sample must be 0 or more")
     for name, pattern in release.schema.id_patterns.items():
-        pattern.check(count, name)
+        own = isinstance(release.model, HistoryModel) and name == release.model.panel.person.id
+        pattern.check(release.model.people_of(count) if own else count, name)  # type: ignore[attr-defined]
     return count

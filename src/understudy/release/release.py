@@ -22,6 +22,7 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.progress import ProgressBar
+from understudy.relations.history_model import HistoryModel
 from understudy.release.card import Card
 from understudy.release.drawing import SMALL_BATCH, Drawing
 from understudy.release.facts import ReleaseFacts
@@ -29,6 +30,7 @@ from understudy.release.given import Given
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
+    HISTORIES_FORMAT,
     PLAIN_FORMAT,
     RULES_FORMAT,
     TREES_FORMAT,
@@ -140,7 +142,10 @@ class Release:
     @property
     def default_rows(self) -> int:
         """Return how many rows are drawn where nobody says: as many as the table had, or as there are distinct ids."""
-        return min([self.rows, *(pattern.capacity for pattern in self.schema.id_patterns.values())])
+        room = {name: pattern.capacity for name, pattern in self.schema.id_patterns.items()}
+        if isinstance(self.model, HistoryModel) and (own := self.model.panel.person.id) in room:
+            room[own] = self.model.rows_for(room[own])
+        return min([self.rows, *room.values()])
 
     def write(
         self,
@@ -305,6 +310,7 @@ class Release:
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
         format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
         format = RULES_FORMAT if self.schema.rules or self.schema.uses else format
+        format = HISTORIES_FORMAT if self.schema.person is not None else format
         return release_bytes(self.members, ledger, format)
 
     @staticmethod
@@ -340,6 +346,9 @@ class Release:
         if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.tables or ())):
             more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
             lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
+        if steps := self.facts.get("steps"):
+            lines += [f"{self.facts['persons']:,} people; each further row of a person, given the row before"]
+            lines += [f"  {line['attribute']} ← {', '.join(line['parents'])}".rstrip(" ←") for line in steps] + [""]
         if self.schema.rules:
             lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in self.schema.rules), ""]
         return "\n".join([*lines, self.card.text()])

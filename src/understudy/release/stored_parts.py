@@ -15,13 +15,12 @@ from understudy.models.serialization import (
     checked_noise,
     details_from_parts,
     details_parts,
-    model_from_parts,
-    model_parts,
 )
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.privacy.measurement import Measurement
+from understudy.relations.storage import model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
@@ -33,7 +32,7 @@ from understudy.schema.files import schema_from_dict
 def members_of(release: Release) -> dict[str, bytes]:
     """Return the content of a release's file, by the names of its parts."""
     refuse_exact(release.facts, release.card)
-    model, arrays = model_parts(free_model(release.model))
+    model, arrays = parts_of(free_model(release.model))
     listed = []
     for i, m in enumerate(release.measurements):
         arrays[f"measurement-{i}"] = m.values
@@ -63,7 +62,7 @@ def release_from(stored: StoredRelease) -> Release:
     listed = _listed(stored.documents["measurements"]["measurements"])
     release = Release(
         schema,
-        with_rules(model_from_parts(body["model"], stored, schema.free), schema),
+        with_rules(model_of(body["model"], stored, schema), schema),
         tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
         _whole(body["rows"], 1),
         columns,

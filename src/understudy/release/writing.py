@@ -19,7 +19,7 @@ from understudy.errors import UsageError
 from understudy.models.model import Rows
 from understudy.release.cells import csv_cells, written
 from understudy.release.replacement import replacing
-from understudy.schema import Attribute, Dialect, Schema
+from understudy.schema import MAX_ROWS, Attribute, Dialect, Schema
 from understudy.schema.patterns import FreshIds
 
 Values = dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]  # by attribute: values, and where there is none
@@ -56,13 +56,37 @@ def decode_rows(
     def column(attribute: Attribute) -> Any:
         if attribute.name in settled and attribute.intervals is not None:
             return attribute.intervals.scale.to_arrow(*settled[attribute.name])
+        if schema.person is not None and attribute.name in schema.person.constant:
+            return _constant(attribute, rows[attribute.name], rows[schema.person.id], generator)
         if attribute.modelled:
             return attribute.to_arrow(rows[attribute.name], generator)
+        if attribute.name in rows:  # whose row it is: the same id for every row of a person
+            return _ids_of(rows[attribute.name], fresh.get(attribute.name), generator)
         if attribute.name in fresh:
             return pa.array(fresh[attribute.name].texts(first - 1, count, generator), pa.string())
         return pa.array(np.arange(first, first + count))
 
     return pa.table({a.name: column(a) for a in attributes if a.kind != "drop"})
+
+
+def _constant(
+    attribute: Attribute, codes: NDArray[Any], persons: NDArray[np.int64], generator: np.random.Generator
+) -> Any:
+    """Return one value for each person, in all of the person's rows."""
+    import pyarrow as pa
+
+    _, first, own = np.unique(persons, return_index=True, return_inverse=True)
+    return attribute.to_arrow(codes[first], generator).take(pa.array(own))
+
+
+def _ids_of(persons: NDArray[np.int64], fresh: FreshIds | None, generator: np.random.Generator) -> Any:
+    """Return a fresh id for each person, whose numbers begin at 0 and ascend."""
+    import pyarrow as pa
+
+    if fresh is None:
+        return pa.array(persons + 1)
+    low, high = (int(persons[0]), int(persons[-1])) if len(persons) else (0, -1)
+    return pa.array(fresh.texts(low, high + 1 - low, generator), pa.string()).take(pa.array(persons - low))
 
 
 def fresh_ids(schema: Schema, generator: np.random.Generator) -> dict[str, FreshIds]:
@@ -78,7 +102,7 @@ def decode_chunks(
     settle: Settle | None = None,
 ) -> Iterator[Any]:
     """Yield tables of decoded rows a chunk at a time; at least one for each batch, even without rows."""
-    step = max(1, CHUNK_CELLS // len(schema.attributes))
+    step = max(1, CHUNK_CELLS // len(schema.attributes)) if schema.person is None else MAX_ROWS  # whole people
     fresh = fresh_ids(schema, generator)
     first = 1
     for rows in batches:

@@ -13,6 +13,7 @@ from understudy.schema.attribute import Attribute
 from understudy.schema.domain import MAX_CODES, Domain
 from understudy.schema.heaps import checked_heaps
 from understudy.schema.interval_keys import read_format, read_points, read_range, read_steps
+from understudy.schema.person import read_person
 from understudy.schema.rules import checked_rules
 from understudy.schema.scales import SCALES, OrderedScale, Scale
 from understudy.schema.scales.scale import texts_of
@@ -60,7 +61,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
-    _known(document, ("table", "attributes", "rules", "uses"), "the schema")
+    _known(document, ("table", "person", "attributes", "rules", "uses"), "the schema")
     table = _table(document, "table")
     _known(table, TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
@@ -91,6 +92,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
         uses=checked_uses(
             document.get("uses", []), [a.name for a in attributes if a.modelled or isinstance(a.domain, Undiscovered)]
         ),
+        person=read_person(document.get("person")),
     )
 
 

@@ -17,6 +17,7 @@ from understudy.schema.codebook import TABLE_KEYS as CODEBOOK_TABLE_KEYS
 from understudy.schema.codebooks import READERS, TrustClass
 from understudy.schema.files import CSV_KEYS, KEYS, PROVENANCE_SOURCES, PROVENANCES, SHARED_KEYS, TABLE_KEYS
 from understudy.schema.open_points import ATTRIBUTE_POINTS, TABLE_POINTS
+from understudy.schema.person import PERSON_KEYS
 from understudy.schema.public_domains import DOMAINS
 from understudy.schema.uses import USE_KEYS
 
@@ -39,6 +40,16 @@ TABLE: dict[str, Explained] = {
     "rows_per_person": (_WHOLE, "the most rows one person can have; default 1", "rows_per_person = 4"),
     "csv": ({"type": "object"}, "how a CSV file is written: [table.csv]", "[table.csv]"),
     "confirm": (_TEXTS, "open points of the draft; `publish` refuses while one is left", 'confirm = ["rows"]'),
+}
+PERSON: dict[str, Explained] = {
+    "id": (_TEXT, "the column of kind id whose equal values are one person", 'id = "patient"'),
+    "order": (_TEXT, "the number, date or time by which a person's rows follow each other", 'order = "visit"'),
+    "at_most": (
+        {"type": "integer", "minimum": 2},
+        "how many rows of a person are used: the first ones in that order",
+        "at_most = 8",
+    ),
+    "constant": (_TEXTS, "the columns with one value for a person", 'constant = ["sex", "born"]'),
 }
 CSV: dict[str, Explained] = {
     "delimiter": (
@@ -161,6 +172,7 @@ def check_explained() -> None:
     for read, explained in (
         ({*TABLE_KEYS}, {*TABLE}),
         ({*CSV_KEYS}, {*CSV}),
+        ({*PERSON_KEYS}, {*PERSON}),
         (attribute, {*ATTRIBUTE}),
         ({*USE_KEYS}, {*USE}),
         ({*COLUMNS}, {*COLUMN}),
@@ -195,6 +207,8 @@ def _schema_part() -> list[str]:
         "[schema.json](schema.json) is a JSON schema of the same, for editors that check TOML.", "",
         "## `[table]`", "", *_table(("key", "meaning", "example"), rows(TABLE)),
         "## `[table.csv]`", "", *_table(("key", "meaning", "example"), rows(CSV)),
+        "## `[person]`", "", "Where a person has many rows ([panels](../guide/panels.md)).", "",
+        *_table(("key", "meaning", "example"), rows(PERSON)),
         "## `[attributes.NAME]`", "", 'A name with a dot or a blank is quoted: `[attributes."alk.phos"]`.', "",
         *_table(("key", "of the kinds", "meaning", "example"), attribute),
         f"`provenance` is one of {words}.", "",
@@ -277,6 +291,12 @@ def json_schema() -> dict[str, Any]:
         "required": ["table", "attributes"],
         "properties": {
             "table": {"type": "object", "required": ["name"], "properties": table, "additionalProperties": False},
+            "person": {
+                "type": "object",
+                "required": ["id", "order", "at_most"],
+                "properties": properties(PERSON),
+                "additionalProperties": False,
+            },
             "attributes": {"type": "object", "additionalProperties": attribute},
             "rules": listed(RULE),
             "uses": listed(USE),

@@ -18,6 +18,7 @@ from understudy.errors import SchemaError, UsageError, check_path, did_you_mean
 from understudy.schema.attribute import PUBLIC_BINS, Attribute, fine_name
 from understudy.schema.axis import Axis
 from understudy.schema.patterns import Pattern
+from understudy.schema.person import Person, check_person
 from understudy.schema.rule_blocks import Block, blocks_of
 from understudy.schema.rules import Constraint, Rule, RuleBook
 from understudy.schema.scales.identifiers import Dropped, Identifier
@@ -65,6 +66,7 @@ class Schema:
         rules: what holds between columns in every row, as public knowledge says.
         uses: the analyses that a release is meant for, as public knowledge says.
         constraints: what the rules ask of the modelled columns; `free` fills it in.
+        person: whose row each is, where a person has many; `rows_per_person` is then its `at_most`.
 
     >>> text = '''
     ... [table]
@@ -92,6 +94,7 @@ class Schema:
     text: str | None = field(default=None, compare=False, repr=False)  # the file as written, comments and all
     path: Path | None = field(default=None, compare=False, repr=False)
     constraints: tuple[Constraint, ...] = field(default=(), compare=False, repr=False)  # of `free`: what rules ask
+    person: Person | None = None
 
     def __post_init__(self) -> None:
         if not self.account:
@@ -115,6 +118,9 @@ class Schema:
             if value is not None and not 1 <= value <= most:
                 raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
         self._check_ids()
+        check_person(self)
+        if self.person is not None:
+            object.__setattr__(self, "rows_per_person", self.person.at_most)
         if self.rules:
             assert self.rule_book  # refuses rules that do not fit the attributes
 
@@ -259,7 +265,7 @@ class Schema:
     def project(self, names: Iterable[str]) -> Schema:
         """Return the same table with these attributes only, and without rules and uses: they may speak of others."""
         kept = tuple(self[name] for name in names)
-        return replace(self, attributes=kept, text=None, rules=(), uses=(), constraints=())
+        return replace(self, attributes=kept, text=None, rules=(), uses=(), constraints=(), person=None)
 
     @cached_property
     def counted(self) -> Schema:

@@ -25,7 +25,10 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
         table["confirm"] = list(schema.confirm)
     if schema.csv != Dialect():
         table["csv"] = {k: getattr(schema.csv, k) for k in CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
-    document = {"table": table, "attributes": {a.name: attribute_as_dict(a) for a in schema.attributes}}
+    document: dict[str, Any] = {"table": table}
+    if schema.person is not None:
+        document["person"] = schema.person.as_json()
+    document["attributes"] = {a.name: attribute_as_dict(a) for a in schema.attributes}
     rules = {"rules": [rule.as_json() for rule in schema.rules]} if schema.rules else {}
     return document | rules | ({"uses": [use.as_json() for use in schema.uses]} if schema.uses else {})
 

@@ -1,0 +1,92 @@
+"""Derivation: from coded rows and whose they are to the coded rows of PEOPLE and STEPS.
+
+What a person adds to either table is a function of that person's rows alone: they are put in order, equal places by the
+rows' own codes, and cut to the first K. Nobody else's rows move anything (relations/PROOF.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import DataError
+from understudy.relations.changes import Codes, smallest
+from understudy.relations.panel import ROWS, Panel, now, previous
+
+Columns = dict[str, Codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """The coded columns of both tables, and how many rows each has."""
+
+    people: Columns
+    steps: Columns
+
+    @property
+    def persons(self) -> int:
+        return len(self.people[ROWS])
+
+    @property
+    def pairs(self) -> int:
+        return len(self.steps[ROWS])
+
+
+def derived_tables(panel: Panel, columns: Mapping[str, Codes], person: NDArray[np.int64]) -> Derived:
+    """Return PEOPLE and STEPS of rows in codes of the panel's schema; `person` numbers whose row each is."""
+    rows = Histories.of(panel, columns, person)
+    rows.check_constants(panel)
+    most = panel.person.at_most
+    first, later = np.flatnonzero(rows.place == 0), np.flatnonzero((rows.place > 0) & (rows.place < most))
+    count = np.minimum(rows.count, most) - 1  # the code of @rows, which begins at 1
+    order, units = panel.person.order, panel.unit_map()
+    people = {name: rows.columns[name][first] for name in panel.schema.names} | {ROWS: count[first]}
+    people[order] = units[people[order]]
+    steps = {name: rows.columns[name][later] for name in panel.constants} | {ROWS: count[later]}
+    steps |= {previous(name): rows.columns[name][later - 1] for name in (order, *panel.varying)}
+    steps |= {now(name): rows.columns[name][later] for name in (order, *panel.varying)}
+    for target, change in panel.changes.items():
+        name = panel.about(target)
+        steps[target] = change.code(steps[previous(name)], steps[now(name)])
+    for name in (previous(order), now(order)):
+        steps[name] = units[steps[name]]
+    return Derived(
+        {name: smallest(people[name], panel.people[name].size) for name in panel.people.names},
+        {name: smallest(steps[name], panel.steps[name].size) for name in panel.steps.names},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Histories:
+    """Rows in the order of persons, and of each person's own order: the place of each, and how many its person has."""
+
+    columns: Columns
+    person: NDArray[np.int64]
+    place: NDArray[np.int64]
+    count: NDArray[np.int64]
+
+    @staticmethod
+    def of(panel: Panel, columns: Mapping[str, Codes], person: NDArray[np.int64]) -> Histories:
+        """Sort rows by person, then by the order, then by their own codes."""
+        order = panel.person.order
+        ties = [columns[name] for name in reversed(panel.schema.names) if name != order]
+        by = np.lexsort((*ties, columns[order], person))
+        own = person[by]
+        starts = np.flatnonzero(np.append(True, own[1:] != own[:-1])) if len(own) else np.zeros(0, dtype=np.int64)
+        sizes = np.diff(np.append(starts, len(own)))
+        place = np.arange(len(own)) - np.repeat(starts, sizes)
+        return Histories({name: codes[by] for name, codes in columns.items()}, own, place, np.repeat(sizes, sizes))
+
+    def check_constants(self, panel: Panel) -> None:
+        """Refuse a constant attribute of which some person has two values."""
+        for name in panel.constants:
+            codes = self.columns[name]
+            if ((codes[1:] != codes[:-1]) & (self.place[1:] > 0)).any():
+                raise DataError(
+                    f"attribute {name!r} is declared constant, and some person has two values of it: correct the rows, "
+                    "or take it out of `constant` in [person]",
+                    attribute=name,
+                )

@@ -1,0 +1,142 @@
+"""A model of histories: people from one model, each further row from a conditional network given the row before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError
+from understudy.models.factor import MAX_CELLS, Factor, check_cells
+from understudy.models.model import Evidence, Model, Rows
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.random_source import seeded_generator
+from understudy.relations.changes import smallest
+from understudy.relations.conditional_network import ConditionalNetwork
+from understudy.relations.panel import ROWS, Panel, previous
+from understudy.relations.tilts import Move
+from understudy.schema import Axis, Schema
+from understudy.schema.row_major import strides
+
+SIMULATED = 400_000  # rows that answers about rows are counted in
+SPARE = 1.1  # ids, for people with fewer rows than most
+BATCH = 1 << 14  # people drawn at a time
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryModel:
+    """A distribution of whole histories. Rows come person after person, with the person's number under the id's name.
+
+    `project` counts in simulated rows, always the same ones; `persons` is how many people there are about.
+    """
+
+    panel: Panel
+    people: Model
+    steps: ConditionalNetwork
+    moves: dict[str, Move]  # by the targets of STEPS
+    persons: int
+    measured: tuple[tuple[Measurement, ...], tuple[Measurement, ...]] = ((), ())  # of PEOPLE and of STEPS
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows."""
+        return self.panel.schema
+
+    @cached_property
+    def mean_rows(self) -> float:
+        """How many rows a person has on average."""
+        return mean_rows(self.people)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the people have together, about."""
+        return max(1, round(self.persons * self.mean_rows))
+
+    def people_of(self, rows: int) -> int:
+        """Return how many people so many rows are of, with some to spare."""
+        return round(SPARE * rows / self.mean_rows) + 10
+
+    def rows_for(self, people: int) -> int:
+        """Return how many rows at most can be drawn with so many ids: the inverse of `people_of`."""
+        return max(0, int((people - 11) * self.mean_rows / SPARE))
+
+    def sample(self, rows: int, generator: np.random.Generator) -> Rows:
+        """Draw people until they have so many rows; the last one may be cut short."""
+        drawn = list(self.batches(rows, generator))
+        names = [*self.schema.names, self.panel.person.id]
+        return {name: np.concatenate([part[name] for part in drawn]) for name in names}
+
+    def batches(self, rows: int, generator: np.random.Generator) -> Iterator[Rows]:
+        """Draw the same a batch of people at a time; at least one batch."""
+        done = people = 0
+        while True:
+            wanted = min(BATCH, max(1, round((rows - done) / self.mean_rows))) if rows > done else 0
+            found = self.histories(wanted, generator)
+            id = self.panel.person.id
+            count = min(rows - done, len(found[id]))
+            yield {name: codes[:count] + (people if name == id else 0) for name, codes in found.items()}
+            done, people = done + count, people + wanted
+            if done >= rows:
+                return
+
+    def histories(self, people: int, generator: np.random.Generator) -> Rows:
+        """Draw the whole histories of so many people."""
+        first = self.people.sample(people, generator)
+        own = {name: codes.astype(np.int64) for name, codes in first.items()}
+        own[self.panel.person.order] = self.panel.coarse.draw(own[self.panel.person.order], generator)
+        rows, left = [own | {self.panel.person.id: np.arange(people)}], own[ROWS] + 1
+        for at in range(1, self.panel.person.at_most):
+            going = left[rows[-1][self.panel.person.id]] > at
+            if not going.any():
+                break
+            rows.append(self._next({name: codes[going] for name, codes in rows[-1].items()}, generator))
+        joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0] if name != ROWS}
+        by = np.argsort(joined[self.panel.person.id], kind="stable")
+        sizes = {name: self.schema[name].size for name in self.schema.names}
+        return {n: smallest(c[by], sizes[n]) if n in sizes else c[by] for n, c in joined.items()}
+
+    def _next(self, row: Rows, generator: np.random.Generator) -> Rows:
+        """Draw the row that follows each of these."""
+        panel, order = self.panel, self.panel.person.order
+        given: Rows = {name: row[name] for name in (*panel.constants, ROWS)}
+        given |= {previous(name): row[name] for name in panel.varying}
+        given[previous(order)] = panel.coarse.code(row[order])
+        weights = {target: move.reach(row[panel.about(target)]) for target, move in self.moves.items()}
+        drawn = self.steps.draw(given, weights, generator)
+        found = dict(row)
+        for target, move in self.moves.items():
+            name = panel.about(target)
+            found[name] = move.apply(row[name], drawn[target], generator)
+        return found
+
+    # -- answers about rows ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _simulated(self) -> Rows:
+        return self.sample(SIMULATED, seeded_generator(1))
+
+    def project(self, names: Sequence[str], limit: int = MAX_CELLS) -> Factor:
+        """Return the table over these attributes of the rows, counted in simulated rows."""
+        axes = tuple(Axis(name) for name in names)
+        check_cells(cells := self.schema.cells(axes), axes, limit)
+        shape = self.schema.sizes(axes)
+        at: NDArray[np.int64] = np.zeros(SIMULATED, dtype=np.int64)
+        for axis, stride in zip(axes, strides(shape)):
+            at += self._simulated[axis.attribute].astype(np.int64) * stride
+        return Factor(axes, np.bincount(at, minlength=cells).reshape(shape) / SIMULATED)
+
+    def condition(self, evidence: Evidence) -> Model:
+        """Refuse: what is given of a row says something of all rows of its person."""
+        raise UsageError(
+            "rows of people with many rows are not drawn under a condition: sample whole histories and keep the people "
+            "you want"
+        )
+
+
+def mean_rows(people: Model) -> float:
+    """Return how many rows a person of PEOPLE has on average."""
+    shares = people.project([ROWS]).table
+    return float(shares @ (np.arange(len(shares)) + 1))

@@ -1,0 +1,131 @@
+"""The method for people with many rows: PEOPLE by any method, STEPS by a conditional network, one budget for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from understudy.methods import Fit, Method, Plan, method_named
+from understudy.methods.plan import Phase, tables_phase
+from understudy.methods.toolkit.estimator import network_json
+from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable
+from understudy.relations.calibration import calibrated, fitted_moves
+from understudy.relations.fitting import ConditionalPlan, fit_conditionals
+from understudy.relations.history_model import HistoryModel, mean_rows
+from understudy.relations.panel import Panel
+from understudy.schema import Schema
+
+STEPS_SHARE = Fraction(3, 5)  # of the budget
+PLANNED_SHARE = 0.5  # of K: how many rows a person has on average, where a plan knows nothing
+
+
+@dataclass(frozen=True, eq=False)
+class PanelTables:
+    """The private tables of PEOPLE and STEPS, and what both together may spend."""
+
+    people: PrivateTable
+    steps: PrivateTable
+    total_cost: Fraction = Fraction(0)
+
+    def with_total_cost(self, total_cost: Fraction) -> PanelTables:
+        """Return the same tables for a method that may spend only this."""
+        return replace(self, total_cost=total_cost)
+
+    def knowing(self, known: Sequence[Measurement]) -> PanelTables:
+        """Return the same tables: nothing is bought before them."""
+        assert not known
+        return self
+
+
+@dataclass(frozen=True)
+class HistoryMethod:
+    """Publish histories: `inner` is the method of PEOPLE."""
+
+    panel: Panel
+    inner: Method
+
+    @staticmethod
+    def named(name: str, options: Mapping[str, Any], schema: Schema) -> HistoryMethod:
+        """Return the method for a schema with `[person]`, with the method of this name for PEOPLE."""
+        panel = Panel.of(schema)
+        return HistoryMethod(panel, method_named(name, options, panel.people))
+
+    @property
+    def name(self) -> str:
+        return f"{self.inner.name}, then steps"
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        """Return what would be spent on `rows` rows in all; how many people these are is guessed from K."""
+        at_most, count = self.panel.person.at_most, 1000 if rows is None else rows
+        persons = max(1, round(count / max(1.0, at_most * PLANNED_SHARE)))
+        people = self.inner.plan(self.panel.people, budget.shared(1 - STEPS_SHARE), persons)
+        steps = self._steps_plan(budget, max(1, count - persons))
+        phases = [replace(p, name=f"people: {p.name}") for p in people.phases] + _phases(steps, budget)
+        seconds = people.seconds + 1e-6 * count * len(self.panel.steps.names)
+        notes = (*people.notes, *self._cost_of_rows(budget, count))
+        return replace(
+            people, method=self.name, budget=budget, rows=count, phases=tuple(phases), seconds=seconds, notes=notes
+        )
+
+    def _steps_plan(self, budget: Budget, rows: int) -> ConditionalPlan:
+        panel, cost = self.panel, total_cost(budget) * STEPS_SHARE
+        return ConditionalPlan.of(panel.steps, panel.given, panel.homes, rows, accounting_of(budget), cost)
+
+    def _cost_of_rows(self, budget: Budget, rows: int) -> list[str]:
+        """Say what K costs: the noise of the tables of consecutive rows is K − 1 times that of one row a person."""
+        at_most = self.panel.person.at_most
+        own = self._steps_plan(budget, rows).noise
+        others = []
+        for fewer in sorted({max(2, at_most // 3), max(2, at_most // 2)} - {at_most}):
+            person = replace(self.panel.person, at_most=fewer)
+            panel = Panel(replace(self.panel.schema, person=person, rows_per_person=fewer, text=None))
+            noise = HistoryMethod(panel, self.inner)._steps_plan(budget, rows).noise
+            others.append(f"{noise:,.0f} with at_most = {fewer}")
+        said = f"at_most = {at_most} costs noise of about {own:,.0f} rows in a cell of the tables of consecutive rows"
+        said += f"; {', '.join(others)}" if others else ""
+        return [f"{said}. Rows of a person beyond `at_most` are not used: `understudy check` says how many those are"]
+
+    def fit(self, tables: PanelTables) -> Fit:
+        """Spend the cost on both tables; they draw on the same reservation."""
+        steps, cost = tables.steps, tables.total_cost
+        found = self.inner.fit(tables.people.with_total_cost(cost * (1 - STEPS_SHARE)))
+        panel = self.panel
+        pairs = max(1, round(found.rows * (mean_rows(found.model) - 1)))
+        plan = ConditionalPlan.of(panel.steps, panel.given, panel.homes, pairs, steps.accounting, cost * STEPS_SHARE)
+        network, measured = fit_conditionals(steps, plan, "steps")
+        moves = fitted_moves(panel, found.model, measured)
+        drafted = HistoryModel(panel, found.model, network, moves, found.rows, (found.measurements, measured))
+        model = calibrated(drafted)
+        chosen = tuple(Pair(c.child, c.parents) for c in network.conditionals)
+        facts = {"options": found.facts.get("options", {}), "persons": found.rows, "steps": network_json(chosen)}
+        return Fit(model, (), model.rows, facts, (*found.notes, _promise(panel)))
+
+
+def _phases(plan: ConditionalPlan, budget: Budget) -> list[Phase]:
+    accounting, many = accounting_of(budget), len(plan.targets)
+    widest = max(plan.schema[name].size for name in plan.targets)
+    alone = "each value after a step alone"
+    found = [
+        tables_phase(
+            "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), widest, plan.rows, alone
+        )
+    ]
+    if plan.structure_cost:
+        found.append(Phase("steps: structure", plan.structure_cost, many, detail="choices of parents by score R"))
+    public = "" if plan.structure_cost else ", which are public: a choice would be noise"
+    detail = f"each change with its parents{public}"
+    return [*found, tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many,
+                                 max(widest, min(plan.cells, plan.rows)), plan.rows, detail)]  # fmt: skip
+
+
+def _promise(panel: Panel) -> str:
+    return (
+        f"a person is all rows of one {panel.person.id!r}: the first {panel.person.at_most} in the order of "
+        f"{panel.person.order!r} are used, and the promise is for the person, however many rows there are"
+    )

@@ -1,0 +1,143 @@
+"""A panel: the two tables that are derived from a person's rows, as public schemas.
+
+PEOPLE has a row for each person: what is constant, how many rows there are, and the first row. STEPS has a row for each
+two consecutive rows of a person: what is known of the person, the row before, and the change to the next one. A person
+has one row in the first and at most K − 1 rows in the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from understudy.relations.changes import Change, Coarse, Codes, Steps, change_of
+from understudy.relations.tilts import Move
+from understudy.schema import Attribute, Intervals, Schema
+from understudy.schema.person import Person
+
+ROWS, GAP = "@rows", "@gap"
+MAX_UNITS = 1024  # of an order without bins that is not made of whole units
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What follows from a schema with `[person]`. `schema` is that of the rows, the order in units of its own."""
+
+    schema: Schema
+
+    @staticmethod
+    def of(declared: Schema) -> Panel:
+        """Return the panel of a schema, in which bins that nobody declared are public ones."""
+        assert declared.person is not None
+        order = declared.person.order
+        attributes = tuple(_in_units(a) if a.name == order else a for a in declared.attributes)
+        return Panel(replace(declared, attributes=attributes, text=None).with_public_bins())
+
+    @property
+    def person(self) -> Person:
+        assert self.schema.person is not None
+        return self.schema.person
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The attributes that have one value for a person, in the order of the schema."""
+        return tuple(name for name in self.schema.names if name in self.person.constant)
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The attributes that may change from row to row; the order is not one of them."""
+        return tuple(n for n in self.schema.names if n not in self.person.constant and n != self.person.order)
+
+    @cached_property
+    def changes(self) -> dict[str, Change]:
+        """How the change of each target of STEPS is coded, by the target's name."""
+        gap: dict[str, Change] = {GAP: Steps(self.schema[self.person.order].size, upward=True)}
+        return gap | {changed(name): change_of(self.schema[name]) for name in self.varying}
+
+    @cached_property
+    def coarse(self) -> Coarse:
+        """How PEOPLE and STEPS see the order of a row."""
+        return Coarse(self.schema[self.person.order].size)
+
+    @cached_property
+    def people(self) -> Schema:
+        """The schema of PEOPLE."""
+        own = [self._counted(name) for name in self.schema.names]
+        return self._derived("people", (*own, _numbered(ROWS, 1, self.person.at_most)), 1)
+
+    @cached_property
+    def steps(self) -> Schema:
+        """The schema of STEPS."""
+        given = [self.schema[name] for name in self.constants]
+        given += [_numbered(ROWS, 1, self.person.at_most)]
+        given += [replace(self._counted(n), name=previous(n)) for n in (self.person.order, *self.varying)]
+        targets = [_numbered(name, 0, change.size - 1) for name, change in self.changes.items()]
+        values = [replace(self._counted(n), name=now(n)) for n in (self.person.order, *self.varying)]
+        return self._derived("steps", (*given, *targets, *values), self.person.at_most - 1)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The attributes of STEPS that are known before the next row is drawn."""
+        return (*self.constants, ROWS, *(previous(n) for n in (self.person.order, *self.varying)))
+
+    def about(self, target: str) -> str:
+        """Return the attribute that a target of STEPS is the change of."""
+        return self.person.order if target == GAP else target.removesuffix("@change")
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The attribute of STEPS that each change starts from."""
+        return {target: previous(self.about(target)) for target in self.changes}
+
+    def moves(self) -> dict[str, Move]:
+        """Return the move of each target, without weights; the order moves in units."""
+        return {t: Move(change, self.schema[self.about(t)].size) for t, change in self.changes.items()}
+
+    def _counted(self, name: str) -> Attribute:
+        if name != self.person.order:
+            return self.schema[name]
+        return _numbered(name, 0, self.coarse.size - 1)
+
+    def _derived(self, name: str, attributes: tuple[Attribute, ...], rows: int) -> Schema:
+        plain = tuple(replace(a, read_from=None) for a in attributes)
+        table = f"{self.schema.name}@{name}"
+        return Schema(table, plain, None, "add-remove", rows, self.schema.account, csv=self.schema.csv)
+
+    def unit_map(self) -> Codes:
+        """Return the coarse code of each unit of the order."""
+        return self.coarse.code(np.arange(self.schema[self.person.order].size))
+
+
+def previous(name: str) -> str:
+    """Return what an attribute of the row before is called in STEPS."""
+    return f"{name}@previous"
+
+
+def now(name: str) -> str:
+    """Return what an attribute of the row after is called in STEPS."""
+    return f"{name}@now"
+
+
+def changed(name: str) -> str:
+    """Return what the change of an attribute is called in STEPS."""
+    return f"{name}@change"
+
+
+def _numbered(name: str, low: int, high: int) -> Attribute:
+    """Return a whole number with a code for each value."""
+    return Attribute(name, Intervals("integer", tuple(v - 0.5 for v in range(low, high + 2))))
+
+
+def _in_units(order: Attribute) -> Attribute:
+    """Return an order with a code for each unit: its values, its declared bins, or equal parts of its range."""
+    if order.grid is None:
+        return order
+    if order.countable:
+        return order.with_each_value()
+    grid = order.grid
+    edges = np.linspace(grid.low, grid.high, MAX_UNITS + 1)
+    edges = np.unique(np.rint(edges)) if grid.scale.integral else edges
+    domain = Intervals(order.kind, tuple(edges.tolist()), (), grid.format, grid.every, grid.decimals)
+    return replace(order, domain=domain, taxonomy=None, grid=None)

@@ -1,0 +1,110 @@
+"""Tilts: weights of values that make changes lead where the rows are.
+
+Changes are measured with noise, and noise adds up over a history. How often each value comes after a step is measured
+too; a weight for each value makes whole histories agree with that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.relations.changes import Change, Codes, masked_draw
+
+Floats = NDArray[np.float64]
+MAX_VALUES = 64  # of an attribute with weights: every pair of its values is laid out
+ROUNDS = 100
+MAX_TILT = 20.0  # the largest weight; a value that no change leads to cannot be weighed in
+FLOOR = 1e-6  # the share of a value that is lost in the noise
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A change of an attribute with weights for its values; without weights every value of a change is as likely."""
+
+    change: Change
+    values: int
+    weights: Floats | None = None
+
+    @property
+    def tilted(self) -> bool:
+        """Whether its pairs of values are laid out."""
+        return self.values <= MAX_VALUES
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """The change from each value to each: a row for each value before."""
+        before, now = np.divmod(np.arange(self.values**2), self.values)
+        return np.asarray(self.change.code(before, now), dtype=np.int64).reshape(self.values, self.values)
+
+    @cached_property
+    def _own(self) -> Floats:
+        return np.ones(self.values) if self.weights is None else self.weights
+
+    @cached_property
+    def _spread(self) -> Floats:
+        """How likely each value is among those that the same change leads to, without weights."""
+        size = self.change.size
+        many = np.zeros((self.values, size))
+        np.add.at(many, (np.arange(self.values)[:, None], self.classes), 1.0)
+        return 1 / np.take_along_axis(many, self.classes, axis=1)
+
+    @cached_property
+    def _reach(self) -> Floats:
+        """The weight of each change from each value: the mean of the weights of the values it leads to."""
+        found = np.zeros((self.values, self.change.size))
+        np.add.at(found, (np.arange(self.values)[:, None], self.classes), self._spread * self._own)
+        return found
+
+    def reach(self, before: Codes) -> NDArray[np.float64] | NDArray[np.bool_]:
+        """Return a weight for each change from each of these values; 0 where it cannot be."""
+        return self._reach[before] if self.tilted else self.change.possible(before)
+
+    def apply(self, before: Codes, change: Codes, generator: np.random.Generator) -> Codes:
+        """Draw the value that each change leads to."""
+        if not self.tilted:
+            return self.change.apply(before, change, generator)
+        fits = self.classes[before] == change[:, None]
+        return masked_draw(np.where(fits, self._own[None, :], 0.0), fits, generator)
+
+    def kernel(self, shares: Floats) -> Floats:
+        """Return the chance of each value after each, without weights, from that of each change after each value."""
+        return np.asarray(np.take_along_axis(shares, self.classes, axis=1) * self._spread)
+
+    def fitted(self, shares: Floats, first: Floats, after: Floats) -> Move:
+        """Return the move with weights under which histories have the values `after` a step.
+
+        Args:
+            shares: the chance of each change (a column) after each value (a row).
+            first: the joint distribution of how many rows follow the first (a row) and the first value (a column).
+            after: the distribution of all values but the first of a history.
+        """
+        kernel, weights = self.kernel(shares), np.ones(self.values)
+        wanted = np.maximum(after, FLOOR) / np.maximum(after, FLOOR).sum()
+        for _ in range(ROUNDS):
+            tilted = kernel * weights
+            tilted /= np.maximum(tilted.sum(axis=1, keepdims=True), 1e-300)
+            weights = _nearer(weights, wanted, _reached(tilted, first))
+        return Move(self.change, self.values, weights)
+
+    def nearer(self, wanted: Floats, reached: Floats) -> Move:
+        """Return the move with weights that lead more to the values that are wanted than to those reached."""
+        wanted = np.maximum(wanted, FLOOR) / np.maximum(wanted, FLOOR).sum()
+        return Move(self.change, self.values, _nearer(self._own, wanted, np.maximum(reached, FLOOR)))
+
+
+def _nearer(weights: Floats, wanted: Floats, reached: Floats) -> Floats:
+    found = weights * np.clip(wanted / np.maximum(reached, 1e-12), 0.5, 2.0)
+    return np.clip(found / np.median(found), 1 / MAX_TILT, MAX_TILT)
+
+
+def _reached(kernel: Floats, first: Floats) -> Floats:
+    """Return the distribution of the values after the first, of chains that take as many steps as their row says."""
+    state, total = np.asarray(first, dtype=np.float64), np.zeros(first.shape[1])
+    for _ in range(1, len(first)):
+        state = state[1:] @ kernel  # those that end here are left behind
+        total += state.sum(axis=0)
+    return np.asarray(total / max(total.sum(), 1e-300))
