@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from understudy.inference.refits import Released
 from understudy.inference.size_law import DiscrepancyLaw
-from understudy.schema import Schema
+from understudy.schema import Intervals, Schema
 
 Floats = NDArray[np.float64]
-TREND = 0.7  # of the squared size of η, the part of the product
+TREND = 0.9  # of the squared size of η, the part of the product
 TAIL = 3.0  # degrees of freedom of the cells' heavy-tailed numbers
-SMOOTH = 0.7  # correlation of neighbouring values of an ordered attribute
+SMOOTH = 0.85  # correlation of neighbouring values of an ordered attribute
 RAKES = 4
 LARGE = 0.1  # size from which on cutting at zero takes much of a change
 MAX_RAISE = 3.0  # of a large change, for what is cut
@@ -97,7 +97,7 @@ def _relative(
 def _by_value(schema: Schema, name: str, generator: np.random.Generator, count: int) -> Floats:
     """Draw a number for each value; neighbours on an ordered scale are alike."""
     steps = generator.standard_normal((count, schema[name].size))
-    if getattr(schema[name].domain, "ordered", False):
+    if isinstance(schema[name].domain, Intervals):
         for i in range(1, steps.shape[1]):
             steps[:, i] = SMOOTH * steps[:, i - 1] + math.sqrt(1 - SMOOTH**2) * steps[:, i]
     return steps

@@ -20,6 +20,7 @@ from understudy.inference.discrepancy import discrepancies
 from understudy.inference.intervals import Inference
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Rows
+from understudy.models.ruled_model import RuledModel
 
 Floats = NDArray[np.float64]
 MAX_RATIO = 4.0  # by which the law may raise a cell: rows are drawn and kept by their share of it
@@ -57,6 +58,8 @@ class CodedDraws:
                 "this release cannot be drawn from for inference: its model came about in a way that cannot be "
                 "repeated with fresh noise. `sample` still draws rows"
             )
+        if isinstance(release.model, RuledModel):
+            about = release.model.sources(about)
         return CodedDraws(inference, tables, tuple(dict.fromkeys(about)), rows_by, rows or release.rows, seed)
 
     @property

@@ -18,7 +18,7 @@ EVEN_MEAN = 0.12  # standard deviation of a bin's mean about its middle, in widt
 STEEP_MEAN = 0.06  # more for each unit of steepness
 MAX_MEAN = 0.3
 CONCENTRATION = 3.0  # of the share of a cut bin on one side of the cut: a beta law of so many values, among such
-SHAPED = 0.35  # of both errors, where the shape inside bins was measured
+SHAPED = 0.55  # of both errors, where the shape inside bins was measured
 MIN_SHARE = 1e-4  # of the densest bin, below which densities are taken as alike
 
 

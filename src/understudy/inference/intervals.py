@@ -25,6 +25,7 @@ from understudy.inference.rare_codes import rare_noise
 from understudy.inference.refits import REFITS, Population, Refits, Released
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.student import student_reach
+from understudy.models.ruled_model import RuledModel, computed_tables
 from understudy.query.answers import Answer, Comparison, Figure
 from understudy.query.evaluation import Evaluated, evaluate, table_of
 from understudy.query.queries import Answering, Query
@@ -182,23 +183,32 @@ class Inference:
 
         That is what the model leaves out, where its size is known, and the noise of rare codes.
         """
-        names, table = evaluated.names, evaluated.table
+        names, model = evaluated.names, self.release.model
+        if names not in self._draws:
+            free = model.sources(names) if isinstance(model, RuledModel) else names
+            table = evaluated.table if free == names else table_of(model, free)
+            drawn = self._drawn(table, free)
+            if drawn is None:
+                return None
+            _forget(self._draws)
+            self._draws[names] = drawn if free == names else computed_tables(model, drawn, free, names)
+        return self._draws[names]
+
+    def _drawn(self, table: Floats, names: tuple[str, ...]) -> Floats | None:
+        """Return the same for attributes that are no computed ones; None where there is nothing to draw."""
         count = min(DRAWS, MAX_DRAWN_CELLS // max(1, table.size))
         if count < MIN_DRAWS:
             return None
-        if names not in self._draws:
-            _forget(self._draws)
-            generator = np.random.default_rng(_SEED)
-            rare = rare_noise(table, names, self.release, generator, count)
-            if self.law is None and rare is None:
-                return None
-            drawn = np.zeros((count, *table.shape)) if rare is None else rare
-            if self.law is not None:
-                drawn = drawn + discrepancies(table, names, self.release, self.law, generator, count)
-            whole = np.maximum(table + drawn, 0.0)
-            total = whole.reshape(count, -1).sum(axis=1).reshape(-1, *[1] * table.ndim)
-            self._draws[names] = whole * (table.sum() / np.maximum(total, 1e-300))
-        return self._draws[names]
+        generator = np.random.default_rng(_SEED)
+        rare = rare_noise(table, names, self.release, generator, count)
+        if self.law is None and rare is None:
+            return None
+        drawn = np.zeros((count, *table.shape)) if rare is None else rare
+        if self.law is not None:
+            drawn = drawn + discrepancies(table, names, self.release, self.law, generator, count)
+        whole = np.maximum(table + drawn, 0.0)
+        total = whole.reshape(count, -1).sum(axis=1).reshape(-1, *[1] * table.ndim)
+        return np.asarray(whole * (table.sum() / np.maximum(total, 1e-300)))
 
     def _reach(self, noise: Floats, disc: Floats, inside: Floats, confidence: float) -> Floats:
         reach = (normal_reach(confidence) * inside) ** 2

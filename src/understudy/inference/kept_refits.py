@@ -56,11 +56,12 @@ def read_refits(path: Path, release: Released, population: Population, count: in
             rows = tuple(int(n) for n in head["rows"])
     except (OSError, ValueError, LookupError, TypeError, AssertionError, UnderstudyError):
         return None
-    return Refits(tuple(models), rows, population) if len(models) == count else None
+    return Refits(tuple(models), rows, population, release.schema) if len(models) == count else None
 
 
 def _model(release: Released, cliques: list[list[Any]], flat: Floats) -> JunctionTree:
-    schema, at, factors = release.schema, 0, []
+    assert release.design is not None
+    schema, at, factors = release.design.schema, 0, []
     for items in cliques:
         axes = tuple(axis_of(item, schema) for item in items)
         cells = schema.cells(axes)

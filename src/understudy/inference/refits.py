@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Model, Rows
 from understudy.models.refit import Design, refit
+from understudy.models.ruled_model import free_model, with_rules
 from understudy.models.within_bins import Shapes
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Laplace
@@ -52,11 +53,15 @@ class Released(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Refits:
-    """Models of the same design, each fitted to tables with fresh noise, and the rows that each stands for."""
+    """Models of the same design, each fitted to tables with fresh noise, and the rows that each stands for.
+
+    Under rules, `models` are of the free columns, and `schema` has the computed ones too.
+    """
 
     models: tuple[JunctionTree, ...]
     rows: tuple[int, ...]
     population: Population
+    schema: Schema
 
     @staticmethod
     def of(
@@ -67,7 +72,7 @@ class Refits:
         None where the model came about in another way than by `refit` (a paper's own rule, wavelets, several owners).
         """
         design = release.design
-        if design is None or not isinstance(release.model, JunctionTree):
+        if design is None or not isinstance(free_model(release.model), JunctionTree):
             return None
         from understudy.inference.kept_refits import read_refits, write_refits
 
@@ -75,14 +80,14 @@ class Refits:
             return known
         generator = np.random.default_rng([_SEED, count, population == "sample"])
         found = [refit(renoised(release, population, generator), design) for _ in range(count)]
-        made = Refits(tuple(f.model for f in found), tuple(f.rows for f in found), population)
+        made = Refits(tuple(f.model for f in found), tuple(f.rows for f in found), population, release.schema)
         if cache is not None:
             write_refits(cache, release, made)
         return made
 
     def project(self, names: Sequence[str]) -> list[Floats]:
-        """Return each refit's probability table over these attributes."""
-        return [model.project(names).table for model in self.models]
+        """Return each refit's probability table over these attributes, computed ones among them."""
+        return [with_rules(model, self.schema).project(names).table for model in self.models]
 
 
 def renoised(release: Released, population: Population, generator: np.random.Generator) -> list[Measurement]:
@@ -92,16 +97,18 @@ def renoised(release: Released, population: Population, generator: np.random.Gen
 
 
 def _drawn(release: Released, generator: np.random.Generator) -> Rows:
-    assert isinstance(release.model, JunctionTree)
-    return release.model.sample(release.rows, generator, "multinomial")
+    model = free_model(release.model)
+    assert isinstance(model, JunctionTree)
+    return model.sample(release.rows, generator, "multinomial")
 
 
 def _expected(m: Measurement, release: Released, rows: Rows | None) -> Floats:
     if not m.axes:
         return np.full((), float(release.rows))
     if rows is None:
-        assert isinstance(release.model, JunctionTree)
-        return release.rows * release.model.project(m.axes).table
+        model = free_model(release.model)
+        assert isinstance(model, JunctionTree)
+        return release.rows * model.project(m.axes).table
     return _counted(rows, m.axes, release.schema)
 
 

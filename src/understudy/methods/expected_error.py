@@ -28,6 +28,8 @@ _LAWS = {2: (-0.903, 0.284, 0.345, 0.059), 3: (-0.531, 0.214, 0.353, 0.081)}
 RANGE = 2.0  # times less or more, 9 times in 10
 CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
 TWICE = 2.45  # half the width of the middle 95 %, over the mean absolute error
+UNEVEN = 1.9  # times that for shares of groups, since some pairs of columns are off far more than the average one
+LINKS = 0.1  # mean distance of a pair from independence, as tables usually have it: what columns alone leave out
 MAX_TRIPLES = 2000
 GOOD, FAIR = 0.03, 0.1
 MIN_EPSILON, MAX_EPSILON = 1e-3, 10.0
@@ -38,7 +40,7 @@ _ACCURACY = re.compile(
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Expected total variation distances, from 0 to 1; None where no such table is published."""
+    """Expected total variation distances, from 0 to 1; None where there are no such tables."""
 
     one_way: float
     two_way: float | None
@@ -51,7 +53,7 @@ class ExpectedError:
         distance = self.one_way if self.two_way is None else self.two_way
         average = self.rows / self.cells  # rows in an average cell, off by 2·distance of them
         off = 2 * distance * average * math.sqrt(max(1.0, share * group) / average)
-        return TWICE * off / group
+        return UNEVEN * TWICE * off / group
 
     @property
     def verdict(self) -> str:
@@ -82,8 +84,10 @@ def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
     one = max(column_error(schema, plan), 1e-6)
     pairs = np.asarray([a * b for a, b in combinations(sizes, 2)]) if len(sizes) > 1 else np.asarray([sizes[0]])
     tables = next((p for p in plan.phases if p.name == "tables" and p.scale), None)
-    if tables is None or len(sizes) < 2:
+    if len(sizes) < 2 or (tables is None and not any(p.name == "one-way" for p in plan.phases)):
         return ExpectedError(min(1.0, one), None, None, plan.rows, float(np.exp(np.log(pairs).mean())))
+    if tables is None:
+        return _columns_alone(min(1.0, one), plan.rows, float(np.exp(np.log(pairs).mean())), len(sizes))
     noise = plan.accounting.noise(tables.scale).mean_abs
     pair = max(float(np.minimum(1.0, pairs * noise / (2 * plan.rows)).mean()), 1e-6)
     triples = _triples(sizes)
@@ -93,6 +97,12 @@ def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
     }
     three = found[3] if len(sizes) > 2 else None
     return ExpectedError(min(1.0, one), found[2], three, plan.rows, float(np.exp(np.log(pairs).mean())))
+
+
+def _columns_alone(one: float, rows: int, cells: float, columns: int) -> ExpectedError:
+    """Return what to expect where no table of several columns is measured: their noise, and all links left out."""
+    two, three = math.hypot(2 * one, LINKS), math.hypot(3 * one, 2 * LINKS)
+    return ExpectedError(one, min(1.0, two), min(1.0, three) if columns > 2 else None, rows, cells)
 
 
 def _law(ways: int, one: float, pair: float, chance: float) -> float:

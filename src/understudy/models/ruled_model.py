@@ -8,6 +8,7 @@ decoded from the free columns (`release.decoding`), so that what is computed is 
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,14 +77,18 @@ class RuledModel:
         computed = [name for name in names if name in self._known]
         if not computed:
             return self.free.project(names)
-        own = [name for name in names if name not in computed]
-        sources = [s for name in computed for s in self._known[name].sources]
-        needed = tuple(dict.fromkeys([*own, *sources]))
+        needed = self.sources(names)
         axes = tuple(Axis(name) for name in (*needed, *computed))
         check_cells(self.schema.cells(axes), axes, limit)
         joint = self.free.project(needed)
-        joint = joint.multiply(self._given(computed), limit)
+        joint = joint.multiply(self.given(computed), limit)
         return joint.project(tuple(Axis(name) for name in names))
+
+    def sources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the free columns that determine these: themselves, or what they are computed from."""
+        computed = [name for name in names if name in self._known]
+        own = [name for name in names if name not in computed]
+        return tuple(dict.fromkeys([*own, *(s for name in computed for s in self._known[name].sources)]))
 
     def condition(self, evidence: Evidence) -> Model:
         """Return the distribution given allowed codes; a computed column's codes weigh the cells of its sources."""
@@ -93,7 +98,7 @@ class RuledModel:
         model = self.free.condition({n: c for n, c in evidence.items() if n not in self._known})
         for name, codes in evidence.items():
             if name in self._known:
-                given = self._given([name])
+                given = self.given([name])
                 weights = given.table[..., sorted(set(codes))].sum(axis=-1)
                 model = weighted(model, [Factor(given.axes[:-1], logarithm(weights))])
         return RuledModel(self.schema, model)
@@ -109,7 +114,7 @@ class RuledModel:
             columns[name] = Cells.of_values(found[name], values.astype(np.float64) if ordered else None, absent)
         return found | {name: computed_codes(self.schema, known, columns) for name, known in self._known.items()}
 
-    def _given(self, computed: Sequence[str]) -> Factor:
+    def given(self, computed: Sequence[str]) -> Factor:
         """Return Pr[computed columns | their sources], a dimension for each source, then for each computed column."""
         sources = tuple(dict.fromkeys(s for name in computed for s in self._known[name].sources))
         shape = tuple(self.schema[name].size for name in sources)
@@ -137,6 +142,16 @@ class RuledModel:
         step = IRRATIONAL[column % len(IRRATIONAL)]
         values, _ = attribute.decode(codes, FixedPlaces(np.full(len(codes), ((t + 0.5) * step) % 1.0)))  # type: ignore[arg-type]
         return Cells.of_values(codes, values.astype(np.float64), absent)
+
+
+def computed_tables(model: Model, tables: Floats, free: Sequence[str], names: Sequence[str]) -> Floats:
+    """Return stacked tables over `names`, computed columns among them, from stacked ones over their free columns."""
+    assert isinstance(model, RuledModel)
+    computed = [name for name in names if name not in free]
+    given = model.given(computed)
+    letters = dict(zip(dict.fromkeys([*free, *computed]), string.ascii_lowercase))
+    one, other, out = ("".join(letters[n] for n in of) for of in (free, [a.attribute for a in given.axes], names))
+    return np.asarray(np.einsum(f"...{one},{other}->...{out}", tables, given.table))
 
 
 def weighted(model: Model, logs: Sequence[Factor]) -> Model:

@@ -13,9 +13,12 @@ _FORMATS = {
 
 
 def answer_text(answer: Answer) -> str:
-    """Return the numbers in columns, then what the standard error and the interval cover, then the notes."""
-    known = any(figure.stderr is not None for figure in answer.figures)
-    ends = answer.confidence is not None
+    """Return the numbers in columns, then what the standard error or the interval covers, then the notes.
+
+    Intervals come from better estimates than the standard error, so a terminal shows one or the other.
+    """
+    ends = any(figure.interval is not None for figure in answer.figures)
+    known = not ends and any(figure.stderr is not None for figure in answer.figures)
     head = [*answer.by, answer.measure, *(["stderr"] if known else []), *(["from", "to"] if ends else [])]
     lines = [head]
     for figure in answer.figures:
@@ -28,7 +31,7 @@ def answer_text(answer: Answer) -> str:
     if answer.confidence is not None:
         text.append(f"{100 * answer.confidence:.4g} % interval: {answer.interval_covers}")
         text += compared(answer)
-    if known or not ends:
+    if known or answer.confidence is None:
         text.append(f"stderr: {answer.stderr_covers or 'not known; no measured table shows this sum'}")
     return "\n".join(text + [f"note: {note}" for note in answer.notes])
 

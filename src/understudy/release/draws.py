@@ -12,8 +12,11 @@ import numpy as np
 from understudy.inference.combining import Combined
 from understudy.inference.draws import CodedDraws
 from understudy.models.within_bins import placed_rows, placed_schema
+from understudy.release.drawing import Drawing
 
 if TYPE_CHECKING:
+    from understudy.models.model import Rows
+    from understudy.release.decoding import Settling
     from understudy.release.release import Release
 
 
@@ -53,9 +56,9 @@ class Draws:
         release = self.release
         for i, rows in enumerate(self.coded):
             generator = np.random.default_rng([self.coded.seed, i, 1])
-            placed = placed_rows(rows, release.shapes, generator)
+            placed, settling = self._placed(rows, generator)
             schema = placed_schema(release.schema, release.shapes)
-            tables = list(decode_chunks([placed], schema, release.columns, generator))
+            tables = list(decode_chunks([placed], schema, release.columns, generator, settling))
             yield to_frame(pa.concat_tables(tables), release.schema, release.library)
 
     def write(self, path: str | Path) -> list[Path]:
@@ -67,10 +70,16 @@ class Draws:
         for i, rows in enumerate(self.coded):
             generator = np.random.default_rng([self.coded.seed, i, 1])
             own = target.with_name(f"{target.stem}-{i + 1:0{digits}}{target.suffix}")
-            placed = iter([placed_rows(rows, release.shapes, generator)])
-            write_rows(placed, own, placed_schema(release.schema, release.shapes), release.columns, generator)
+            placed, settling = self._placed(rows, generator)
+            schema = placed_schema(release.schema, release.shapes)
+            write_rows(iter([placed]), own, schema, release.columns, generator, settling)
             out.append(own)
         return out
+
+    def _placed(self, rows: Rows, generator: np.random.Generator) -> tuple[Rows, Settling | None]:
+        """Return rows for decoding, and what settles their values where rules leave them open."""
+        settling = Drawing.of(self.release, 0, None).settling
+        return (placed_rows(rows, self.release.shapes, generator) if settling is None else rows), settling
 
     def combine(self, estimates: Sequence[float], variances: Sequence[float]) -> Combined:
         """Combine one estimate and one squared standard error of each table, by the rule that belongs to these rows."""

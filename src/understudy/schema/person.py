@@ -72,6 +72,8 @@ def check_person(schema: Schema) -> None:
         )
     if schema.rows_per_person not in (1, person.at_most):
         raise SchemaError("with [person], `at_most` says how many rows are used: leave `rows_per_person` out")
+    if schema.uses:
+        raise SchemaError("[[uses]] name tables of rows, and a panel measures histories: leave them out with [person]")
     if schema.rules:
         raise SchemaError("[[rules]] hold in a row, and a history is drawn row after row: leave them out with [person]")
     known = {a.name: a for a in schema.attributes}

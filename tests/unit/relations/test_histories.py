@@ -231,6 +231,11 @@ def test_the_cap_holds_for_both_tables(tmp_path: Path) -> None:
         ({'order = "year"': 'order = "weight"'}, "cannot be missing"),
         ({'constant = ["sex", "born"]': 'constant = ["year"]'}, "cannot name 'year'"),
         ({'name = "visits"': 'name = "visits"\nrows_per_person = 3'}, "rows_per_person"),
+        ({"[attributes.sex]": '[[uses]]\nanalysis = "state by sex"\n[attributes.sex]'}, "leave them out"),
+        (
+            {"[attributes.sex]": "[[rules]]\nrule = \"sex == 'f' implies state == 'well'\"\n[attributes.sex]"},
+            "leave them out",
+        ),
     ],
 )
 def test_a_person_that_does_not_fit_the_schema_is_refused(change: dict[str, str], match: str) -> None:
