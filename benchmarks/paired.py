@@ -289,8 +289,8 @@ def worth_lines() -> list[str]:
         "",
         "AIM with and without the purchase of the mean dependence (decision 0025), and each column alone: seeded runs, "
         "paired, from `benchmarks/results/paired.csv`. Pure rows are of the weight 1.4 of decision 0025 unless "
-        "decision 0034 names them; the program has 1.0 now. 2-way / 3-way, mean ± standard deviation of a run; `–` where it "
-        "was not run.",
+        "decision 0034 names them; the program has 1.0 now. 2-way / 3-way, mean ± standard deviation of a run; `–` "
+        "where it was not run.",
         "",
         "| table | promise | runs | columns alone | AIM without | AIM with |",
         "|---|---|---|---|---|---|",
