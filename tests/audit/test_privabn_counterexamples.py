@@ -19,7 +19,7 @@ from conftest import schema_of
 from understudy.methods.privabn.search import grow
 from understudy.methods.toolkit.model_room import TableSize
 from understudy.privacy.accounting import PURE
-from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair, Score
+from understudy.privacy.scores import INDEPENDENCE, MUTUAL_INFORMATION, Pair, Penalty, Score
 from understudy.privacy.sensitivity import table_sensitivity
 from understudy.schema import Axes, Axis
 
@@ -193,9 +193,10 @@ class Played:
 def all_runs(tables: tuple[Rows, Rows], degree: int, fine: int, noise: float = 1.0) -> Iterator[tuple[Played, Any]]:
     """Every sequence of outcomes of the real search, first to last."""
     script: list[int] = []
+    penalty = Penalty(fine, INDEPENDENCE)
     while True:
         table = Played(tables, script, noise)
-        network = grow(table, table.variables, TableSize(table.schema, 100), degree, EPSILON, fine)  # type: ignore[arg-type]
+        network = grow(table, table.variables, TableSize(table.schema, 100), degree, EPSILON, penalty)  # type: ignore[arg-type]
         yield table, network
         script = (script + [0] * len(table.widths))[: len(table.widths)]
         while script and script[-1] == table.widths[len(script) - 1] - 1:
