@@ -20,7 +20,7 @@ from understudy.privacy.budget import Amount
 from understudy.privacy.random_source import RandomSource
 from understudy.schema import Schema
 from understudy.schema.codebooks import read_codebook
-from understudy.schema.ddl import ddl_columns
+from understudy.schema.ddl import ddl_columns, ddl_tables
 from understudy.schema.draft import drafted, told
 from understudy.schema.files import schema_from_dict
 from understudy.schema.header import Header, read_header
@@ -97,6 +97,22 @@ def draft_file(
         found.names, found.types, *sources, name, settings, found.origin, inside=found.inside, grouped=grouped
     )
     return Draft(made.text, told(found.origin, compared=documents.public is not None), made.groups)
+
+
+def draft_statement(ddl: Path, codebook: Path | None = None, grouped: bool = True) -> Draft:
+    """Draft a schema.toml for a table in a database from its CREATE TABLE statement alone, and a codebook.
+
+    No connection is made and no row is read: names and types are those of the statement.
+    """
+    tables = ddl_tables(ddl)
+    if len(tables) != 1:
+        raise UsageError(
+            f"{ddl.name!r} holds {len(tables) or 'no'} CREATE TABLE statements, and a draft is made from one: write "
+            "that of the private table alone to a file (pg_dump --schema-only --table NAME)"
+        )
+    [(name, columns)] = tables.items()
+    made = drafted(columns, None, codebook, ddl, table_name=name, grouped=grouped)
+    return Draft(made.text, told("declared", compared=False), made.groups)
 
 
 def _refuse_the_table_itself(table: Path, documents: Documents) -> None:

@@ -53,6 +53,12 @@ def ddl_columns(path: Path) -> set[str]:
     return {_bare(item[0]) for _, items in tables for item in items}
 
 
+def ddl_tables(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the columns of each CREATE TABLE in the file, in their order, by the table's name."""
+    tables = _tables(list(_tokens(read_text(path))))
+    return {name: tuple(_columns(items, {})) for name, items in tables}
+
+
 def _tokens(text: str) -> Iterable[Token]:
     for match in _TOKEN.finditer(text):
         if match.lastgroup != "skip":

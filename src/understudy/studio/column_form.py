@@ -16,6 +16,7 @@ from understudy.schema.interview import answered, described
 from understudy.schema.open_points import reason
 from understudy.schema.writing import attribute_as_dict
 from understudy.studio.grid_picture import grid_picture
+from understudy.studio.taxonomy_text import taxonomy_of_text, taxonomy_text
 
 ORDERED = ("integer", "number", "date", "datetime", "time")
 KINDS = (*ORDERED, "category", "boolean", "id", "drop", "discover")
@@ -38,6 +39,7 @@ class ColumnForm:
     empty: bool
     other: str
     provenance: str
+    taxonomy: str
     groups: str
     points: tuple[tuple[str, str], ...]
     paid: bool
@@ -58,7 +60,8 @@ class ColumnForm:
             index, attribute.name, str(body["kind"]), described_shortly(attribute, body), low, high, _bins(body),
             "\n".join(map(str, values)) if isinstance(values, list) else str(values),
             " | ".join(code for code in missing if code), "" in missing, str(body.get("other", "")),
-            attribute.provenance, _groups(attribute), _points(attribute), paid, grid_picture(schema, attribute),
+            attribute.provenance, taxonomy_text(body.get("taxonomy")), _groups(attribute), _points(attribute), paid,
+            grid_picture(schema, attribute),
         )  # fmt: skip
 
 
@@ -126,13 +129,15 @@ def _missing(form: Mapping[str, str]) -> list[str] | None:
 
 
 def _values(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values and their groups; a form without the field leaves the groups as they are."""
+    groups = {"taxonomy": taxonomy_of_text(form["taxonomy"])} if "taxonomy" in form else {}
     text = form.get("values", "").strip()
     if text == "discover":
-        return {"values": "discover"}
+        return {"values": "discover"} | groups
     values = [line.strip() for line in text.splitlines() if line.strip()]
     if not values:
         raise SchemaError("list every value that may occur, one a line, from a form or a codebook, not from the rows")
-    return {"values": values}
+    return {"values": values} | groups
 
 
 def _span(kind: str, form: Mapping[str, str], held: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.drafting import Documents, draft_file
+from understudy.drafting import Documents, Draft, draft_file, draft_statement
 from understudy.errors import SchemaError, UsageError
 from understudy.publishing import check_cells, check_fit, check_rows
 from understudy.schema import Schema
@@ -18,6 +19,7 @@ from understudy.studio.pages import Form, Pages
 from understudy.studio.schema_file import SchemaFile
 from understudy.studio.source import TableSource
 from understudy.studio.studio import Studio
+from understudy.studio.texts import TEXTS
 
 _HEADERS = {"yes": True, "no": False}
 
@@ -42,18 +44,29 @@ class SchemaScreen:
         return next(n for n in ("schema.toml", *(f"schema-{i}.toml" for i in range(2, 1000))) if n not in held)
 
     def draft(self, request: Request, form: Form) -> Response:
-        """Draft a schema from the header of a table and from public documents; no row is read."""
+        """Draft a schema from the header of a table, or from a CREATE TABLE statement, and public documents.
+
+        No row is read, and no database is asked.
+        """
         folder = self._studio.folder
-        table = folder.file(form.get("data", ""), TABLES)
+        name = form.get("data", "")
+        table = folder.file(name, TABLES) if name else None
         output = folder.new_file(form.get("output", ""), SCHEMAS)
-        documents = Documents(
-            folder.file(form["codebook"], DOCUMENTS) if form.get("codebook") else None,
-            folder.file(form["ddl"], (".sql",)) if form.get("ddl") else None,
-        )
-        drafted = draft_file(table, documents, _HEADERS.get(form.get("header", "")), grouped=False)
-        SchemaFile(output, "").write(drafted.text)
-        self._studio.tables[output.name] = table.name
+        SchemaFile(output, "").write(self._drafted(table, form).text)
+        if table is not None:
+            self._studio.tables[output.name] = table.name
         return self._pages.onward("/schema/edit", schema=output.name)
+
+    def _drafted(self, table: Path | None, form: Form) -> Draft:
+        folder = self._studio.folder
+        codebook = folder.file(form["codebook"], DOCUMENTS) if form.get("codebook") else None
+        ddl = folder.file(form["ddl"], (".sql",)) if form.get("ddl") else None
+        if table is not None:
+            header = _HEADERS.get(form.get("header", ""))
+            return draft_file(table, Documents(codebook, ddl), header, grouped=False)
+        if ddl is None:
+            raise UsageError(TEXTS["refused_draft"])
+        return draft_statement(ddl, codebook, grouped=False)
 
     def edit(self, request: Request) -> Response:
         """Show the form of every column beside the text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -58,6 +59,30 @@ def test_the_table_itself_is_no_codebook(visitor):
     assert done.status_code == 422 and "private table itself" in done.text
 
 
+def test_a_table_in_a_database_is_drafted_from_its_statement(visitor):
+    root = visitor.studio.folder.root
+    page = html.unescape(visitor.get("/schema").text)
+    assert TEXTS["database_lead"] in page and TEXTS["in_database"] not in page, "there is no statement yet"
+    refused = visitor.post("/schema/draft", data="", output="new.toml")
+    assert refused.status_code == 422 and "CREATE TABLE" in refused.text
+    for name in ("people.csv", "schema.toml"):
+        (root / name).unlink()
+    (root / "people.sql").write_text(
+        "CREATE TYPE public.sexes AS ENUM ('Female', 'Male');\nCREATE TABLE public.people (age smallint NOT NULL "
+        "CHECK (age BETWEEN 0 AND 99), sex public.sexes NOT NULL, town text, PRIMARY KEY (town, age));\n"
+    )
+    assert TEXTS["in_database"] in visitor.get("/schema").text
+    assert visitor.post("/schema/draft", data="", ddl="people.sql", output="new.toml").status_code == 204
+    made = schema(visitor, "new.toml")
+    assert made.name == "people" and [a.name for a in made.attributes] == ["age", "sex", "town"]
+    assert made["age"].kind == "integer" and made["sex"].domain.texts == ("Female", "Male")
+    assert {name for name, _ in made.unconfirmed} == {"[table]", "town"}
+    for text, said in (("SELECT 1", "no CREATE TABLE"), ("CREATE TABLE a (x int); CREATE TABLE b (x int)", "2 CREATE")):
+        (root / "people.sql").write_text(text)
+        done = visitor.post("/schema/draft", data="", ddl="people.sql", output="other.toml")
+        assert done.status_code == 422 and said in html.unescape(done.text) and not (root / "other.toml").exists()
+
+
 def test_points_are_settled_one_by_one_and_the_text_is_in_step(visitor):
     visitor.post("/schema/draft", data="people.csv", output="new.toml", header="yes")
     assert "rows" in edited(visitor, "/schema/table/settle", "new.toml", point="rows").text
@@ -94,6 +119,78 @@ def test_every_kind_is_edited(visitor, index, fields, kind, size):
     done = edited(visitor, "/schema/column", index=str(index), **fields)
     attribute = schema(visitor).attributes[index]
     assert done.status_code == 200 and (attribute.kind, attribute.size) == (kind, size)
+
+
+TOWN = {"index": "2", "kind": "category", "values": "Anders\nBrae\nCormont", "missing": "?", "empty": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "labels"),
+    [
+        ("prefix:1", "prefix:1", None),
+        (' "prefix:1" ', "prefix:1", None),
+        ('North = ["Anders", "Brae"]', {"North": ["Anders", "Brae"]}, ("North", "Cormont")),
+        ('{ North = ["Anders"], South = ["Brae", "Cormont"] }', None, ("North", "South")),
+        ('taxonomy = { North = ["Brae", "Anders"] }', {"North": ["Brae", "Anders"]}, ("North", "Cormont")),
+        ('[All]\r\n"the <b>North" = ["Anders", "Brae"]', None, ("the <b>North", "Cormont")),
+        ('[taxonomy]\nx = ["Anders", "Brae"]', {"taxonomy": {"x": ["Anders", "Brae"]}}, ("x", "Cormont")),
+    ],
+)
+def test_groups_are_edited_as_the_file_spells_them(visitor, text, tree, labels):
+    towns = {**TOWN, "values": "Anders\nAnneth\nBrae\nCormont"} if labels is None else TOWN
+    path = visitor.studio.folder.root / "schema.toml"
+    path.write_text("# kept\n" + path.read_text())
+    done = edited(visitor, "/schema/column", **towns, taxonomy=text)
+    made = schema(visitor)["town"]
+    assert done.status_code == 200 and made.missing == ("", "?")
+    assert made.taxonomy.levels[0].labels == (labels or ("A", "B", "C")) and (
+        tree is None or made.taxonomy.tree == tree
+    )
+    assert path.read_text().startswith("# kept\n") and "<b>" not in done.text
+    shown = html.unescape(re.search(r'name="taxonomy"[^>]*>([^<]*)</textarea>', column(done.text, 2))[1])
+    before = path.read_text()
+    again = edited(visitor, "/schema/column", **towns, taxonomy=shown)
+    assert again.status_code == 200 and path.read_text() == before, "what is shown means what is held"
+    edited(visitor, "/schema/column", **towns)
+    assert schema(visitor)["town"].taxonomy == made.taxonomy, "a form without the field leaves the groups alone"
+    assert edited(visitor, "/schema/column", **towns, taxonomy=" ").status_code == 200
+    assert schema(visitor)["town"].taxonomy is None and "taxonomy" not in path.read_text()
+
+
+def column(page, index):
+    """The part of a page that is one column's form."""
+    return re.search(rf'id="column-{index}".*?</details>', page, re.DOTALL)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('North = ["Anders", "Elsewhere"]', "not in `values`"),
+        ('North = ["Anders"]\nSouth = ["Anders"]', "twice"),
+        ("North: Anders, Brae", "cannot be read"),
+        ("North = 5", "list of values or a table"),
+        ("prefix:x", "how many first characters"),
+        ('[attributes.town.taxonomy]\nNorth = ["Anders"]', "leave out the line"),
+        ('{ North = ["Anders"] }\nx = 1', "nothing after it"),
+        ("a = " + "[" * 5000, "cannot be read"),
+    ],
+)
+def test_wrong_groups_are_words_and_change_nothing(visitor, text, said):
+    before = (visitor.studio.folder.root / "schema.toml").read_text()
+    done = edited(visitor, "/schema/column", **TOWN, taxonomy=text)
+    assert done.status_code == 422 and said in html.unescape(done.text)
+    assert (visitor.studio.folder.root / "schema.toml").read_text() == before
+
+
+def test_groups_go_with_declared_values_of_a_category(visitor):
+    groups = 'North = ["Anders", "Brae"]'
+    edited(visitor, "/schema/column", **TOWN, taxonomy=groups)
+    done = edited(visitor, "/schema/column", **{**TOWN, "values": "discover"}, taxonomy=groups)
+    assert done.status_code == 422 and "taxonomy" in done.text
+    assert edited(visitor, "/schema/column", **{**TOWN, "values": "discover"}, taxonomy="").status_code == 200
+    edited(visitor, "/schema/column", **TOWN, taxonomy=groups)
+    assert edited(visitor, "/schema/column", **{**TOWN, "kind": "drop"}, taxonomy=groups).status_code == 200
+    assert schema(visitor)["town"].kind == "drop"
 
 
 def test_what_nobody_knows_is_marked_as_bought(visitor):
@@ -138,6 +235,17 @@ def test_rules_and_text_are_saved_if_they_are_a_schema(visitor):
     assert edited(visitor, "/schema/text", text=text.replace("rows = 60", "rows = 61")).status_code == 204
     assert schema(visitor).rows == 61
     assert edited(visitor, "/schema/text", text="[table").status_code == 422
+
+
+def test_a_rule_that_stays_keeps_its_map(visitor):
+    path = visitor.studio.folder.root / "schema.toml"
+    table = 'map = { Anders = "Female", Brae = "Male", Cormont = "Male" }'
+    path.write_text(f'{path.read_text()}\n[[rules]]\nrule = "sex = map(town)"\n{table}\n')
+    held = schema(visitor).rules
+    assert edited(visitor, "/schema/rules", rules="sex = map(town)\nage >= 1").status_code == 204
+    assert schema(visitor).rules[:1] == held and schema(visitor).rules[1].text == "age >= 1"
+    assert edited(visitor, "/schema/rules", rules="age >= 1").status_code == 204
+    assert [rule.text for rule in schema(visitor).rules] == ["age >= 1"]
 
 
 def test_a_broken_file_can_be_repaired(visitor):
