@@ -25,7 +25,7 @@ def taxonomy_of_text(text: str) -> str | dict[str, Any] | None:
     if not plain:
         return None
     unquoted = plain.strip("\"'").strip()
-    if unquoted.lower().startswith("prefix:"):
+    if unquoted.lower().startswith("prefix:") and "=" not in plain:  # a group may be called so, too
         return "prefix:" + unquoted[len("prefix:") :]
     try:
         return _table(plain) or None

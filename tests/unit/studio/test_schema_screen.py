@@ -128,6 +128,7 @@ TOWN = {"index": "2", "kind": "category", "values": "Anders\nBrae\nCormont", "mi
     ("text", "tree", "labels"),
     [
         ("prefix:1", "prefix:1", None),
+        ('"prefix:1" = ["Anders", "Brae"]', {"prefix:1": ["Anders", "Brae"]}, ("prefix:1", "Cormont")),
         (' "prefix:1" ', "prefix:1", None),
         ('North = ["Anders", "Brae"]', {"North": ["Anders", "Brae"]}, ("North", "Cormont")),
         ('{ North = ["Anders"], South = ["Brae", "Cormont"] }', None, ("North", "South")),
