@@ -38,6 +38,8 @@ from understudy.privacy.random_source import SystemSource
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.privacy.table import PrivateTable
 from understudy.privacy.thresholds import value_threshold
+from understudy.relations import derivation
+from understudy.relations.panel import Panel
 from understudy.schema import Axis, Schema
 
 Twin = Callable[[], AbstractContextManager[Any]]
@@ -120,6 +122,27 @@ def threshold_too_low() -> AbstractContextManager[Any]:
         "value_threshold",
         lambda scale, rows, delta: right(scale, rows, min(10 * delta, Fraction(49, 100))),
     )
+
+
+def one_row_of_a_history_ignored() -> AbstractContextManager[Any]:
+    """Protect one pair of consecutive rows less than a person may have."""
+    right = Panel._derived
+
+    def derived(panel: Panel, name: str, attributes: Any, rows: int) -> Schema:
+        return right(panel, name, attributes, max(1, rows - 1))
+
+    return mock.patch.object(Panel, "_derived", derived)
+
+
+def histories_not_cut() -> AbstractContextManager[Any]:
+    """Use all rows of a person, and pay for the first few."""
+    right = derivation.Histories.of
+
+    def whole(*given: Any) -> derivation.Histories:
+        rows = right(*given)
+        return replace(rows, place=np.minimum(rows.place, 1))
+
+    return mock.patch.object(derivation.Histories, "of", staticmethod(whole))
 
 
 # -- samplers ------------------------------------------------------------------------------------------------------

@@ -76,6 +76,10 @@ def replay_controls() -> list[Control]:
         _replay("noise halved", twins.noise_halved),
         _replay("a price that depends on the rows, of a schema", twins.price_from_the_rows, "bought first"),
         _replay("a figure that was not paid for, under rules", twins.figure_from_the_rows, "rules"),
+        _replay("a price that depends on the rows, of people with many", twins.price_from_the_rows, "people with many"),
+        _replay("charged after counting, people with many rows", twins.charged_after_counting, "people with many"),
+        _replay("one row of a history ignored", twins.one_row_of_a_history_ignored, "people with many"),
+        _replay("histories that are not cut", twins.histories_not_cut, "people with many"),
     ]
 
 

@@ -23,6 +23,7 @@ from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.random_source import Integers, RandomSource, Words
+from understudy.relations import reading
 from understudy.schema import Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
@@ -229,8 +230,16 @@ def observed_runs() -> Iterator[Observed]:
         _listen(opened.engine, seen.events)
         return opened
 
+    def opened_people(*arguments: Any) -> Opened:
+        opened = reading.opened_people(*arguments)
+        assert isinstance(opened.engine, reading.PanelEngine)
+        _listen(opened.engine.people, seen.events)
+        _listen(opened.engine.steps, seen.events)
+        return opened
+
     with (
         mock.patch.object(discovering, "open_engine", open_engine),
+        mock.patch.object(discovering, "opened_people", opened_people),
         mock.patch.object(discovering, "open_groups", open_groups),
         mock.patch.object(discovering, "LocalPrivateTable", ObservedTable),
         mock.patch.object(ValueLists, "draw", draw),

@@ -119,6 +119,7 @@ def settings(long: bool) -> Iterator[Setting]:
     yield from _worlds("privbayes", "details inside bins", (HALVED, *categories(2, 2)[1:]), long)
     yield from _left_open(long)
     yield from _ruled(long)
+    yield from _people(long)
 
 
 def _left_open(long: bool) -> Iterator[Setting]:
@@ -146,6 +147,45 @@ def _ruled(long: bool) -> Iterator[Setting]:
         yield Setting(f"rules (replace-one, {accounting_of(budget).name})", "aim", schema, budget, one, two)
 
 
+def _people(long: bool) -> Iterator[Setting]:
+    """Yield runs on people with many rows: one more comes, who is like nobody else and may have more rows than are
+    used."""
+    usual = [_row(str(k), 1 + k % 2 + i, "f", 0) for k in range(PERSONS) for i in range(1 + k % 3)]
+    comers = {"who stays": [_row("p", 16, "m", 1)] * 9}
+    if long:
+        comers["who changes"] = [_row("p", 1 + 5 * i, "m", i % 3) for i in range(4)]
+        comers["with one row"] = [_row("p", 1, "m", 0)]
+    schema = Schema.from_toml(f'[table]\nname = "audit"\nneighbours = "add-remove"\n{PANEL}')
+    for budget, method in ((BUDGETS[0], "auto"), (BUDGETS[1], "auto"), (LARGE, "privbayes")):
+        for who, rows in comers.items():
+            tables = [usual[:PERSONS] + rows + usual[PERSONS:], usual]
+            one, two = ({name: [row[name] for row in table] for name in usual[0]} for table in tables)
+            what = f"people with many rows, one {who} ({method}, {accounting_of(budget).name} {budget.epsilon})"
+            yield Setting(what, method, schema, budget, one, two)
+
+
+def _row(id: str, at: int, c: str, x: int) -> dict[str, str]:
+    return {"id": id, "at": str(at), "c": c, "x": str(x)}
+
+
+PERSONS = 600
+PANEL = """[person]
+id = "id"
+order = "at"
+at_most = 3
+constant = ["c"]
+[attributes.id]
+kind = "id"
+[attributes.at]
+kind = "integer"
+range = [1, 16]
+[attributes.c]
+kind = "category"
+values = ["f", "m"]
+[attributes.x]
+kind = "category"
+values = ["0", "1", "2"]
+"""
 MANY_ROWS, LARGE = 3000, Budget(8, "0.001")
 LEFT_OPEN = """[attributes.a]
 kind = "category"

@@ -22,7 +22,8 @@ from understudy.relations.derivation import Histories, derived_tables
 from understudy.relations.panel import Panel
 from understudy.schema import Schema
 
-_WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
+_WHOLE = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)(\.0*)?")
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,16}")  # what Arrow reads as a whole number, if all others are some
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,18 +106,10 @@ def _coded(
 
 def person_numbers(source: Source, column: str, rows: int) -> NDArray[np.int64]:
     """Number the persons of an id column: equal ids are one person, whole numbers compared as numbers."""
-    import pyarrow as pa
-
     known: dict[str, int] = {}
     parts = []
     for name, piece in source.pieces([column]):
-        held = piece.type.value_type if pa.types.is_dictionary(piece.type) else piece.type
-        if pa.types.is_floating(held):  # a reader makes one number of `1e3` and `1000`, or of two long ids
-            raise DataError(
-                f"the ids in {column!r} are floating-point numbers: some are missing, or a reader made them so. Give "
-                "them as texts or whole numbers",
-                attribute=column,
-            )
+        _check_type(piece.type, column)
         texts, indices = as_texts(piece, name)
         own = np.asarray([_number(text, known, column) for text in texts.to_pylist()], dtype=np.int64)
         if indices.null_count:
@@ -128,12 +121,30 @@ def person_numbers(source: Source, column: str, rows: int) -> NDArray[np.int64]:
     return found
 
 
+def _check_type(type: Any, column: str) -> None:
+    """Refuse ids of which a reader may have made one value of several texts, which it would not have done in a column
+    with another text in it: floats (`1e3`, `1000`), booleans (`true`, `TRUE`) and times."""
+    import pyarrow as pa
+
+    held = type.value_type if pa.types.is_dictionary(type) else type
+    if pa.types.is_floating(held):
+        found = "floating-point numbers: some are missing, or a reader made them so"
+    elif pa.types.is_boolean(held) or pa.types.is_temporal(held):
+        found = "booleans or times: a reader may have made one value of two ids"
+    else:
+        return
+    raise DataError(f"the ids in {column!r} are {found}. Give them as texts or whole numbers", attribute=column)
+
+
 def _number(text: str | None, known: dict[str, int], column: str) -> int:
     plain = (text or "").strip()
     if not plain:
         raise _no_id(column)
-    if _WHOLE.fullmatch(plain):
-        plain = str(int(plain.partition(".")[0]))
+    if whole := _WHOLE.fullmatch(plain):
+        sign, digits, _ = whole.groups()
+        plain = f"-{digits}" if sign == "-" and digits != "0" else digits
+    elif _HEXADECIMAL.fullmatch(plain):
+        plain = str(int(plain, 16))
     return known.setdefault(plain, len(known))
 
 

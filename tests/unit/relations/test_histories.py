@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import understudy
 from understudy.errors import BudgetError, DataError, ReleaseError, SchemaError, UsageError
@@ -19,7 +21,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import table_noise
 from understudy.publishing import run
 from understudy.relations.history_model import HistoryModel
-from understudy.relations.reading import people_fit
+from understudy.relations.reading import people_fit, person_numbers
 from understudy.testing import SeededSource
 from visits import visits, visits_schema
 
@@ -194,21 +196,57 @@ def test_ids_that_a_reader_made_floats_are_refused() -> None:
     assert people_fit(table.set_column(at, "patient", whole), visits_schema(), types="declared").persons == 20
 
 
-def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_that_a_reader_may_have_merged_are_refused() -> None:
+    """Of `true` and `TRUE`, or of two ways to write a time, readers make one value unless another cell is a text."""
+    table = visits(20)
+    at = table.column_names.index("patient")
+    for values in (pa.array([True] * len(table)), pa.array([0] * len(table), pa.timestamp("s"))):
+        for ids in (values, values.dictionary_encode()):
+            with pytest.raises(DataError, match="booleans or times"):
+                people_fit(table.set_column(at, "patient", ids), visits_schema(), types="declared")
+
+
+def test_another_persons_text_moves_nobodys_ids() -> None:
+    """Arrow makes whole numbers of these ids where all are some, and leaves texts where one is not."""
+    written = ["0x10", "16", "07", "7", "-0", "0", " 12", "12", "9" * 6000]
+    texts = _Ids([*written, "anybody"])
+    assert person_numbers(texts, "id", 10).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5]
+    read = csv.read_csv(io.BytesIO("\n".join(["id", *written[:-1]]).encode()))["id"].combine_chunks()
+    assert pa.types.is_integer(read.type)
+    assert person_numbers(_Ids(read), "id", 8).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+class _Ids:
+    """A source of one column."""
+
+    def __init__(self, ids: Any) -> None:
+        self._ids = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
+
+    def pieces(self, _: Any) -> Any:
+        yield "id", self._ids
+
+
+@pytest.mark.parametrize("where", ["fit_conditionals", "fitted_moves"], ids=["after PEOPLE", "after STEPS"])
+def test_an_interrupted_run_goes_on_with_what_it_drew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
     arguments: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "ledger": tmp_path / "l.db", "types": "declared"}
 
     def stopped(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("understudy.relations.method.fitted_moves", stopped)
+        patched.setattr(f"understudy.relations.method.{where}", stopped)
         with pytest.raises(KeyboardInterrupt):
             understudy.publish(visits(50), visits_schema(), cap=1, save=tmp_path / "a.zip", **arguments)
     with Ledger(tmp_path / "l.db") as book:
         before = [entry.body for entry in book.entries() if entry.kind == "charge"]
     understudy.publish(visits(50), visits_schema(), save=tmp_path / "a.zip", **arguments)
     with Ledger(tmp_path / "l.db") as book:
-        assert [entry.body for entry in book.entries() if entry.kind == "charge"] == before
+        paid = [entry.body for entry in book.entries() if entry.kind == "charge"]
+        assert before and paid[: len(before)] == before and len({body["reservation"] for body in paid}) == 1
+        assert (len(paid) == len(before)) == (where == "fitted_moves")
+        assert sum(Fraction(body["cost"]) for body in paid) == total_cost(Budget(1, "1e-6"))
         assert sum(entry.kind == "reserve" for entry in book.entries()) == 1
 
 
