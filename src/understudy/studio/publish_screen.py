@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from understudy.errors import UsageError
+from understudy.methods.forecast import known_rows
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.refusals import refuse_early
@@ -26,8 +27,10 @@ from understudy.studio.schema_file import SchemaFile
 from understudy.studio.source import TableSource
 from understudy.studio.spending import Spend, ledger_of, refuse_change, run_name, spent_on
 from understudy.studio.studio import Studio
+from understudy.studio.texts import TEXTS
 
 _POLL = 0.25  # seconds between two looks at a run
+_UNKNOWN_ROWS = 1_000_000  # planned with where the number is private: which method it is does not depend on it
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 
 
@@ -64,10 +67,14 @@ class PublishScreen:
         """Say what will be spent, and offer the word that starts it. Nothing is spent, and no row is counted."""
         spend, schema = self._asked(form)
         ledger = ledger_of(schema, self._studio.ledger)
-        planned = plan(schema, epsilon=spend.budget.epsilon, delta=spend.budget.delta, method=spend.method)
+        planned = plan(
+            schema, epsilon=spend.budget.epsilon, delta=spend.budget.delta, method=spend.method,
+            rows=None if schema.rows else known_rows(schema) or _UNKNOWN_ROWS,
+        )  # fmt: skip
+        words = planned.words() if known_rows(schema) else TEXTS["confirm_private_rows"]
         nonce = self._studio.confirmations.offer(request.scope["session"].cookie, spend)
         return self._pages.part(
-            "confirm.html", spend=spend, schema=schema, plan=planned, nonce=nonce, ledger=ledger.name,
+            "confirm.html", spend=spend, schema=schema, plan=planned, words=words, nonce=nonce, ledger=ledger.name,
             before=_account_before(ledger, schema),
             files=output_names(spend.output),
         )  # fmt: skip

@@ -194,6 +194,8 @@ TEXTS = {
     "confirm_ledger": "Ledger",
     "confirm_files": "Files",
     "confirm_words_plan": "In words",
+    "confirm_private_rows": "How many rows there are is private, so nothing is forecast here. The screen Budget says "
+    "what to expect of about so many rows.",
     "epsilon_again": "Type epsilon again to agree",
     "start_button": "Spend it and publish",
     "spend_final": "What is spent stays spent, also if you do not like the result. An interrupted run of the same "

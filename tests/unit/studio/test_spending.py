@@ -79,6 +79,31 @@ def test_nothing_is_spent_or_started_before_the_word(visitor, started):
     assert not (visitor.studio.folder.root / "understudy-ledger.db").exists()
 
 
+PRIVATE = '[table]\nname = "people"\nneighbours = "add-remove"\n'
+OPEN = '[attributes.town]\nkind = "category"\nvalues = "discover"'
+HISTORIES = """[person]
+id = "town"
+order = "age"
+at_most = 3
+[attributes.town]
+kind = "id"
+"""
+
+
+@pytest.mark.parametrize("kind", ["rows", "persons", "open", "most"])
+def test_a_private_number_of_rows_can_be_agreed_to(visitor, started, kind):
+    path = visitor.studio.folder.root / "schema.toml"
+    columns = path.read_text().split("\n\n", 1)[1]
+    known, town = columns.split("[attributes.town]")
+    more = {"persons": HISTORIES, "open": OPEN}.get(kind, f"[attributes.town]{town}")
+    path.write_text(PRIVATE + ("rows_max = 60\n" if kind == "most" else "") + known + more)
+    changes = {"epsilon": "8", "delta": "0.001"}
+    page = visitor.post("/publish/prepare", **FORM | changes)
+    assert page.status_code == 200, page.text
+    assert ("How many rows there are is private" in page.text) == (kind != "most")
+    assert start(visitor, prepared(visitor, **changes), "8").status_code == 204 and len(started) == 1
+
+
 def test_a_double_click_is_one_run(visitor, started):
     nonce = prepared(visitor)
     first, second = start(visitor, nonce), start(visitor, nonce)
