@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import CodedTable, encode_table
+from understudy.engines.file_guard import unchanged
 from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import Opened, engine_for
 from understudy.engines.sources import Source, open_source
@@ -100,8 +102,10 @@ def _coded(
             "the table; other engines do not derive these tables yet"
         )
     source = open_source(data, panel.schema.csv, types_of(types), names=panel.schema.columns)
-    coded = encode_table(source, panel.schema)
-    return coded, person_numbers(source, panel.schema[panel.person.id].column, coded.rows)
+    path = getattr(source, "path", None)
+    with nullcontext() if path is None else unchanged(path):  # each pass has a guard, and these are two
+        coded = encode_table(source, panel.schema)
+        return coded, person_numbers(source, panel.schema[panel.person.id].column, coded.rows)
 
 
 def person_numbers(source: Source, column: str, rows: int) -> NDArray[np.int64]:

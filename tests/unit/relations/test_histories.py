@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, parquet
 
 import understudy
 from understudy.errors import BudgetError, DataError, ReleaseError, SchemaError, UsageError
@@ -214,6 +214,25 @@ def test_another_persons_text_moves_nobodys_ids() -> None:
     read = csv.read_csv(io.BytesIO("\n".join(["id", *written[:-1]]).encode()))["id"].combine_chunks()
     assert pa.types.is_integer(read.type)
     assert person_numbers(_Ids(read), "id", 8).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_ids_of_another_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The rows are read, then whose they are: a file that is replaced in between is noticed, whatever its length."""
+    table, path = visits(20), tmp_path / f"visits.{kind}"
+    write = csv.write_csv if kind == "csv" else parquet.write_table
+    write(table, path)
+
+    def replacing(*given: Any) -> Any:
+        write(_with(table, "patient", table["patient"].to_pylist()[::-1]), tmp_path / "other")
+        (tmp_path / "other").replace(path)
+        return person_numbers(*given)
+
+    schema = visits_schema(**{'missing = [""]': "missing = true"})
+    assert people_fit(path, schema, types="declared").persons == 20
+    monkeypatch.setattr("understudy.relations.reading.person_numbers", replacing)
+    with pytest.raises(DataError, match="changed while it was being read"):
+        people_fit(path, schema, types="declared")
 
 
 class _Ids:
