@@ -121,14 +121,12 @@ def _share(count: int, rows: int) -> str:
 
 
 def _say_people(people: PeopleFit) -> None:
-    """For the custodian's eyes: how many rows are used, and how many another `at_most` would use."""
+    """Print how many rows are used: exact counts, for the custodian's eyes."""
     say(f"\n{STAMP}")
     say(f"  {people.rows:,} rows of {people.persons:,} people, at most {people.most:,} rows a person")
-    beyond = people.rows - people.used[people.at_most]
+    beyond = people.rows - people.used
     cut = f"{beyond:,} rows ({_share(beyond, people.rows)}) come later in their person's order and are not used"
     say(f"  at_most = {people.at_most}: {cut if beyond else 'every row is used'}")
-    others = [f"{k}: {_share(used, people.rows)}" for k, used in people.used.items() if k != people.at_most]
-    say(f"  rows used with another at_most: {', '.join(others)}")
 
 
 def _say_rules(broken: list[dict[str, Any]] | None) -> None:

@@ -48,18 +48,21 @@ class PanelEngine:
 
 @dataclass(frozen=True)
 class PeopleFit(CustodianFigures):
-    """How many rows of how many persons there are, and how many rows each smaller number of rows would use. Exact."""
+    """How many rows of how many persons there are, and how many of them the declared `at_most` uses. Exact.
+
+    What another `at_most` would use is not told: it is chosen from public knowledge, and epsilon does not cover a
+    choice that was made by looking at the rows.
+    """
 
     persons: int
     rows: int
     most: int
     at_most: int
-    used: dict[int, int]
+    used: int
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures with the custodian's stamp."""
-        figures = {key: int(getattr(self, key)) for key in ("persons", "rows", "most", "at_most")}
-        return super().as_json() | figures | {"used": {str(k): int(v) for k, v in self.used.items()}}
+        return super().as_json() | {k: int(getattr(self, k)) for k in ("persons", "rows", "most", "at_most", "used")}
 
 
 def open_people(
@@ -88,9 +91,7 @@ def people_fit(
     rows.check_constants(panel)
     counts = rows.count[rows.place == 0]
     most = panel.person.at_most
-    tried = sorted({2, 3, 5, 8, 10, 15, 20, 30, 50, most, int(counts.max())})
-    used = {k: int(np.minimum(counts, k).sum()) for k in tried if k <= max(most, int(counts.max()))}
-    return PeopleFit(len(counts), len(person), int(counts.max()), most, used)
+    return PeopleFit(len(counts), len(person), int(counts.max()), most, int(np.minimum(counts, most).sum()))
 
 
 def _coded(
