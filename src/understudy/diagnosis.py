@@ -28,6 +28,7 @@ def examine() -> list[dict[str, Any]]:
     engines = (("duckdb", _duckdb), ("postgresql", _postgresql), ("spark", _spark))
     findings += [_works(f"engine {name}", attempt, needed=False) for name, attempt in engines]
     findings.append(_works("federation", _federation, needed=False))
+    findings.append(_works("studio", _studio, needed=False))
     return findings
 
 
@@ -81,6 +82,16 @@ def _federation() -> str:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return f"several owners over mutual TLS: {ssl.OPENSSL_VERSION}, cryptography {cryptography.__version__}"
+
+
+def _studio() -> str:
+    import cryptography
+    import jinja2
+    import starlette
+    import uvicorn
+
+    versions = (("Starlette", starlette), ("uvicorn", uvicorn), ("Jinja", jinja2), ("cryptography", cryptography))
+    return f"the steward's page: {', '.join(f'{name} {module.__version__}' for name, module in versions)}"
 
 
 def _counting() -> str:

@@ -97,6 +97,7 @@ def test_a_row_count_is_asked_once(tmp_path: Path) -> None:
     assert ("[table]", "rows") not in Schema.open(tmp_path / "s.toml").unconfirmed
     left = run("init", tmp_path / "t.csv", "--discover", "-o", tmp_path / "d.toml")
     assert left.code == 0 and "[table]: header" in left.out and "private" in left.out
+    assert "plan --schema d.toml --epsilon 1 --delta 1e-9 --rows N" in left.out  # without, `plan` asks for it
     assert Schema.open(tmp_path / "d.toml").neighbours == "add-remove"
     for clash in (("--ask",), ("--epsilon", "1")):
         refused = run("init", tmp_path / "t.csv", "--discover", *clash, "-o", tmp_path / "e.toml")

@@ -48,3 +48,8 @@ def test_doctor_names_the_engines() -> None:
     found = {f["what"]: f for f in run("doctor", "--json").json["findings"]}
     assert {"engine duckdb", "engine postgresql", "engine spark"} <= set(found)
     assert found["engine duckdb"]["ok"] and not found["engine spark"]["needed"]
+
+
+def test_doctor_has_a_line_for_the_studio() -> None:
+    said = {f["what"]: f for f in run("doctor", "--json").json["findings"]}["studio"]
+    assert not said["needed"] and (said["absent"] or "uvicorn" in said["detail"])

@@ -256,3 +256,17 @@ def test_the_advice_about_a_column_can_be_followed(people, tmp_path):
     text = schema.read_text()
     without.write_text(text[: text.index("[attributes.income]")] + '[attributes.income]\nkind = "drop"\n')
     assert run("evaluate", data, less, "--schema", without, "--measure", "tvd").code == 0
+
+
+def test_a_schema_that_was_bought_is_taken_from_the_release(tmp_path):
+    data, schema, synthetic = tmp_path / "t.csv", tmp_path / "t.toml", tmp_path / "s.csv"
+    data.write_text("age,score\n" + "".join(f"{20 + i % 50},{i % 7}\n" for i in range(3000)))
+    body = 'kind = "integer"\nrange = "discover"\n'
+    schema.write_text(f'[table]\nname = "t"\nrows = 3000\n[attributes.age]\n{body}[attributes.score]\n{body}')
+    refused = run("evaluate", data, data, "--schema", schema)
+    assert refused.code == 2 and "--release" in refused.err and "alpha" not in refused.err
+    assert run("publish", data, "--schema", schema, "--epsilon", 10, "-o", synthetic, "--quiet").code == 0
+    page = tmp_path / "e.custodian.html"
+    release = ("--release", tmp_path / "s.release.zip")
+    found = run("evaluate", data, synthetic, "--schema", schema, *release, "--report", page, "--json")
+    assert found.code == 0 and set(found.json["numeric"]) == {"age", "score"} and page.exists()

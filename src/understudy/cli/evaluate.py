@@ -75,7 +75,7 @@ def evaluate(
     from understudy.evaluate.evaluation import evaluate as run
 
     _give(
-        run(original, synthetic, schema, progress=False if json else None, **question),
+        run(original, synthetic, _settled(schema, published), progress=False if json else None, **question),
         published,
         report,
         json,
@@ -111,6 +111,18 @@ def _opened(release: Path | None) -> Any:
     from understudy.release import Release
 
     return None if release is None else Release.open(release)
+
+
+def _settled(schema: Path, published: Any) -> Any:
+    """Return the schema; the release's own where the file leaves something to be bought, which the release has."""
+    from understudy.schema import Schema
+
+    declared = Schema.open(schema)
+    if published is None or not declared.undiscovered:
+        return declared
+    if published.schema.name != declared.name:
+        raise UsageError(f"the release is of {published.schema.name!r}, and the schema is of {declared.name!r}")
+    return published.schema
 
 
 def _network(published: Any, measures: list[str]) -> Any:

@@ -130,7 +130,8 @@ def _leave_open(drafted: Draft, rows: int | None, output: Path) -> None:
     say(f"{len(schema.undiscovered)} attributes are to be bought by `publish`, out of its epsilon; {said}.")
     for name, point in schema.unconfirmed:
         say(f"  to look at: {name}: {point} - {reason(name, point)}")
-    say(f"Next: understudy plan --schema {output.name} --epsilon 1 --delta 1e-9")
+    roughly = "" if rows is not None else " --rows N (roughly how many)"
+    say(f"Next: understudy plan --schema {output.name} --epsilon 1 --delta 1e-9{roughly}")
 
 
 def _interview(output: Path) -> None:

@@ -61,6 +61,11 @@ class Question:
 
         `counted`: the original stays in a database, so what is computed row by row is left out or refused.
         """
+        if schema.undiscovered and not schema.names:
+            raise UsageError(
+                'every column of the schema is still "discover": compare by the schema that `publish` found, with '
+                "--release RELEASE on the command line, or release.schema in Python"
+            )
         widths = tuple(dict.fromkeys(alpha)) if alpha else _usual(schema)
         targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignore) for t in classify)
         for target in targets:

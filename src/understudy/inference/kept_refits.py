@@ -37,7 +37,7 @@ def write_refits(path: Path, release: Released, made: Refits) -> None:
         "release": release.hash, "population": made.population, "rows": list(made.rows),
         "cliques": [[axis.as_json() for axis in clique] for clique in first.cliques],
     }  # fmt: skip
-    beliefs = np.stack([model.beliefs for model in made.models]).astype(np.float32)
+    beliefs = np.stack([model.beliefs for model in made.models]).astype(np.float64)  # float32 would lose tiny shares
     try:
         with path.open("wb") as file:
             np.savez(file, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), beliefs=beliefs)
@@ -52,7 +52,9 @@ def read_refits(path: Path, release: Released, population: Population, count: in
             head = json.loads(bytes(kept["head"]))
             if (head["release"], head["population"], len(head["rows"])) != (release.hash, population, count):
                 return None
-            models = [_model(release, head["cliques"], own) for own in kept["beliefs"].astype(np.float64)]
+            if kept["beliefs"].dtype != np.float64:
+                return None  # an earlier version kept rounded shares, from which other intervals follow
+            models = [_model(release, head["cliques"], own) for own in kept["beliefs"]]
             rows = tuple(int(n) for n in head["rows"])
     except (OSError, ValueError, LookupError, TypeError, AssertionError, UnderstudyError):
         return None

@@ -96,7 +96,9 @@ def verdict(pairs: tuple[Trust, ...]) -> str:
     count = {s: sum(p.status == s for p in pairs) for s in ("measured", "inferred", "assumed independent")}
     known = [p.error for p in pairs if p.error is not None]
     words = f"of {len(pairs):,} pairs {count['measured']:,} were measured"
-    words += f", {count['inferred']:,} follow from those, {count['assumed independent']:,} are assumed independent"
+    words += (
+        f", {count['inferred']:,} follow from other tables, {count['assumed independent']:,} are assumed independent"
+    )
     if len(known) < len(pairs):
         return words + "; how far the unmeasured ones are off was not bought"
     typical = float(np.median(known))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _FORMATS = {
     "count": ",.1f", "share": ".5f", "rate": ".5f", "mean": ",.6g", "sum": ",.6g", "median": ",.6g", "quantile": ",.6g",
 }  # fmt: skip
+_ROUNDING = 1e-12  # of an interval's end: a difference below this is that of two equal figures
 
 
 def answer_text(answer: Answer) -> str:
@@ -38,13 +39,15 @@ def answer_text(answer: Answer) -> str:
 
 def compared(answer: Answer) -> list[str]:
     """Return a line for each group against the first one."""
-    return [_comparison(c, answer.measure) for c in answer.comparisons]
+    return [comparison_text(c, answer.measure) for c in answer.comparisons]
 
 
-def _comparison(c: Comparison, measure: str) -> str:
+def comparison_text(c: Comparison, measure: str) -> str:
+    """Return the difference of two groups with its interval, in one line."""
     group, first = (", ".join(labels.values()) for labels in (c.by, c.first))
     low, high = shown_number(c.low, measure), shown_number(c.high, measure)
-    words = f"{group} minus {first}: {shown_number(c.difference, measure)} ({low} to {high})"
+    difference = 0.0 if abs(c.difference) <= _ROUNDING * max(abs(c.low), abs(c.high)) else c.difference
+    words = f"{group} minus {first}: {shown_number(difference, measure)} ({low} to {high})"
     return words if c.shown else f"{words}: no difference can be shown"
 
 

@@ -88,7 +88,7 @@ def table_of(
     longest = _LONGEST_NAME if "names" in class_.split() else _LONGEST
     names, classes = zip(*(head.partition(":")[::2] for head in heads)) if heads else ((), ())
     top = tag(
-        "tr", tag("th", label, scope="col"), tag("th", class_="bar"),
+        "tr", tag("th", label, scope="col"), tag("td", class_="bar"),
         *(tag("th", name, scope="col", class_=f"figure {c}".strip()) for name, c in zip(names, classes)),
     )  # fmt: skip
     lines = [

@@ -81,7 +81,7 @@ def _tables(found: Evaluation) -> Section | None:
 def errors_table(found: Evaluation) -> Markup:
     """Return the mean and largest errors of the tables, a line for each number of attributes."""
     heads = ("mean TVD", "max TVD", "mean L2", "k-marginal", "tables")
-    top = tag("tr", tag("th", ""), *(tag("th", h, scope="col", class_=c) for h, c in zip(heads, _COLUMNS)))
+    top = tag("tr", tag("td", ""), *(tag("th", h, scope="col", class_=c) for h, c in zip(heads, _COLUMNS)))
     lines = [tag("tr", tag("th", f"{alpha}-way", scope="row"), *_summary_cells(e)) for alpha, e in found.tables.items()]
     return tag("table", tag("thead", top), tag("tbody", *lines), class_="plain short")
 

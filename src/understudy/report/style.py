@@ -4,14 +4,14 @@ from __future__ import annotations
 
 LIGHT = """
 --paper:#f7f6f2;--sheet:#fffefb;--ink:#1b2126;--muted:#5d666e;--rule:#dedbd1;--track:#efede6;
---accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--line:#3a444c;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
+--accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--gained:#95550c;--line:#3a444c;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
 --t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;--t4:#b3411b;--t5:#7d868d;
 --h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;--h7:#0c3b4d
 """
 
 DARK = """
 --paper:#12171b;--sheet:#191f24;--ink:#e9e6df;--muted:#9aa4ab;--rule:#2e373e;--track:#232b31;
---accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
+--accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--gained:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
 --t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;
 --h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2a6f86;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1
 """
@@ -73,7 +73,7 @@ table.bars{table-layout:fixed}
 .scroll{overflow-x:auto}.short th{white-space:nowrap}.short .many{white-space:normal}
 .ramp{max-width:320px;margin-top:12px}section>h3{margin-top:22px}
 figure{margin:0}
-.grown{font:600 30px/1.2 ui-serif,"Iowan Old Style",Charter,Georgia,serif;margin:0 0 10px}.grown b{color:var(--gain)}
+.grown{font:600 30px/1.2 ui-serif,"Iowan Old Style",Charter,Georgia,serif;margin:0 0 10px}.grown b{color:var(--gained)}
 .scale{display:flex;justify-content:space-between;font-size:12px}.scale span{flex:1;text-align:center}
 .scale span:first-child{text-align:left}.scale span:last-child{text-align:right}.plain thead th{white-space:nowrap}
 .narrow{display:none}
@@ -131,7 +131,7 @@ _TALL = """
 _PAPER = """
 @media print{
 :root{--paper:#fff;--sheet:#fff;--ink:#000;--muted:#444;--rule:#bbb;--track:#eee;--accent:#1d6b86;--soft:#cfe3ea;
---gain:#d98a2b;--line:#222;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
+--gain:#d98a2b;--gained:#95550c;--line:#222;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
 --t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;
 --t4:#b3411b;--t5:#7d868d;--h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;
 --h7:#0c3b4d}

@@ -35,5 +35,6 @@ def _listed(pairs: tuple[Trust, ...]) -> Markup:
     for status in ("measured", "inferred", "assumed independent"):
         own = [f"{p.one} × {p.other}" for p in pairs if p.status == status]
         more = f", and {len(own) - MAX_LISTED:,} more" if len(own) > MAX_LISTED else ""
-        lines.append(tag("li", tag("b", f"{status} ({len(own):,}): "), ", ".join(own[:MAX_LISTED]) + more))
+        named = f": {', '.join(own[:MAX_LISTED])}{more}" if own else ""
+        lines.append(tag("li", tag("b", f"{status} ({len(own):,})"), named))
     return tag("ul", *lines)

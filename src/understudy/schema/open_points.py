@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 TABLE_POINTS = {
-    "rows": "write the true number of rows, or make it private as said above",
+    "rows": 'write the true number of rows; or leave `rows` out, with neighbours = "add-remove", which hides it',
     "header": "are these names, or a person's row? If a row: delete this file, and use --no-header or --names FILE",
     "columns": "the columns were counted in the first row: check their number and the delimiter, and name them",
     "public": "is the public file published already, and not made from this table? See `provenance` below",

@@ -11,7 +11,7 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.inference.discrepancy import discrepancies, measured_parts
-from understudy.inference.kept_refits import refits_beside
+from understudy.inference.kept_refits import read_refits, refits_beside, write_refits
 from understudy.inference.refits import Refits, renoised
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.trust import verdict
@@ -205,7 +205,26 @@ def test_refits_are_kept_beside_the_release(release, tmp_path):
     assert beside.exists()
     read = Refits.of(release, count=3, cache=beside)
     names = ("a", "e")
-    assert np.allclose(made.project(names), read.project(names), atol=1e-5)
+    assert np.allclose(made.project(names), read.project(names), rtol=1e-9, atol=0)  # tiny shares too
+
+
+def test_kept_refits_give_the_intervals_of_fresh_ones_where_a_share_is_tiny(release, tmp_path):
+    """A share below the least float32 was kept as 0, and the mean of its group then had no interval."""
+    path, made = tmp_path / "kept.npz", Refits.of(release, count=2)
+    tiny = made.models[0].beliefs.copy()
+    tiny[0] = 1e-60
+    object.__setattr__(made.models[0], "beliefs", tiny)
+    write_refits(path, release, made)
+    read = read_refits(path, release, "finite", 2)
+    assert read is not None and 0 < read.models[0].beliefs[0] < 1e-55
+    with np.load(path) as kept:
+        np.savez(path, head=kept["head"], beliefs=kept["beliefs"].astype(np.float32))
+    assert read_refits(path, release, "finite", 2) is None  # of an earlier version
+
+
+def test_a_broken_file_of_refits_is_made_again(release, tmp_path):
+    beside, names = tmp_path / "broken.npz", ("a", "e")
+    made = Refits.of(release, count=3)
     beside.write_bytes(b"not an archive")
     assert np.allclose(Refits.of(release, count=3, cache=beside).project(names), made.project(names))
 

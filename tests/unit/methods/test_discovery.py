@@ -324,6 +324,17 @@ def test_what_cannot_stand_beside_discover(body: str) -> None:
         Schema.from_toml(f'[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.x]\n{body}')
 
 
+@pytest.mark.parametrize("code", ["-9", "999", "1e3"])
+def test_a_missing_code_that_is_a_number_is_refused_beside_a_range_to_be_bought(code: str) -> None:
+    text = (
+        '[table]\nname = "t"\nrows = 9\n[attributes.x]\nkind = "number"\nrange = "discover"\nmissing = ["", "NA", "{}"]'
+    )
+    Schema.from_toml(text.format("unknown"))
+    with pytest.raises(SchemaError, match="declare a range that leaves it out") as refused:
+        Schema.from_toml(text.format(code))
+    assert refused.value.attribute == "x" and code in str(refused.value)
+
+
 def test_several_owners_are_refused() -> None:
     with pytest.raises(UsageError, match="federation cannot buy"):
         schema_of().for_owners()

@@ -14,6 +14,8 @@ from understudy.models.bayesian_network import BayesianNetwork, Conditional
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
+from understudy.query.answer_text import comparison_text
+from understudy.query.answers import Comparison
 from understudy.query.grammar import parse
 from understudy.query.queries import MAX_GROUPS, Answer, Figure, Query, answer
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
@@ -521,3 +523,10 @@ def test_json_and_text() -> None:
     assert "<table" in many._repr_html_()
     with pytest.raises(AttributeError, match="groups"):
         _ = many.value
+
+
+@pytest.mark.parametrize(("difference", "written"), [(-3e-14, "0"), (-3e-4, "-0.0003")])
+def test_the_difference_of_equal_figures_is_written_as_nought(difference: float, written: str) -> None:
+    compared = Comparison({"sex": "m"}, {"sex": "f"}, difference, -5.6, 5.6)
+    said = f"m minus f: {written} (-5.6 to 5.6): no difference can be shown"
+    assert comparison_text(compared, "mean") == said

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from report_stand_ins import ROWS, nasty_evaluation, nasty_frame, nasty_release, nasty_schema, outside
 
@@ -12,6 +13,7 @@ from understudy.errors import UsageError
 from understudy.evaluate.buying import BoughtFigures, buy
 from understudy.evaluate.evaluation import Evaluation, evaluate
 from understudy.privacy.custodian import STAMP
+from understudy.publishing import publish
 from understudy.release import Release
 from understudy.report import custodian_report, evaluation_report, public_report
 from understudy.report.file import check_custodian_file, check_public_file, check_release
@@ -118,6 +120,18 @@ def test_a_release_of_another_schema_is_refused(release: Release, tmp_path: Path
     check_release(release, own)
     with pytest.raises(UsageError, match="another schema"):
         check_release(release, other)
+
+
+def test_the_schema_as_it_was_declared_is_the_release_s_own(tmp_path: Path) -> None:
+    """Bins are found while publishing, so the release's schema is not the file's; its card has the hash of the file."""
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[table]\nname = "t"\nrows = 300\n[attributes.x]\nkind = "integer"\nrange = [0, 999]\n', encoding="utf-8"
+    )
+    table = {"x": [7 * i % 1000 for i in range(300)]}
+    release = publish(pa.table(table), own, epsilon=1, ledger=tmp_path / "l.db", cap="none")
+    assert release.schema.hash != Schema.open(own).hash
+    check_release(release, own)
 
 
 def test_a_sample_of_tables_is_stated_and_may_be_broken_on_a_phone(release: Release) -> None:

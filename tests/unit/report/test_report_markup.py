@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.cells import ALL_LINES
 from understudy.report.markup import Markup, coded, join, number, shape, shortened, tag, text
 from understudy.report.page import MAX_BYTES
+from understudy.report.style import DARK, LIGHT
 
 
 def test_text_and_settings_are_escaped() -> None:
@@ -62,3 +64,27 @@ def test_a_label_is_cut_where_it_would_fill_the_page_and_named_where_it_is_empty
     bar = Bar(long, 0.5, ("1,234", "12.3 %", "± 1.0 %"), Whisker(0.1, 0.2, 0.3))
     assert ALL_LINES * len(table_of([bar] * 50, ["rows:wide", "share", "noise"])) / 50 < MAX_BYTES
     assert "(empty)" in table
+
+
+def test_no_header_of_a_table_of_bars_is_empty() -> None:
+    assert "<th></th>" not in re.sub(r"(<th)[^>]*", r"\1", str(table_of([Bar("a", 0.5, ("1",))], ["rows"])))
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_digits_in_colour_can_be_read(colours: str) -> None:
+    """WCAG 2.2 asks for a contrast of 4.5 between text and what is behind it."""
+    shades = dict(re.findall(r"--([a-z0-9]+):#([0-9a-f]{6})", colours))
+    for name in ("ink", "muted", "accent", "gained", "alarm"):
+        assert _contrast(shades[name], shades["sheet"]) >= 4.5, name
+        assert _contrast(shades[name], shades["paper"]) >= 4.5, name
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(shade: str) -> float:
+    parts = [int(shade[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return sum(weight * x for weight, x in zip((0.2126, 0.7152, 0.0722), linear))
