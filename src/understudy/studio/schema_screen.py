@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from understudy.drafting import Documents, Draft, draft_file, draft_statement
 from understudy.errors import SchemaError, UsageError
-from understudy.publishing import check_cells, check_fit, check_rows
+from understudy.publishing import check_cells, check_fit, check_people, check_rows
 from understudy.schema import Schema
 from understudy.schema.open_points import reason
 from understudy.studio.column_form import KINDS, ColumnForm, discovery_price, sent_keys
@@ -172,9 +172,12 @@ class SchemaScreen:
         problems = check_fit(source.place, schema, progress=False)
         fits = [fit for fit in check_cells(source.place, schema) if fit.offends or fit.missing]
         broken = check_rows(source.place, schema) if schema.rules and not problems else []
+        people = check_people(source.place, schema) if schema.person and not problems else None
         if source.is_file:
             self._studio.tables[file.path.name] = source.shown
-        return self._pages.part("checked.html", problems=problems, fits=fits, broken=broken or [], source=source.shown)
+        return self._pages.part(
+            "checked.html", problems=problems, fits=fits, broken=broken or [], people=people, source=source.shown
+        )
 
 
 def _unlikely(name: str) -> bool:

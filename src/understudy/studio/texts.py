@@ -120,6 +120,7 @@ TEXTS = {
     "check": "Does the table fit?",
     "check_hint": "Counts the cells that the schema does not cover. The figures are exact and for you alone: they "
     "are shown here once and written nowhere.",
+    "people_rows": "{rows} rows of {persons} people; with at_most = {at_most}, {used} of them are used.",
     "check_button": "Check the table",
     "stamp": "CUSTODIAN ONLY: exact figures from the private rows, outside any promise. Do not pass them on.",
     "fits": "The table fits the schema.",

@@ -289,6 +289,20 @@ def test_a_table_that_fits(visitor):
     assert TEXTS["fits"] in visitor.post("/schema/check", schema="schema.toml", data="people.csv").text
 
 
+def test_a_panel_is_checked_as_it_would_be_published(visitor):
+    root = visitor.studio.folder.root
+    table = '[table]\nname = "visits"\nneighbours = "add-remove"\n[person]\nid = "who"\norder = "year"\nat_most = 2\n'
+    sex = '[attributes.sex]\nkind = "category"\nvalues = ["f", "m"]\n'
+    columns = '[attributes.who]\nkind = "id"\n[attributes.year]\nkind = "integer"\nrange = [2001, 2009]\n' + sex
+    (root / "visits.toml").write_text(table.replace("at_most = 2", 'at_most = 2\nconstant = ["sex"]') + columns)
+    (root / "visits.csv").write_text("who,year,sex\n1,2001,f\n1,2002,f\n1,2003,f\n2,2001,m\n")
+    done = visitor.post("/schema/check", schema="visits.toml", data="visits.csv")
+    assert TEXTS["fits"] in done.text and "4 rows of 2 people; with at_most = 2, 3 of them are used" in done.text
+    (root / "visits.csv").write_text("who,year,sex\n1,2001,f\n1,2002,m\n")
+    done = visitor.post("/schema/check", schema="visits.toml", data="visits.csv")
+    assert done.status_code == 422 and TEXTS["fits"] not in done.text and "sex" in done.text
+
+
 def test_a_password_is_never_shown(visitor):
     address = "postgresql://me:Zaphod4711@127.0.0.1:1/db?table=people&connect_timeout=2"
     done = visitor.post("/schema/check", schema="schema.toml", address=address)
