@@ -9,7 +9,7 @@ from pathlib import Path
 
 from understudy.errors import UsageError
 
-STATE = ".understudy-studio"  # runs and their progress; nothing about rows
+STATE = ".understudy-studio"  # runs and their progress; no count and no cell
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".pq", ".sav", ".dta", ".sas7bdat", ".xpt", ".xlsx")
 DOCUMENTS = (".csv", ".tsv", ".xlsx", ".sav", ".dta", ".json", ".yaml", ".yml", ".xml")
 RELEASES = (".release.zip",)

@@ -1,7 +1,7 @@
 """Runs: publications that were started from the page, each a process of its own with a folder of notes.
 
 A run goes on when the page, the browser or the server is gone; whoever opens the folder again finds it. Its notes say
-what was asked, how far it is and what came out, and nothing about rows; no address is among them.
+what was asked, how far it is, and what came out or why it was refused: no count, no cell and no address is among them.
 """
 
 from __future__ import annotations
