@@ -1,10 +1,15 @@
-"""People with many rows: histories by [person] against rows as rows, dealt out to people at random.
+"""People with many rows: histories by [person] against rows as rows, dealt out at random, and against a wide table.
 
     python benchmarks/panels.py [nlswork pbcseq InstEval generated] [--epsilon 1 4] [--delta 1e-6] [--runs 3]
+    python benchmarks/panels.py --at-most 5 --ways histories wide
+    python benchmarks/panels.py --summary      # of what was recorded
 
-The rival is the same table without [person]: rows_per_person = K, rows come back as if each were somebody. To measure
-it at all its rows are dealt out to people at random, as many to each as people really have: that is in its favour. Both
-are measured on the real rows cut to the first K of each person.
+`rows` is the same table without [person]: rows_per_person = K, rows come back as if each were somebody. To measure
+it at all its rows are dealt out to people at random, as many to each as people really have: that is in its favour.
+`wide` is one row a person with the number of rows and K columns a variable, by aim: what is beyond that number is
+missing, and a drawn row that lacks a value gets one of another person's. All are measured on the real rows cut to the
+first K of each person. `no horizon` and `six rounds` (and no horizon) are drawn
+from the measurements of the same publication as `histories`: they differ by post-processing alone.
 
     rows      total variation distance of the number of rows a person
     lag       mean absolute error of the correlation of a number with itself one row before
@@ -12,17 +17,21 @@ are measured on the real rows cut to the first K of each person.
     columns   mean total variation distance of a column, over rows
     pairs     the same of two columns
     constant  share of people with two values of a constant column
+    impossible  share of people whose history breaks a public fact: an order that must rise and stays, an age that
+              falls or a constant that changes; nan where there is no fact
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +41,9 @@ from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
+from understudy.relations import calibration
 from understudy.relations.derivation import Histories
+from understudy.relations.history_model import HistoryModel
 from understudy.relations.panel import Panel
 from understudy.relations.reading import person_numbers
 from understudy.schema import Schema
@@ -40,6 +51,8 @@ from understudy.schema import Schema
 FOLDER = datasets.ROOT / "people_and_rows"
 FLAG = {"kind": "category", "values": ["0", "1"], "missing": ["", "NA"]}
 MISSING = ["", "NA"]
+RECORD = Path(__file__).parent / "results" / "panels.jsonl"
+RISING = {"nlswork": ("year", "age"), "pbcseq": ("day",), "InstEval": (), "generated": ("year",)}  # public facts
 
 
 def number(low: float, high: float, bins: int = 12, kind: str = "number", **more: Any) -> dict[str, Any]:
@@ -59,7 +72,8 @@ def nlswork() -> tuple[Schema, Any]:
     flags = dict.fromkeys(("msp", "nev_mar", "collgrad", "not_smsa", "c_city", "south", "union"), FLAG)
     attributes = {
         "idcode": {"kind": "id"}, "year": {"kind": "integer", "range": [68, 88]},
-        "birth_yr": number(40, 55, 8, "integer"), "race": listed(1, 2, 3), "grade": number(0, 18, 6, "integer"),
+        "birth_yr": number(40, 55, 8, "integer"), "age": number(14, 46, 33, "integer"),
+        "race": listed(1, 2, 3), "grade": number(0, 18, 6, "integer"),
         **flags,
         "occ_code": listed(*range(1, 14)), "ttl_exp": number(0, 30), "tenure": number(0, 30),
         "hours": number(0, 100, 10, "integer"), "ln_wage": number(0, 5.5),
@@ -187,23 +201,61 @@ def measures(real: Histories, other: Histories, panel: Panel) -> dict[str, float
         "columns": float(np.mean([distance(joint(real, (n,)), joint(other, (n,))) for n in names])),
         "pairs": float(np.mean([distance(joint(real, p), joint(other, p)) for p in itertools.combinations(names, 2)])),
         "constant": people / max(1, int((other.place == 0).sum())),
+        "impossible": impossible(other, panel),
     }
+
+
+def impossible(rows: Histories, panel: Panel) -> float:
+    """Return the share of people whose history cannot be: the order must rise, other columns of `RISING` not fall."""
+    if not (rising := RISING[panel.schema.name]):
+        return float("nan")
+    wrong = np.zeros(len(rows.place), dtype=bool)
+    for name in rising:
+        step, absent = np.diff(rows.columns[name].astype(np.int64)), panel.schema[name].missing_code
+        known = np.ones(len(step), dtype=bool)
+        if panel.schema[name].has_missing:
+            known = (rows.columns[name][1:] != absent) & (rows.columns[name][:-1] != absent)
+        wrong[1:] |= known & (step <= 0 if name == panel.person.order else step < 0)
+    for name in panel.constants:
+        wrong[1:] |= rows.columns[name][1:] != rows.columns[name][:-1]
+    return len(np.unique(rows.person[wrong & (rows.place > 0)])) / max(1, int((rows.place == 0).sum()))
 
 
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
-def published(data: Any, schema: Schema, budget: Budget) -> Any:
+def publication(data: Any, schema: Schema, budget: Budget, method: str = "auto") -> Any:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger.db"
-        made = run(
-            data, schema, budget, "auto", {}, ledger=ledger, cap="none", register=False, types="declared", quiet=True
-        )
-        made.release.save(Path(folder) / "a.zip")
-        made.release.write(Path(folder) / "a.parquet")
-        from pyarrow import parquet
+        return run(
+            data, schema, budget, method, {}, ledger=ledger, cap="none", register=False, types="declared", quiet=True
+        ).release
 
+
+def drawn_from(release: Any) -> Any:
+    from pyarrow import parquet
+
+    with tempfile.TemporaryDirectory() as folder:
+        release.write(Path(folder) / "a.parquet")
         return parquet.read_table(Path(folder) / "a.parquet")
+
+
+def without_horizon(model: HistoryModel, rounds: int, whole: int) -> HistoryModel:
+    """The model from the same measurements as it was before the horizon: the gap has weights by a chain."""
+    panel, measured = model.panel, model.measured[1]
+    with mock.patch.object(calibration, "GAP", None):  # no column is left out of the chains
+        moves = calibration.fitted_moves(panel, model.people, measured)
+    with mock.patch.multiple(calibration, ROUNDS=rounds, WHOLE_ROUNDS=whole):
+        return calibration.calibrated(replace(model, moves=moves, horizon=None))
+
+
+def of_histories(frame: Any, schema: Schema, budget: Budget, panel: Panel, ways: list[str]) -> dict[str, Histories]:
+    """One publication, drawn as it is and, where asked for, without the horizon."""
+    release = publication(frame, schema, budget)
+    rounds = {"no horizon": (calibration.ROUNDS, calibration.WHOLE_ROUNDS), "six rounds": (6, 6)}
+    found = {"histories": release}
+    found |= {w: replace(release, model=without_horizon(release.model, *rounds[w])) for w in ways if w in rounds}
+    return {way: histories(drawn_from(one), panel) for way, one in found.items()}
 
 
 def relinked(frame: Any, schema: Schema, budget: Budget, real: Histories) -> Any:
@@ -212,12 +264,62 @@ def relinked(frame: Any, schema: Schema, budget: Budget, real: Histories) -> Any
     assert person is not None
     flat = replace(schema, person=None, rows_per_person=person.at_most, text=None)
     attributes = tuple(a if a.grid is None else a.with_each_value() for a in flat.attributes)
-    drawn = published(frame, replace(flat, attributes=attributes), budget)
+    drawn = drawn_from(publication(frame, replace(flat, attributes=attributes), budget))
     counts, generator = real.count[real.place == 0], np.random.default_rng()
     ids = np.repeat(np.arange(len(counts) * 2), np.tile(counts, 2))[: len(drawn)]
     ids = np.concatenate([ids, np.arange(len(drawn) - len(ids)) + 10**7])
     at = drawn.column_names.index(person.id)
     return drawn.set_column(at, person.id, pa.array(generator.permutation(ids)))
+
+
+def widened(real: Histories, panel: Panel, budget: Budget) -> Histories:
+    """A row a person: the constants, the number of rows, and K columns a variable."""
+    order, most = panel.person.order, panel.person.at_most
+    repeated = (order, *panel.varying)
+    sizes = {n: panel.coarse.size if n == order else panel.schema[n].size for n in panel.schema.names}
+    first, columns, attributes = real.place == 0, {}, {}
+    for name in panel.constants:
+        columns[name] = real.columns[name][first].astype(str)
+        attributes[name] = number(0, sizes[name] - 1, sizes[name], "integer", missing=[])
+    columns["rows"] = real.count[first].astype(str)
+    attributes["rows"] = number(1, most, most, "integer", missing=[])
+    index = np.cumsum(first) - 1
+    for name in repeated:
+        codes = panel.unit_map()[real.columns[name]] if name == order else real.columns[name]
+        for at in range(most):
+            own = np.full(int(first.sum()), "", dtype=object)
+            own[index[real.place == at]] = codes[real.place == at].astype(str)
+            columns[f"{name}_{at}"] = own
+            attributes[f"{name}_{at}"] = number(0, sizes[name] - 1, sizes[name], "integer")
+    attributes = {n: a | {"bins": min(a["bins"], 64)} for n, a in attributes.items()}
+    schema = Schema.from_dict({"table": {"name": "wide", "neighbours": "add-remove"}, "attributes": attributes})
+    data = pa.table({name: pa.array([str(v) for v in column]) for name, column in columns.items()})
+    drawn = drawn_from(publication(data, schema, budget, "aim")).to_pandas()
+    generator = np.random.default_rng()
+
+    def column(name: str) -> tuple[Any, Any]:
+        import pandas as pd
+
+        values = pd.to_numeric(drawn[name], errors="coerce").to_numpy(dtype=float)
+        return np.nan_to_num(values, nan=0).astype(np.int64), ~np.isnan(values)
+
+    parts: list[dict[str, Any]] = []
+    for at in range(most):
+        on = column("rows")[0] > at
+        part: dict[str, Any] = {"who": np.flatnonzero(on)}
+        for name in panel.schema.names:
+            codes, known = column(name if name in panel.constants else f"{name}_{at}")
+            if known.any():
+                codes = np.where(known, codes, codes[generator.choice(np.flatnonzero(known), len(codes))])
+            part[name] = (panel.coarse.draw(codes, generator) if name == order else codes)[on]
+        parts.append(part)
+    joined = {n: np.concatenate([p[n] for p in parts]) for n in parts[0]}
+    by = np.argsort(joined["who"], kind="stable")
+    who = joined.pop("who")[by]
+    starts = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
+    lengths = np.diff(np.append(starts, len(who)))
+    place = np.arange(len(who)) - np.repeat(starts, lengths)
+    return Histories({n: c[by] for n, c in joined.items()}, who, place, np.repeat(lengths, lengths))
 
 
 def main() -> None:
@@ -227,32 +329,78 @@ def main() -> None:
     parser.add_argument("--delta", default="1e-6")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--at-most", type=int)
-    parser.add_argument("--ours", action="store_true", help="leave the rival out")
+    parser.add_argument("--ways", nargs="*", default=["histories", "no horizon", "six rounds", "rows"])
+    parser.add_argument("--record", type=Path, default=RECORD)
+    parser.add_argument("--summary", action="store_true")
     asked = parser.parse_args()
-    for name in asked.tables:
+    if asked.summary:
+        return summary(asked.record)
+    for name, epsilon, _ in itertools.product(asked.tables, asked.epsilon, range(asked.runs)):
         schema, frame = TABLES[name]()
         if asked.at_most:
             person = replace(schema.person, at_most=asked.at_most)  # type: ignore[type-var]
             schema = replace(schema, person=person, rows_per_person=asked.at_most, text=None)
-        panel = Panel.of(schema)
+        panel, budget = Panel.of(schema), Budget(epsilon, asked.delta)
         real = histories(frame, panel)
-        for epsilon in asked.epsilon:
-            budget = Budget(epsilon, asked.delta)
-            for way in ("histories",) if asked.ours else ("histories", "rows"):
-                found, start = [], time.process_time()
-                for _ in range(asked.runs):
-                    drawn = (
-                        published(frame, schema, budget)
-                        if way == "histories"
-                        else relinked(frame, schema, budget, real)
-                    )
-                    found.append(measures(real, histories(drawn, panel), panel))
-                cpu = (time.process_time() - start) / asked.runs
-                line = " ".join(
-                    f"{key} {np.mean([f[key] for f in found]):.3f}±{np.std([f[key] for f in found], ddof=1) / len(found) ** 0.5 if len(found) > 1 else 0:.3f}"  # noqa: E501
-                    for key in found[0]
-                )
-                print(f"{name} K={panel.person.at_most} epsilon {epsilon:g} {way:<9} {line} cpu {cpu:.1f}", flush=True)
+        setting = {"table": name, "K": panel.person.at_most, "epsilon": epsilon, "delta": asked.delta}
+        start, found = time.process_time(), {}
+        if "histories" in asked.ways:
+            found |= of_histories(frame, schema, budget, panel, asked.ways)
+        if "rows" in asked.ways:
+            found["rows"] = histories(relinked(frame, schema, budget, real), panel)
+        if "wide" in asked.ways:
+            found["wide"] = widened(real, panel, budget)
+        for way, rows in found.items():
+            line = setting | {"way": way, "real impossible": impossible(real, panel)} | measures(real, rows, panel)
+            line = {k: rounded(v) for k, v in line.items()}
+            with asked.record.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(line, f"cpu {time.process_time() - start:.0f}", flush=True)
+
+
+def rounded(value: Any) -> Any:
+    """Round figures; null where there is none."""
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else round(value, 5)
+
+
+def summary(record: Path) -> None:
+    """Print means with standard errors, and how many cells differ by more than two standard errors."""
+    runs: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
+    for line in map(json.loads, record.read_text().splitlines()):
+        line["impossible"] = float("nan") if line["impossible"] is None else line["impossible"]
+        runs.setdefault((line["table"], line["K"], line["epsilon"]), {}).setdefault(line["way"], []).append(line)
+    keys = ("rows", "lag", "moves", "columns", "pairs", "constant", "impossible")
+    for (table, most, epsilon), ways in runs.items():
+        for way, lines in ways.items():
+            told = " | ".join("{:.3f} ± {:.3f}".format(*spread(lines, key)) for key in keys)
+            print(f"| {table}, K {most} | {epsilon:g} | {way} ({len(lines)}) | {told} |")
+    for way in ("no horizon", "six rounds", "rows", "wide"):
+        for key in keys:
+            counts = [verdict(ways, way, key) for ways in runs.values() if way in ways]
+            told = ", ".join(f"{counts.count(word)} {word}" for word in ("better", "level", "worse", "none"))
+            print(f"histories against {way}, {key}: {told}")
+
+
+def spread(lines: list[dict[str, Any]], key: str) -> tuple[float, float]:
+    values = [line[key] for line in lines]
+    return float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
+
+
+def verdict(ways: dict[str, list[dict[str, Any]]], rival: str, key: str) -> str:
+    """Whether histories are better by more than two standard errors; paired where publications are the same."""
+    if key == "rows" and rival == "rows":
+        return "none"  # dealt out by the real numbers
+    ours, theirs = ways["histories"], ways[rival]
+    if rival in ("no horizon", "six rounds"):
+        mean, error = spread([{key: a[key] - b[key]} for a, b in zip(theirs, ours)], key)
+    else:
+        (own, one), (other, two) = spread(ours, key), spread(theirs, key)
+        mean, error = other - own, float(np.hypot(one, two))
+    if np.isnan(mean):
+        return "none"
+    return "level" if abs(mean) <= 2 * error else "better" if mean > 0 else "worse"
 
 
 if __name__ == "__main__":

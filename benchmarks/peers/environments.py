@@ -16,6 +16,7 @@ PACKAGES = {
     "mbi": ("mbi==2.0.0",),
     "datasynthesizer": ("DataSynthesizer==0.1.13",),
     "dpmm": ("dpmm==0.1.9",),
+    "sdv": ("sdv==1.38.5", "torch"),
     "smartnoise": ("smartnoise-synth==1.0.8",),
 }
 LONGEST = 1_200  # seconds for one installation

@@ -1,6 +1,7 @@
 """Raw tables end to end: publish each as a steward would, compare the synthetic file with the real one cell by cell.
 
-    python benchmarks/raw/run.py [--tables adult pbc …] [--forms resampled drafted expert] [--promises approximate pure]
+    python benchmarks/raw/run.py [--tables adult pbc …] [--forms resampled plain expert dpmm sdv dpsynth]
+                                 [--promises approximate pure]
                                  [--epsilon 1 4] [--repetitions 3] [--data FOLDER] [--label TEXT] [--page-only]
 
 Every run is added to `benchmarks/results/raw.jsonl` at once, so an interrupted comparison is continued by the same
@@ -27,13 +28,14 @@ import pandas as pd
 from classifiers import errors, split, tasks
 from closeness import measures
 from raw_page import write
+from raw_peers import PEERS, synthesize
 from tables import NAMES, ROOT, Neighbours, RawTable, read_texts
 from threadpoolctl import threadpool_limits
 
 from understudy.schema import Schema
 
 RESULTS = Path(os.environ.get("RAW_RESULTS", Path(__file__).resolve().parents[1] / "results" / "raw.jsonl"))
-FORMS = ("resampled", "drafted", "plain", "expert")
+FORMS = ("resampled", "drafted", "plain", "expert", *PEERS)
 PROMISES: dict[str, tuple[Neighbours, str]] = {"approximate": ("add-remove", "1e-6"), "pure": ("replace-one", "0")}
 PATIENCE = 3600.0  # seconds by the clock for one publication
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -95,7 +97,13 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
         trained = truth.frame.iloc[draw.choice(known, len(known))]  # the tested rows must not be among them
         return head | {"figures": truth.figures(again.reset_index(drop=True), trained)}
     start, before = time.perf_counter(), _children()
-    failure, told = publish(cell, truth, folder / "out.csv", folder)
+    if cell.form in PEERS:
+        (folder / "out.csv").unlink(missing_ok=True)
+        epsilon, delta = (cell.epsilon, PROMISES[cell.promise][1]) if PEERS[cell.form].private else ("1", "1e-6")
+        told: dict[str, Any] = {}
+        failure = synthesize(cell.form, truth.path, truth.schema, folder / "out.csv", epsilon, delta)
+    else:
+        failure, told = publish(cell, truth, folder / "out.csv", folder)
     spent = {"cpu": round(_children() - before, 1), "wall": round(time.perf_counter() - start, 1)}
     if failure:
         return head | spent | {"failure": failure}
@@ -145,13 +153,14 @@ def record(line: dict[str, Any]) -> None:
 
 
 def cells(asked: argparse.Namespace, table: str) -> list[Cell]:
-    found = [Cell(table, "resampled", "-", "-", "-")] if "resampled" in asked.forms else []
+    once = [form for form in asked.forms if form == "resampled" or (form in PEERS and not PEERS[form].private)]
+    found = [Cell(table, form, "-", "-", "-") for form in once]
     return found + [
-        Cell(table, form, promise, epsilon, asked.label)
+        Cell(table, form, promise, epsilon, "-" if form in PEERS else asked.label)
         for epsilon in asked.epsilon
         for promise in asked.promises
         for form in asked.forms
-        if form != "resampled"
+        if form not in once and not (form in PEERS and promise == "pure")
     ]
 
 

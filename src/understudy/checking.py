@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.cell_fit import CellFit as CellFit
 from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
+from understudy.errors import DataError, UsageError
 from understudy.progress import ProgressBar
 from understudy.relations.reading import PeopleFit as PeopleFit
 from understudy.relations.reading import people_fit
+from understudy.relations.table_reading import TableFit as TableFit
+from understudy.relations.table_reading import data_places, tables_fit
 from understudy.schema import Schema
 from understudy.schema.rows_seen import note_rows_seen
 
@@ -27,6 +31,8 @@ def check_fit(
     """Return every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
     from understudy.engines.misfit_sql import finding_sql
 
+    if schema.tables:
+        return _tables_misfits(data, schema, engine, master, types)
     with ProgressBar(progress) as bar:
         bar("reading and checking", 0, 1, Fraction(0))
         found = find_misfits(data, schema, engine, master, types)
@@ -44,6 +50,33 @@ def check_fit(
     ]
 
 
+def _tables_misfits(
+    data: Any, schema: Schema, engine: str | None, master: str | None, types: str | None
+) -> list[dict[str, Any]]:
+    """Return why any of the tables would be refused; where all fit by themselves, why they do not hang together."""
+    places = data_places(data, schema)
+    found: list[tuple[str, str | None, str]] = []
+    for name, own in _each(schema):
+        misfits = find_misfits(places[name], own, None, None, types)
+        found += [(m.reason, m.attribute, f"table {name!r}: {m.message}") for m in misfits]
+    if not found:
+        try:
+            tables_fit(data, schema, engine, master, types)
+        except DataError as error:
+            found.append(("keys", error.attribute, error.message))
+    return [{"kind": kind, "attribute": attribute, "message": said, "sql": None} for kind, attribute, said in found]
+
+
+def _each(schema: Schema) -> list[tuple[str, Schema]]:
+    alone = replace(schema, tables=(), file=None, text=None)
+    return [(schema.name, alone), *((child.name, child.schema) for child in schema.tables)]
+
+
+def check_tables(data: Any, schema: Schema, types: str | None = None) -> list[TableFit]:
+    """How many rows each table has, and how many of them are used, exactly: for the custodian."""
+    return tables_fit(data, schema, types=types)
+
+
 def check_cells(
     data: Any,
     schema: Schema,
@@ -57,6 +90,15 @@ def check_cells(
     With `show`, that many distinct offending cells of each sort come with the counts, and a note beside the schema says
     that rows were seen: what is declared otherwise from then on is published as `provenance = "after seeing rows"`.
     """
+    if schema.tables:
+        if show:
+            raise UsageError(
+                "--show is for one table: check the file with a schema of its own, with "
+                f"account = {schema.account!r}, so that what was seen is noted for this one"
+            )
+        places = data_places(data, schema)
+        fits = {name: fit_of_cells(places[name], own, None, None, types, 0) for name, own in _each(schema)}
+        return [replace(fit, attribute=f"{name}.{fit.attribute}") for name, own in fits.items() for fit in own]
     if show:
         note_rows_seen(schema)
     return fit_of_cells(data, schema, engine, master, types, show)

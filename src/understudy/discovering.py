@@ -23,6 +23,7 @@ from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.table import Progress
 from understudy.relations.reading import opened_people
+from understudy.relations.table_reading import opened_tables
 from understudy.schema import Schema
 
 GUESSED = (
@@ -44,6 +45,8 @@ class Data:
         """Return an engine over the rows, coded by this schema."""
         if schema.person is not None:
             return opened_people(self.data, schema, self.engine, self.master, self.types)
+        if schema.tables:
+            return opened_tables(self.data, schema, self.engine, self.master, self.types)
         return open_engine(self.data, schema, self.engine, self.master, self.types, key)
 
 

@@ -24,6 +24,7 @@ from understudy.schema.ddl import ddl_columns, ddl_tables
 from understudy.schema.draft import drafted, told
 from understudy.schema.files import schema_from_dict
 from understudy.schema.header import Header, read_header
+from understudy.schema.public_domains import one_each
 from understudy.schema.public_file import public_columns
 from understudy.schema.undiscovered import DISCOVER
 
@@ -70,12 +71,13 @@ def draft_file(
     header: bool | None = None,
     grouped: bool = True,
     rows: int | None = None,
+    decimal: str | None = None,
 ) -> Draft:
     """Draft a schema.toml for a CSV, TSV, Parquet, SPSS, Stata, SAS or Excel file.
 
     `header` says whether its first line names the columns; None: nobody has said so, and the draft asks. With `grouped`
     one look at many attributes is one open point; else each attribute has its own, as `init --ask` needs it. `rows` is
-    the row count, where it is public: the draft then does not ask for it.
+    the row count and `decimal` the decimal sign, where they are said: the draft then does not ask for them.
     """
     if "://" in str(data):  # it may hold a password: not a piece of it is shown
         raise UsageError(
@@ -92,7 +94,8 @@ def draft_file(
         _refuse_a_copy(table, found, documents.public)
     name = table.name.split(".", 1)[0] or "table"
     sources = (documents.codebook, documents.ddl, documents.public)
-    settings = {**found.settings, **({} if rows is None else {"rows": str(rows)})}
+    said = {"rows": None if rows is None else str(rows), "decimal": decimal}
+    settings = {**found.settings, **{key: text for key, text in said.items() if text is not None}}
     made = drafted(
         found.names, found.types, *sources, name, settings, found.origin, inside=found.inside, grouped=grouped
     )
@@ -156,15 +159,21 @@ def left_open(text: str, rows: int | None = None, settled: bool = True) -> Schem
     table |= {"neighbours": "add-remove"} if rows is None else {"neighbours": "replace-one", "rows": rows}
     if rows is None:
         table.pop("rows", None)
-    document["attributes"] = {name: _left_open(body) for name, body in document["attributes"].items()}
+    document["attributes"] = {name: _left_open(name, body) for name, body in document["attributes"].items()}
     return schema_from_dict(document, in_file=True)
 
 
-def _left_open(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an attribute's body with "discover" in the place of what `confirm` asks about."""
+def _left_open(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attribute's body with "discover" in the place of what `confirm` asks about.
+
+    An id by its name alone may be a short list of codes: where texts are shared by many rows, that is what it is.
+    """
     points = set(body.get("confirm", ()))
-    missing = {"missing": body["missing"]} if "missing" in body else {}
+    stated = body.get("missing", True) is not True  # that cells may be empty is so in any case, and no word to write
+    missing = {"missing": body["missing"]} if stated else {}
     unread = body["kind"] in ("id", "drop")
+    if "proposed" in points and body["kind"] == "id" and not one_each(name):
+        return {"kind": "category", "values": DISCOVER, "other": "missing"}
     if "kind" in points or ("proposed" in points and not unread):  # a guess about meaning is not bought, the truth is
         return {"kind": DISCOVER, **missing}
     rest = [point for point in body.get("confirm", ()) if point not in ("values", "range", "bins", "proposed")]

@@ -127,11 +127,12 @@ def import_extra(module: str, extra: str, what: str) -> Any:
 
 def kind_of(value: object) -> str:
     """Return what a value is, for a message about a wrong one: "None", "a dict"."""
-    return "None" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def check_path(value: str | PathLike[str], what: str) -> str | PathLike[str]:
+def check_path(value: str | PathLike[str], what: str, done: str = "opened by") -> str | PathLike[str]:
     """Return the path; refuse, with a message of ours, what cannot be one."""
     if not isinstance(value, str | PathLike):
-        raise UsageError(f"{what} is opened by its path, a text or a Path, and this is {kind_of(value)}")
+        raise UsageError(f"{what} is {done} its path, a text or a Path, and this is {kind_of(value)}")
     return value

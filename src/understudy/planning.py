@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from understudy.methods.forecast import forecast, promise, recommended_delta
 from understudy.methods.toolkit.row_count import planned_rows
 from understudy.privacy.budget import Amount, Budget
 from understudy.relations.method import HistoryMethod
+from understudy.relations.table_method import TreeMethod
 from understudy.schema import Schema
 
 
 def plan(
     schema: Schema | str | Path,
     *,
-    epsilon: Amount,
+    epsilon: Amount | None = None,
     delta: Amount = 0,
     method: str = "auto",
     rows: int | None = None,
@@ -34,7 +36,7 @@ def plan(
 
     Args:
         schema: a `Schema` or the path of a schema.toml.
-        epsilon: the privacy loss of the whole run.
+        epsilon: the privacy loss of the whole run; it must be given.
         delta: the allowed failure probability; 0 is pure differential privacy.
         method: "auto", or the name of a method.
         rows: about how many rows there are, where that is private.
@@ -43,11 +45,18 @@ def plan(
     >>> understudy.plan(schema, epsilon=1)
     <Plan: aim at epsilon 1 for 2,000 rows; print it>
     """
-    public, budget = as_schema(schema), Budget(epsilon, delta)
+    public = as_schema(schema)
+    if epsilon is None:
+        raise UsageError("say for which epsilon to plan: plan(schema, epsilon=1)")
+    if rows is not None and (not isinstance(rows, Integral) or isinstance(rows, bool) or rows < 1):
+        raise UsageError("the number of rows is a whole number of 1 or more")
+    budget = Budget(epsilon, delta)
     if public.undiscovered:
         return discovery_plan(Discovery.of(public, budget), method, rows, options)
     if public.person is not None:
         return HistoryMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
+    if public.tables:
+        return TreeMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
     free = public.free
     chosen = method_named(method, options, free, model_error=True)
     check_rules(chosen, public)
@@ -109,6 +118,8 @@ def least_epsilon(
     public = as_schema(schema)
     if public.person is not None:
         raise UsageError("the least epsilon is not worked out for people with many rows ([person]): plan some epsilons")
+    if public.tables:
+        raise UsageError("the least epsilon is not worked out for tables with foreign keys: plan some epsilons")
     if (tvd is None) == (accuracy is None):
         raise UsageError("say what is wanted: a distance (tvd), or an accuracy such as 'share by sex ± 2 points'")
     wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), public)

@@ -45,6 +45,8 @@ from understudy.progress import Clock as Clock
 from understudy.progress import ProgressBar, Spend
 from understudy.relations.method import HistoryMethod, PanelTables
 from understudy.relations.reading import PanelEngine
+from understudy.relations.table_method import TreeMethod, TreeTables
+from understudy.relations.table_reading import TreeEngine
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
@@ -56,6 +58,7 @@ from understudy.schema.rows_seen import with_sight
 
 MAX_EPSILON = 10  # above it a promise is so weak that a person must ask for it by word
 _log = logging.getLogger("understudy")
+AnyMethod = Method | HistoryMethod | TreeMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,7 @@ def publish(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
-    epsilon: Amount,
+    epsilon: Amount | None = None,
     delta: Amount = 0,
     method: str = "auto",
     ledger: Ledger | str | Path | None = None,
@@ -95,10 +98,12 @@ def publish(
 
     Args:
         data: pandas, polars or pyarrow; the path of a CSV, Parquet, SPSS, Stata, SAS or Excel file; or an address,
-            postgresql://host/db?table=t.
+            postgresql://host/db?table=t. With [tables.NAME] in the schema: a folder of such files, or a mapping of
+            frames by the tables' names.
         schema: a `Schema` or the path of a schema.toml: all that is public about the table. Without one, the error
             says what is missing and shows a draft to start from, `Schema.draft(frame)`.
-        epsilon: the privacy loss of everything that this run does. Above 10 it needs `accept_large_epsilon`.
+        epsilon: the privacy loss of everything that this run does; it must be given. Above 10 it needs
+            `accept_large_epsilon`.
         delta: the allowed failure probability; 0 is pure differential privacy.
         method: "auto", which looks at public facts only, or the name of a method.
         ledger: a `Ledger` or its path. The default is $UNDERSTUDY_LEDGER, else understudy-ledger.db beside the schema.
@@ -121,14 +126,26 @@ def publish(
     """
     if schema is None:
         raise without_schema(data)
+    if epsilon is None:
+        raise UsageError(
+            "say how much privacy loss this may cost: publish(table, schema, epsilon=1) moves a 50 % suspicion to 73 % "
+            "at most. understudy.plan(schema, epsilon=1) says beforehand what that buys"
+        )
     budget = Budget(epsilon, delta)
     refuse_large_epsilon(budget, accept_large_epsilon, "accept_large_epsilon=True")
-    target = None if save is None else Target(Path(save), lambda release: release.save(save), force)
+    target = None if save is None else _target(save, force)
     with progress_bar(progress, budget) as bar, telling(bar.compiling):
         return run(
             data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
             types=types, target=target, resume=resume, progress=bar,
         ).release  # fmt: skip
+
+
+def _target(save: str | Path, force: bool) -> Target:
+    path = Path(check_path(save, "a release", "saved to"))
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent.name!r} for the release: make it, or choose another place")
+    return Target(path, lambda release: release.save(path), force)
 
 
 def progress_bar(wanted: bool | None, budget: Budget) -> ProgressBar:
@@ -197,10 +214,10 @@ def run(
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
     budget = budget if wanted is None else wanted.budget
     chosen = _method(method, options, free)
-    if not isinstance(chosen, HistoryMethod):
+    if not isinstance(chosen, HistoryMethod | TreeMethod):
         check_rules(chosen, schema)
     planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
-    warned = forecast(free, planned) if known_rows(schema) and schema.person is None else ()
+    warned = forecast(free, planned) if known_rows(schema) and not schema.relational else ()
     if wanted is not None:
         wanted.check(known_rows(schema))
     register = register and source.private
@@ -226,7 +243,7 @@ def run(
                 private=source.private, fingerprint=opened.engine.fingerprint(key), resume=resume, only=only,
                 formerly=[] if request == earlier or wanted is not None else [earlier],
             )  # fmt: skip
-            if reservation.request == earlier and wanted is None and schema.person is None:
+            if reservation.request == earlier and wanted is None and not schema.relational:
                 chosen = method_named(method, options, free)  # begun before model error was bought: without it
             if register:
                 remember(schema.account, book.path, schema.hash, source_name(data))
@@ -243,22 +260,24 @@ def run(
             opened.engine.close()
 
 
-def _afterwards(chosen: Method | HistoryMethod, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
+def _afterwards(chosen: AnyMethod, schema: Schema, budget: Budget, rows: int) -> tuple[str, ...]:
     """Return the forecast that could not be made before, for want of a public row count: from the noisy one."""
-    if known_rows(schema) or schema.person is not None:
+    if known_rows(schema) or schema.relational:
         return ()
     return forecast(schema, chosen.plan(schema, budget, rows=rows))
 
 
-def _method(name: str, options: Mapping[str, Any], schema: Schema) -> Method | HistoryMethod:
+def _method(name: str, options: Mapping[str, Any], schema: Schema) -> AnyMethod:
     if schema.person is not None:
         return HistoryMethod.named(name, options, schema)
+    if schema.tables:
+        return TreeMethod.named(name, options, schema)
     return method_named(name, options, schema, model_error=True)
 
 
 def _publish(
     opened: Opened,
-    chosen: Method | HistoryMethod,
+    chosen: AnyMethod,
     found: Discovered,
     declared: Schema,
     reservation: Reservation,
@@ -287,18 +306,22 @@ def _publish(
 
 
 def _private_tables(
-    method: Method | HistoryMethod,
+    method: AnyMethod,
     opened: Opened,
     found: Discovered,
     reservation: Reservation,
     source: RandomSource,
     clock: Clock,
-) -> PrivateTable | PanelTables:
+) -> PrivateTable | PanelTables | TreeTables:
     """Return the tables that the method may ask; all draw on the one reservation."""
 
     def private(schema: Schema, engine: CountingEngine) -> PrivateTable:
         return LocalPrivateTable(schema, engine, reservation, source, clock)
 
+    if isinstance(method, TreeMethod):
+        assert isinstance(opened.engine, TreeEngine)
+        branches, engines = method.tree.branches, opened.engine.tables
+        return TreeTables({name: private(branch.derived, engines[name]) for name, branch in branches.items()})
     if not isinstance(method, HistoryMethod):
         return private(found.schema.free, opened.engine)
     assert isinstance(opened.engine, PanelEngine)
@@ -341,8 +364,8 @@ def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None
 
 
 def _fit(
-    method: Method | HistoryMethod,
-    table: PrivateTable | PanelTables,
+    method: AnyMethod,
+    table: PrivateTable | PanelTables | TreeTables,
     found: Discovered,
     declared: Schema,
     reservation: Reservation,
@@ -358,7 +381,13 @@ def _fit(
         reservation.account_state(), private, (*found.notes, *fit.notes), declared=declared,
     )  # fmt: skip
     # no row stays behind, and no type: one could tell of a cell
-    return release_of(fit, card, columns, reservation.head(), library_of(data))
+    return release_of(
+        fit,
+        card,
+        columns,
+        reservation.head(),
+        library_of(next(iter(data.values())) if isinstance(data, Mapping) else data),
+    )
 
 
 def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import UsageError, did_you_mean
+from understudy.errors import UsageError, did_you_mean, kind_of
 from understudy.models.estimation import estimate
 from understudy.models.row_total import pooled_rows
 from understudy.planning import as_schema
@@ -34,7 +36,8 @@ class NoisyMarginal:
     Args:
         attributes: names of the schema, in the order of the table.
         counts: an array with one axis for each attribute, in the order of the schema's labels (a missing value is
-            last); or the lines of a GROUP BY, `[(value, …, count), …]`, where a cell that is not there counts 0.
+            last); or the lines of a GROUP BY, `[(value, …, count), …]` or a frame with these columns, where a cell that
+            is not there counts 0.
         sd: the standard deviation of the noise in one cell, in rows.
         noise: "gaussian" or "laplace": for error bars.
 
@@ -48,7 +51,8 @@ class NoisyMarginal:
     noise: str = Gaussian.name
 
     def __repr__(self) -> str:
-        return f"<NoisyMarginal over {' × '.join(self.attributes)}, sd {self.sd:g}>"
+        names = self.attributes if isinstance(self.attributes, list | tuple) else [self.attributes]
+        return f"<NoisyMarginal over {' × '.join(map(str, names))}, sd {self.sd}>"
 
 
 def from_marginals(
@@ -83,7 +87,10 @@ def from_marginals(
         )
     public = as_schema(schema).with_public_bins()
     budget = Budget(epsilon, delta)
-    measured = [_measurement(_marginal(table), public) for table in tables]
+    listed: list[Any] = (
+        list(tables) if isinstance(tables, Iterable) and not isinstance(tables, str | Mapping) else [tables]
+    )
+    measured = [_measurement(_marginal(table), public) for table in listed]
     if not measured:
         raise UsageError("there is no table to make a release from: give at least one noisy marginal")
     rows = pooled_rows(public, measured)
@@ -100,8 +107,8 @@ def _marginal(table: NoisyMarginal | tuple[Any, ...]) -> NoisyMarginal:
     if isinstance(table, tuple) and 3 <= len(table) <= 4:
         return NoisyMarginal(*table)
     raise UsageError(
-        f"a table is a NoisyMarginal or (attributes, counts, sd), for example (('sex',), [[510.3, 489.9]], 2.8); this "
-        f"is a {type(table).__name__}"
+        f"a table is a NoisyMarginal or (attributes, counts, sd), for example (('sex',), [510.3, 489.9], 2.8); this "
+        f"is {kind_of(table)}"
     )
 
 
@@ -113,7 +120,7 @@ def _notes(schema: Schema, measured: Sequence[Measurement]) -> tuple[str, ...]:
 
 def _measurement(marginal: NoisyMarginal, schema: Schema) -> Measurement:
     axes = _axes(marginal.attributes, schema)
-    if not isinstance(marginal.sd, int | float) or not 0 < marginal.sd < _LARGEST:
+    if not isinstance(marginal.sd, int | float | np.number) or not 0 < marginal.sd < _LARGEST:
         raise UsageError(
             f"the table over {_names(axes)} has sd {marginal.sd!r}: give the standard deviation of its noise, in rows"
         )
@@ -124,7 +131,7 @@ def _measurement(marginal: NoisyMarginal, schema: Schema) -> Measurement:
 
 
 def _axes(names: Any, schema: Schema) -> Axes:
-    listed = (names,) if isinstance(names, str) else tuple(names)
+    listed = tuple(names) if isinstance(names, list | tuple) else (names,)
     for name in listed:
         if name not in schema.names:
             raise UsageError(
@@ -138,7 +145,8 @@ def _axes(names: Any, schema: Schema) -> Axes:
 
 def _array(counts: Any, axes: Axes, schema: Schema) -> NDArray[np.float64]:
     shape = schema.sizes(axes)
-    found = _grouped(counts, axes, schema) if _is_grouped(counts, len(axes)) else _numbers(counts)
+    lines = _lines(counts, len(axes), shape)
+    found = _numbers(counts) if lines is None else _grouped(lines, axes, schema)
     if found is None or found.shape != shape:
         told = "no array of numbers" if found is None else f"an array of shape {found.shape}"
         raise UsageError(
@@ -157,15 +165,21 @@ def _numbers(counts: Any) -> NDArray[np.float64] | None:
         return None
 
 
-def _is_grouped(counts: Any, axes: int) -> bool:
-    """Return whether these are lines of a GROUP BY: tuples of as many values as there are attributes, and a count."""
-    return isinstance(counts, list) and all(isinstance(line, tuple) and len(line) == axes + 1 for line in counts)
+def _lines(counts: Any, axes: int, shape: tuple[int, ...]) -> list[Any] | None:
+    """Return the lines of a GROUP BY, as many values as there are attributes and a count; None if this is an array."""
+    if hasattr(counts, "columns"):
+        counts = nw.from_native(counts, eager_only=True).rows()
+    if not isinstance(counts, list | tuple) or not all(isinstance(line, list | tuple) for line in counts):
+        return None
+    array = None if any(isinstance(line, tuple) for line in counts) else _numbers(counts)
+    is_array = array is not None and array.shape == shape
+    return None if is_array or any(len(line) != axes + 1 for line in counts) else list(counts)
 
 
-def _grouped(lines: list[tuple[Any, ...]], axes: Axes, schema: Schema) -> NDArray[np.float64]:
+def _grouped(lines: list[Any], axes: Axes, schema: Schema) -> NDArray[np.float64]:
     table = np.zeros(schema.sizes(axes))
     for *values, counted in lines:
-        if not isinstance(counted, int | float | np.number):
+        if not isinstance(counted, int | float | np.number | Decimal):
             raise UsageError(f"the table over {_names(axes)} has a line whose count is no number")
         table[tuple(_code(value, axis, schema) for value, axis in zip(values, axes))] += float(counted)
     return table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from understudy.errors import UsageError
+from understudy.errors import UsageError, kind_of
 from understudy.privacy.budget import Amount
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import publish
@@ -67,6 +67,8 @@ class Synthesizer:
             X: the private table: pandas, polars, pyarrow, or a path.
             y: is ignored: a stand-in has all columns.
         """
+        if not isinstance(self.options, Mapping | None):
+            raise UsageError(f"options are a mapping such as {{'degree': 2}}, and this is {kind_of(self.options)}")
         self.release_: Release = publish(
             X, self.schema, epsilon=self.epsilon, delta=self.delta, method=self.method, ledger=self.ledger,
             cap=self.cap, **(self.options or {}),

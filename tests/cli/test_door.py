@@ -79,7 +79,7 @@ def test_what_no_source_describes_is_left_to_publish(tmp_path: Path) -> None:
     lines = [f"{i},{town},{20 + i % 40}" for i, town in enumerate(towns)]
     (tmp_path / "t.dat").write_text("\n".join(["person_id;place;years", *(x.replace(",", ";") for x in lines)]))
     schema = tmp_path / "s.toml"
-    done = run("init", tmp_path / "t.dat", "--header", "--discover", "--rows", "4000", "-o", schema)
+    done = run("init", tmp_path / "t.dat", "--header", "--discover", "--rows", "4000", "--decimal", ".", "-o", schema)
     assert done.code == 0 and "2 attributes are to be bought" in done.out and "Anders" not in schema.read_text()
     assert {a.name for a in Schema.open(schema).undiscovered} == {"place", "years"}
     assert Schema.open(schema).rows == 4000 and Schema.open(schema)["person_id"].kind == "id"
@@ -102,3 +102,38 @@ def test_a_row_count_is_asked_once(tmp_path: Path) -> None:
     for clash in (("--ask",), ("--epsilon", "1")):
         refused = run("init", tmp_path / "t.csv", "--discover", *clash, "-o", tmp_path / "e.toml")
         assert refused.code == 2 and "take one of them" in refused.err
+
+
+@pytest.mark.parametrize("flags", [(), ("--header",), ("--discover",)])
+def test_row_numbers_under_an_empty_name_are_left_out(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    (tmp_path / "t.csv").write_text(f",zeta,eta\n0,{CANARY},1\n")
+    done = run("init", tmp_path / "t.csv", *flags, "-o", tmp_path / "s.toml")
+    assert done.code == 0 and CANARY not in done.text, done.err
+    assert Schema.open(tmp_path / "s.toml")["column_1"].kind == "drop"
+    (tmp_path / "u.csv").write_text(",zeta,\n0,1,2\n")
+    assert flags or run("init", tmp_path / "u.csv", "-o", tmp_path / "u.toml").code == 2
+
+
+def test_a_file_cut_by_semicolons_is_asked_for_its_decimal_sign(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zeta;eta\n3,1;2\n")
+    asked = run("init", tmp_path / "t.csv", "--discover", "--header", "--rows", "1", "-o", tmp_path / "s.toml")
+    assert "[table]: decimal - " in asked.out
+    assert Schema.open(tmp_path / "s.toml").unconfirmed == [("[table]", "decimal")]
+    for sign in ",.":
+        run("init", tmp_path / "t.csv", "--header", "--decimal", sign, "--force", "-o", tmp_path / "s.toml")
+        schema = Schema.open(tmp_path / "s.toml")
+        assert schema.csv.decimal == sign and ("[table]", "decimal") not in schema.unconfirmed
+    assert run("init", tmp_path / "t.csv", "--decimal", "x", "--force", "-o", tmp_path / "s.toml").code == 2
+
+
+def test_a_proposal_does_not_choose_the_word_for_missing(tmp_path: Path) -> None:
+    """`publish` finds "NA" in the rows and writes it; that an age may be empty was only a guess."""
+    (tmp_path / "t.csv").write_text("age,zeta\nNA,1\n")
+    run("init", tmp_path / "t.csv", "--header", "--discover", "--rows", "1", "-o", tmp_path / "s.toml")
+    assert Schema.open(tmp_path / "s.toml")["age"].missing == ()
+
+
+def test_what_has_no_range_can_be_bought(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zeta\n1\n")
+    (tmp_path / "t.sql").write_text("CREATE TABLE t (zeta integer);")
+    assert "--discover" in run("init", tmp_path / "t.csv", "--ddl", tmp_path / "t.sql", "-o", tmp_path / "s.toml").out

@@ -42,6 +42,8 @@ def test_plan_says_how_many_passes(folder: Path) -> None:
     assert "one pass" in run(*arguments, "--engine", "mapped").out and "pass" not in run(*arguments).out
     assert run(*arguments, "--json").json["plans"][0]["scans"] == 6
     assert run(*arguments, "--engine", "oracle").code == 2
+    adaptive = run("plan", "--schema", folder / "schema.toml", "--epsilon", 1, "--method", "aim", "--engine", "spark")
+    assert "engine spark: 2, and at most " in adaptive.out  # all candidates of its rounds are counted in one pass
 
 
 def test_doctor_names_the_engines() -> None:

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from understudy.demo import demo_schema, demo_table
 from understudy.engines.memory import MemoryEngine
+from understudy.models import pair_marginals
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.budget import Budget
@@ -204,14 +205,22 @@ def _rival(case: Case, data: pa.Table, schema: Schema, budget: Budget, path: Pat
 def other_rounding(relative: float) -> Iterator[None]:
     """A machine on which every figure of a fitted model comes out a little different."""
     generator = np.random.default_rng(3)
-    project = JunctionTree.project
+    project, many = JunctionTree.project, pair_marginals.pair_marginals
 
-    def jittered(self: JunctionTree, wanted: Any) -> Factor:
+    def jittered(table: Any) -> Any:
+        return table * (1 + relative * generator.uniform(-1, 1, table.shape))
+
+    def one(self: JunctionTree, wanted: Any) -> Factor:
         factor = project(self, wanted)
-        noise = 1 + relative * generator.uniform(-1, 1, factor.table.shape)
-        return Factor(factor.axes, factor.table * noise)
+        return Factor(factor.axes, jittered(factor.table))
 
-    with mock.patch.object(JunctionTree, "project", jittered):
+    def several(tree: JunctionTree, wanted: Any) -> Any:
+        return {axes: jittered(table) for axes, table in many(tree, wanted).items()}
+
+    with (
+        mock.patch.object(JunctionTree, "project", one),
+        mock.patch.object(pair_marginals, "pair_marginals", several),
+    ):
         yield
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import understudy
@@ -24,7 +25,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> understudy.Release:
 MISTAKES: list[tuple[str, str, Callable[[Any, Path], Any]]] = [
     ("no schema", "a schema is a Schema or the path", lambda r, d: understudy.publish(people(), None, epsilon=1)),  # type: ignore[arg-type]
     ("a dictionary", "this is a dict", lambda r, d: understudy.plan({"a": 1}, epsilon=1)),  # type: ignore[arg-type]
-    ("epsilon None", "epsilon must be a number", lambda r, d: understudy.plan(SCHEMA, epsilon=None)),  # type: ignore[arg-type]
+    ("epsilon None", "for which epsilon", lambda r, d: understudy.plan(SCHEMA, epsilon=None)),
     ("epsilon a word", "epsilon must be a number", lambda r, d: understudy.plan(SCHEMA, epsilon="one")),
     ("no data", "", lambda r, d: understudy.publish(None, SCHEMA, epsilon=1, ledger=d / "a.db")),
     ("data 42", "", lambda r, d: understudy.publish(42, SCHEMA, epsilon=1, ledger=d / "b.db")),
@@ -43,6 +44,28 @@ MISTAKES: list[tuple[str, str, Callable[[Any, Path], Any]]] = [
     ("an option twice removed", "no option 'degre'", lambda r, d: understudy.plan(SCHEMA, epsilon=1, method="privbayes", degre=2)),
     ("evaluate None", "", lambda r, d: understudy.evaluate(people(), None, SCHEMA)),
     ("seed a text", "", lambda r, d: r.sample(3, seed="x")),
+    ("no schema and no epsilon", "a schema is a Schema", lambda r, d: understudy.publish(people(), None)),
+    ("no epsilon", "say how much privacy loss", lambda r, d: understudy.publish(people(), SCHEMA)),
+    ("a plan without epsilon", "for which epsilon", lambda r, d: understudy.plan(SCHEMA)),
+    ("epsilon True", "epsilon must be a number", lambda r, d: understudy.plan(SCHEMA, epsilon=True)),
+    ("delta None", "such as 1e-9", lambda r, d: understudy.plan(SCHEMA, epsilon=1, delta=None)),  # type: ignore[arg-type]
+    ("plan for no rows", "1 or more", lambda r, d: understudy.plan(SCHEMA, epsilon=1, rows=-1)),
+    ("a seed for the noise", "could take it off", lambda r, d: understudy.plan(SCHEMA, epsilon=1, random_state=1)),
+    ("save to 3", "saved to its path", lambda r, d: understudy.publish(people(), SCHEMA, epsilon=1, save=3)),  # type: ignore[arg-type]
+    ("save to no folder", "no folder 'no'", lambda r, d: understudy.publish(people(), SCHEMA, epsilon=1, save=d / "no" / "r.zip")),
+    ("a ledger that is a folder", "is a folder", lambda r, d: understudy.Ledger(d)),
+    ("a cap below 0", "0 or more", lambda r, d: understudy.publish(people(), SCHEMA, epsilon=1, ledger=d / "f.db", cap=-1)),
+    ("confidence a text", "0.95", lambda r, d: r.query("count", confidence="95%")),
+    ("plot a list", "no attribute ['age']", lambda r, d: r.plot(["age"])),
+    ("report to 3", "saved to its path", lambda r, d: r.report(3)),
+    ("saved to None", "saved to its path", lambda r, d: r.save(None)),
+    ("draws a text", "draw from 2", lambda r, d: r.draws("2")),
+    ("draws about a word", "Did you mean 'age'", lambda r, d: r.draws(2, about="agee")),
+    ("the text 3", "text of a schema.toml", lambda r, d: understudy.Schema.from_toml(3)),  # type: ignore[arg-type]
+    ("a schema to None", "saved to its path", lambda r, d: SCHEMA.save(None)),  # type: ignore[arg-type]
+    ("options a list", "options are a mapping", lambda r, d: understudy.Synthesizer(SCHEMA, options=[1]).fit(people())),  # type: ignore[arg-type]
+    ("no marginals", "a table is a NoisyMarginal", lambda r, d: understudy.from_marginals(None, SCHEMA, epsilon=1)),  # type: ignore[arg-type]
+    ("attributes 3", "no attribute 3", lambda r, d: understudy.from_marginals([(3, [1, 2], 1.0)], SCHEMA, epsilon=1)),
 ]  # fmt: skip
 
 
@@ -53,3 +76,23 @@ def test_a_mistake_is_told(
     with pytest.raises(UnderstudyError) as error:
         mistake(release, tmp_path)
     assert told in str(error.value) and len(str(error.value)) > 15
+
+
+def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
+    """It was called damaged before."""
+    ledger = understudy.Ledger(tmp_path / "closed.db")
+    ledger.close()
+    assert repr(ledger) == "<Ledger 'closed.db': closed>"
+    with pytest.raises(UnderstudyError, match="was closed: open it again"):
+        understudy.publish(people(), SCHEMA, epsilon=1, ledger=ledger)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert understudy.Budget(np.float64(0.1)) == understudy.Budget(0.1)
+    assert understudy.Budget(np.int64(2)).epsilon == 2
+
+
+def test_one_thing_where_several_may_be_named() -> None:
+    found = understudy.evaluate(people(), people(), SCHEMA, measures="tvd", alpha=2)
+    assert list(found.tables) == [2] and found.tables[2].mean == 0
+    assert len(repr(found)) < 240 and "CUSTODIAN ONLY" in repr(found) and str(found) == found.text()

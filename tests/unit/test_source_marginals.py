@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
 import pytest
 
 import understudy
@@ -93,3 +96,17 @@ def test_wrong_tables_are_told_apart(given: Any, told: str) -> None:
 def test_an_epsilon_must_be_said() -> None:
     with pytest.raises(UsageError, match="what the source promises"):
         understudy.from_marginals([("sex", [1, 2], 1.0)], SCHEMA)
+
+
+def test_lines_of_a_group_by_come_in_many_forms() -> None:
+    """What a database driver, a frame or JSON gives: the same release."""
+    lines = [("no", 1480.0), ("yes", 520.0)]
+    forms: list[Any] = [
+        lines, tuple(lines), [list(line) for line in lines], [(value, Decimal(str(n))) for value, n in lines],
+        pandas.DataFrame(lines, columns=["smoker", "n"]), polars.DataFrame(lines, schema=["smoker", "n"], orient="row"),
+        [1480.0, 520.0], np.array([1480.0, 520.0]),
+    ]  # fmt: skip
+    hashes = {understudy.from_marginals([("smoker", form, np.float32(2))], SCHEMA, epsilon=1).hash for form in forms}
+    assert len(hashes) == 1
+    square = understudy.from_marginals([(("sex", "smoker"), [[1.0, 2.0], [3.0, 4.0]], 1.0)], SCHEMA, epsilon=1)
+    assert square.measurements[0].values.tolist() == [[1, 2], [3, 4]]  # an array stays an array

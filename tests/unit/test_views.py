@@ -49,7 +49,7 @@ def test_a_view_is_small_whole_and_runs_nothing(things: dict[str, Any], kind: st
         assert len(re.findall(f"<{name}[ >]", html)) == html.count(f"</{name}>"), name
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k != "evaluation"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_console_gets_one_short_line(things: dict[str, Any], kind: str) -> None:
     shown = repr(things[kind])
     assert len(shown) < 240 and "\n" not in shown and shown.startswith("<")

@@ -10,7 +10,7 @@ from understudy.cli.options import ColumnTypes, EngineName, Json, Master, Schema
 from understudy.cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from understudy.checking import CellFit, PeopleFit
+    from understudy.checking import CellFit, PeopleFit, TableFit
     from understudy.schema import Schema
 
 STAMP = "CUSTODIAN ONLY: exact figures from the private rows, outside any promise. Do not pass them on."
@@ -20,7 +20,9 @@ _SORTS = {"below": "below the range", "above": "above the range", "undeclared": 
 
 
 def check(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, or an address: postgresql://host/db?table=t.")],
+    data: Annotated[
+        str, typer.Argument(help="CSV, TSV, Parquet, a folder of tables, or an address: postgresql://host/db?table=t.")
+    ],
     schema: SchemaFile,
     engine: EngineName = None,
     master: Master = None,
@@ -34,7 +36,7 @@ def check(
 
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
-    from understudy.checking import stays_in_place
+    from understudy.checking import check_tables, stays_in_place
     from understudy.publishing import check_cells, check_fit, check_people, check_rows
     from understudy.schema import Schema as PublicSchema
 
@@ -43,15 +45,19 @@ def check(
     fits = check_cells(data, opened, engine, master, types, show)
     broken = check_rows(data, opened, engine, master, types) if opened.rules and not problems else None
     people = check_people(data, opened, engine, master, types) if opened.person and not problems else None
+    tables = check_tables(data, opened, types) if opened.tables and not problems else None
     if json:
         document = _document(opened, problems, fits) | ({"rules": broken} if broken is not None else {})
-        say_json(document | ({"people": people.as_json()} if people is not None else {}))
+        document |= {"people": people.as_json()} if people is not None else {}
+        say_json(document | ({"tables": [fit.as_json() for fit in tables]} if tables is not None else {}))
     else:
         _say(opened, problems, fits, in_place=stays_in_place(data, engine), shown=show > 0)
         if opened.rules and not problems:
             _say_rules(broken)
         if people is not None:
             _say_people(people)
+        if tables is not None:
+            _say_tables(tables)
         _say_open_points(opened)
     if problems:
         raise typer.Exit(4)
@@ -127,6 +133,18 @@ def _say_people(people: PeopleFit) -> None:
     beyond = people.rows - people.used
     cut = f"{beyond:,} rows ({_share(beyond, people.rows)}) come later in their person's order and are not used"
     say(f"  at_most = {people.at_most}: {cut if beyond else 'every row is used'}")
+
+
+def _say_tables(tables: list[TableFit]) -> None:
+    """Print how many rows of each table are used: exact counts, for the custodian's eyes."""
+    say(f"\n{STAMP}")
+    for fit in tables:
+        if not fit.at_most:
+            say(f"  {fit.table}: {fit.rows:,} rows, each of them protected with all that belongs to it")
+            continue
+        beyond = fit.rows - fit.used
+        cut = f"{beyond:,} ({_share(beyond, fit.rows)}) are not used" if beyond else "every row is used"
+        say(f"  {fit.table}: {fit.rows:,} rows, at most {fit.most:,} of one parent; at_most = {fit.at_most}: {cut}")
 
 
 def _say_rules(broken: list[dict[str, Any]] | None) -> None:

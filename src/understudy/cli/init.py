@@ -52,6 +52,9 @@ def init(
     rows: Annotated[
         int | None, typer.Option("--rows", min=1, help="The row count, if it is public; else the draft asks for it.")
     ] = None,
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", help="How numbers of a CSV are written: , or . (default: asked for `;`).")
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="With --epsilon; default: $UNDERSTUDY_LEDGER, else beside -o.")
     ] = None,
@@ -68,13 +71,15 @@ def init(
         raise UsageError("--ask asks a person, --epsilon and --discover ask the rows: take one of them")
     if discover and epsilon is not None:
         raise UsageError("--epsilon buys now what --discover leaves to `publish`: take one of them")
+    if decimal not in (None, ",", "."):
+        raise UsageError("--decimal is , or .")
     if ask and output.exists() and not force:
         Schema.open(output)
         say(f"Going on with {output.name}.")
     else:
         documents = Documents(codebook, ddl, public, names)
         _check_output(output, force, data, documents)
-        drafted = draft_file(data, documents, header, not ask and epsilon is None and not discover, rows)
+        drafted = draft_file(data, documents, header, not ask and epsilon is None and not discover, rows, decimal)
         if epsilon is not None:
             _buy(data, drafted, epsilon, delta, rows, ledger, cap, output)
             return
@@ -114,7 +119,7 @@ def _say_points(drafted: Draft, output: Path, listed: bool) -> None:
             say(f"  {name}: {point} - {reason(name, point, drafted.groups)}")
     if schema.modelled and not drafted.groups.get("undescribed") and (said := promise(schema, Budget(1))):
         say(f"The promise: {said}. See docs/decisions/0019.")  # of a draft that lacks columns it would be untrue
-    if drafted.groups.get("undescribed"):
+    if drafted.groups.get("undescribed") or any(point == "range" for _, point in schema.unconfirmed):
         say("What nobody describes can be bought out of the epsilon of `publish`: understudy init DATA --discover")
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from understudy.cli.options import Delta, EngineName, Json, MethodName, SchemaFile, Settings, settings
 from understudy.cli.output import say, say_json
+
+if TYPE_CHECKING:
+    from understudy.methods import Plan
 
 
 def plan(
@@ -40,7 +43,7 @@ def plan(
     if json:
         say_json({"plans": [p.as_json() for p in plans]})
         return
-    say("\n\n".join(p.text() + (f"\n  {_passes(p.scans, engine)}" if engine else "") for p in plans))
+    say("\n\n".join(p.text() + (f"\n  {_passes(p, engine)}" if engine else "") for p in plans))
 
 
 def _least(
@@ -65,7 +68,7 @@ def _least(
     say(f"For {wanted}: epsilon {found:g} is expected to be enough (within a factor of 2 of the error).")
 
 
-def _passes(scans: int, engine: str) -> str:
+def _passes(plan: Plan, engine: str) -> str:
     from understudy.errors import UsageError, did_you_mean
     from understudy.publishing import ENGINES
 
@@ -73,4 +76,6 @@ def _passes(scans: int, engine: str) -> str:
         raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
     if engine in ("memory", "mapped"):
         return f"engine {engine}: one pass over the data"
-    return f"engine {engine}: at most {scans} passes over the rows, the first of them to code and check"
+    usual = plan.usual_scans
+    many = f"at most {plan.scans}" if usual is None else f"{usual}, and at most {max(usual, plan.scans)},"
+    return f"engine {engine}: {many} passes over the rows, the first of them to code and check"

@@ -14,6 +14,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.entries import ChargeEntry
 from understudy.publishing import Target, default_ledger, progress_bar, refuse_large_epsilon, run
 from understudy.release import Release
+from understudy.release.linked_tables import check_folder
 from understudy.release.writing import check_output
 from understudy.schema import Schema
 
@@ -82,7 +83,10 @@ def publish_to_files(
     schema = Schema.open(schema_path)
     budget = Budget(epsilon, delta)
     refuse_large_epsilon(budget, accept_large_epsilon, "--accept-large-epsilon")
-    check_output(output)
+    if schema.tables:
+        check_folder(output, schema)
+    else:
+        check_output(output)
     for name, pattern in schema.id_patterns.items():
         pattern.check((rows or 0) if schema.person is None else 0, name)
     target = release_path or release_beside(output)

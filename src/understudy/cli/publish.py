@@ -23,10 +23,14 @@ from understudy.cli.output import say, say_json
 
 
 def publish(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, or an address: postgresql://host/db?table=t.")],
+    data: Annotated[
+        str, typer.Argument(help="CSV, TSV, Parquet, a folder of tables, or an address: postgresql://host/db?table=t.")
+    ],
     schema: SchemaFile,
     epsilon: Annotated[str, typer.Option("--epsilon", help="The privacy budget, for everything.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the synthetic table goes: .csv or .parquet.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where rows go: .csv or .parquet; of several tables, a folder.")
+    ],
     delta: Delta = "0",
     method: MethodName = "auto",
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it

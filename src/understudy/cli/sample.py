@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def sample(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help=".csv or .parquet.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help=".csv or .parquet; of several tables, a folder.")],
     rows: Annotated[int | None, typer.Option("--rows", min=0, help="Default: as many as the release has.")] = None,
     given: Annotated[list[str], typer.Option("--given", help="What rows meet: sex=Female, 'age >= 60'.")] = [],  # noqa: B006
     seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
@@ -33,8 +33,11 @@ def sample(
     from understudy.release import Release
     from understudy.release.writing import check_output
 
-    check_output(output)
     opened = Release.open(release)
+    if opened.schema.tables:
+        _linked(opened, output, rows, given, seed, tables, json)
+        return
+    check_output(output)
     if tables is not None:
         _several(opened, release, output, tables, rows, about, population, seed, bool(given), json)
         return
@@ -44,6 +47,25 @@ def sample(
         say_json({"rows": count, "output": str(output)})
         return
     say(f"Wrote {count:,} rows to {output.name}.")
+
+
+def _linked(
+    opened: Release, output: Path, rows: int | None, given: list[str], seed: int | None, tables: int | None, json: bool
+) -> None:
+    """Write tables with foreign keys to a folder."""
+    from understudy.errors import UsageError
+    from understudy.release.linked_tables import output_files
+
+    if tables is not None:
+        raise UsageError("--tables draws one table several times: of tables with foreign keys, sample several folders")
+    count = opened.default_rows if rows is None else rows
+    opened.write(output, count, given, seed, progress=False if json else None)
+    files = output_files(opened.schema)
+    if json:
+        say_json({"rows": count, "output": str(output), "outputs": [str(output / file) for file in files.values()]})
+        return
+    say(f"Wrote {count:,} rows of {opened.schema.name} and all that belongs to them to {output.name}: "
+        f"{', '.join(files.values())}.")  # fmt: skip
 
 
 def _several(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,15 @@ class CountingEngine(Protocol):
 
         `homes` has the new code of each old one, in order. The rows are not read again.
         """
+        ...
+
+
+@runtime_checkable
+class ForesightedEngine(Protocol):
+    """An engine for which a pass over the rows is expensive: it counts in one what will be asked for in several."""
+
+    def foresee(self, asks: Sequence[Axes]) -> None:
+        """Count these tables too when rows are next read for an ask, as far as there is room for them."""
         ...
 
 

@@ -54,8 +54,13 @@ def open_engine(
             "a schema with [person] is for `publish` on one machine: several owners, bought evaluation and discovery "
             "do not put a person's rows in order. Leave [person] out and declare rows_per_person there"
         )
+    if schema.tables:
+        raise UsageError(
+            "a schema with [tables.NAME] is for `publish` on one machine: several owners and bought evaluation do not "
+            "join tables"
+        )
     trust = types_of(types)
-    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
+    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
     if warehouse is not None:
         return Opened(*open_sql(warehouse, schema.counted, key))
     return Opened(*open_embedded(data, schema.counted, engine, trust))
@@ -70,7 +75,7 @@ def open_groups(
 
     trust, named = types_of(types), engine_for(data, engine, master)
     if named in ("postgresql", "duckdb", "spark"):
-        return WarehouseGroups(lambda: _warehouse(data, named, master, trust))  # type: ignore[arg-type,return-value]
+        return WarehouseGroups(lambda: warehouse_of(data, named, master, trust))  # type: ignore[arg-type,return-value]
     return SourceGroups(lambda: open_source(data, schema.csv, trust, names=schema.columns))
 
 
@@ -83,7 +88,7 @@ def find_misfits(
     from understudy.engines.sql import sql_misfits
 
     trust = types_of(types)
-    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
+    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
     if warehouse is not None:
         return sql_misfits(warehouse, schema)
     return misfits(open_source(data, schema.csv, trust, names=schema.columns), schema)
@@ -106,7 +111,7 @@ def fit_of_cells(
     from understudy.engines.sources import open_source
 
     trust = types_of(types)
-    warehouse = _warehouse(data, engine_for(data, engine, master), master, trust)
+    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
     try:
         if warehouse is not None:
             return warehouse_fit(warehouse, schema)
@@ -150,7 +155,7 @@ def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
     return engine
 
 
-def _warehouse(data: Any, engine: str | None, master: str | None, types: Types | None) -> Warehouse | None:
+def warehouse_of(data: Any, engine: str | None, master: str | None, types: Types | None) -> Warehouse | None:
     """Return a connection for the engines that count by SQL; None for the embedded ones."""
     if engine == "postgresql":
         from understudy.engines.postgresql_rows import PostgreSQLRows

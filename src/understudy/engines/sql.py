@@ -5,8 +5,9 @@ A warehouse is a connection with one consistent snapshot; this file writes what 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +32,6 @@ from understudy.schema.table_runs import table_runs
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
 MAX_CELLS = 100_000_000
-SCAN_TABLES = 256
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
 FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several asks
@@ -78,8 +78,15 @@ class Warehouse(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass
+class Passes:
+    """How many statements went over the rows of one warehouse, whichever engine ran them."""
+
+    made: int = 0
+
+
 class SqlEngine:
-    """Counts by statements. `scans` says how many of them went over the rows."""
+    """Counts by statements. `scans` says how many of them went over the rows, those of regrouped engines among them."""
 
     tables_at_once = 1_000_000  # a round of a method is one statement, so all its tables are wanted together
 
@@ -89,27 +96,32 @@ class SqlEngine:
         schema: Schema,
         coded: str,
         rows: int,
-        scans: int,
+        passes: Passes,
         fingerprints: Mapping[bytes, str] | None = None,
     ) -> None:
         self.name = warehouse.name
-        self.scans = scans
+        self._passes = passes
         self._warehouse = warehouse
         self._schema = schema
         self._rows = rows
         self._coded = coded
         self._fingerprints = dict(fingerprints or {})
         self._place = {name: f"q{i}" for i, name in enumerate(schema.names)}
+        self._foreseen: list[Axes] = []
         self._blocks: dict[Axes, Counts] = {}
         self._blocks_with: dict[str, set[Axes]] = {}
+
+    @property
+    def scans(self) -> int:
+        return self._passes.made
 
     def rows(self) -> int:
         return self._rows
 
     def fingerprint(self, key: bytes) -> str:
         if key not in self._fingerprints:
-            self.scans += 1
-            self._fingerprints[key] = _fit(self._warehouse, self._schema, self._coded, key)[2]
+            self._passes.made += 1
+            self._fingerprints[key] = table_fit(self._warehouse, self._schema, self._coded, key)[2]
         return self._fingerprints[key]
 
     def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
@@ -117,15 +129,16 @@ class SqlEngine:
         for axes in asks:
             if (cells := self._schema.cells(axes)) > MAX_CELLS:
                 raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
-        fresh = [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
+        fresh = self._unknown(asks)
         if fresh:
-            limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
-            more = [] if self._blocks else self._soon(fresh, limit)
-            for blocks in self._scans(cover([*fresh, *more], self._schema, limit)):
+            for blocks in self._scans(self._planned(fresh)):
                 self._scan(blocks)
         for axes in asks:
             yield self._table(axes)
         self._shrink()
+
+    def foresee(self, asks: Sequence[Axes]) -> None:
+        self._foreseen += asks
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> SqlEngine:
         """Return an engine of coarser codes: codes come in order, so a coarser one is a few comparisons in SQL."""
@@ -138,7 +151,7 @@ class SqlEngine:
                 old = tree(old, [float(cut) for cut in cuts], list(range(len(cuts) + 1)), syntax)
             columns.append(f"{old} AS {new}")
         coded = f"(SELECT {', '.join(columns)} FROM {self._coded}{syntax.fence}) AS regrouped"
-        return SqlEngine(self._warehouse, schema, coded, self._rows, self.scans)
+        return SqlEngine(self._warehouse, schema, coded, self._rows, self._passes)
 
     def close(self) -> None:
         self._blocks.clear()
@@ -147,26 +160,43 @@ class SqlEngine:
 
     # -- passes over the rows --------------------------------------------------------------------------------
 
+    def _planned(self, fresh: list[Axes]) -> list[Axes]:
+        """Return the tables to count for these asks and for those that are foreseen, as far as the cache holds them."""
+        limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
+        more = self._unknown([*([] if self._blocks else self._soon(fresh, limit)), *self._foreseen])
+        self._foreseen = []
+        room = CACHE_CELLS - sum(table.size for table in self._blocks.values())
+        for wanted in ([*fresh, *_within(more, self._schema, room // 2)], fresh):
+            for most in (limit, FEW_CELLS):  # a table that holds several has more cells than they have
+                blocks = cover(wanted, self._schema, most)
+                if sum(map(self._schema.cells, blocks)) <= room:
+                    return blocks
+        return blocks
+
+    def _unknown(self, asks: Sequence[Axes]) -> list[Axes]:
+        return [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
+
     def _soon(self, asks: list[Axes], limit: int) -> list[Axes]:
         """Return what methods ask for sooner or later: every attribute.
 
-        And the pairs, where they begin with attributes.
+        And the pairs, where they begin with attributes; not where levels come first, from which bins will be made.
         """
         single: list[Axes] = [(Axis(name),) for name in self._schema.names]
-        if max(map(len, asks)) > 1 or len(single) > PAIRED:
+        if len(single) > PAIRED or not all(len(axes) == 1 and axes[0].base for axes in asks):
             return single
-        pairs = [(*a, *b) for a, b in combinations(single, 2)]
+        pairs = [(*a, *b) for a, b in itertools.combinations(single, 2)]
         return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
 
     def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
         """Return the blocks of each statement: all in one, or in a few where one would be too long or too large."""
-        return table_runs(blocks, [self._schema.cells(block) for block in blocks], SCAN_CELLS, SCAN_TABLES)
+        most = self._warehouse.syntax.tables_at_once
+        return table_runs(blocks, [self._schema.cells(block) for block in blocks], SCAN_CELLS, most)
 
     def _scan(self, blocks: list[Axes]) -> None:
         ends = np.cumsum([self._schema.cells(block) for block in blocks])
         starts = [0, *(int(end) for end in ends)]
         keys = [self._key(block, start, starts[-1]) for block, start in zip(blocks, starts)]
-        self.scans += 1
+        self._passes.made += 1
         found, counts = self._warehouse.counts(self._warehouse.syntax.keys(keys, self._coded))
         order = np.argsort(found, kind="stable")
         found, counts = found[order], counts[order]
@@ -224,6 +254,12 @@ class SqlEngine:
                 self._blocks_with[axis.attribute].discard(block)
 
 
+def _within(asks: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
+    """Return the first ones that have no more cells together than there is room for."""
+    ends = itertools.accumulate(map(schema.cells, asks))
+    return [axes for axes, end in zip(asks, ends) if end <= room]
+
+
 def holds(block: Axes, ask: Axes) -> bool:
     """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
     return all(axis in block or Axis(axis.attribute) in block for axis in ask)
@@ -254,11 +290,11 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
         for misfit in structure_misfits(Header(names, {}), schema):
             raise misfit.error()
         coded = warehouse.keep(coded_rows(warehouse, schema))
-        rows, found, fingerprint = _fit(warehouse, schema, coded, key)
+        rows, found, fingerprint = table_fit(warehouse, schema, coded, key)
         for misfit in found:
             raise misfit.error()
         known = {} if key is None else {key: fingerprint}
-        return SqlEngine(warehouse, schema, coded, rows, scans=1, fingerprints=known), names
+        return SqlEngine(warehouse, schema, coded, rows, Passes(1), known), names
     except BaseException:
         warehouse.close()
         raise
@@ -276,7 +312,7 @@ def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
         part = readable(warehouse, schema)
         if part is None:
             return found + wrong
-        return found + wrong + _fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
+        return found + wrong + table_fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
     finally:
         warehouse.close()
 
@@ -306,7 +342,9 @@ def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     return found
 
 
-def _fit(warehouse: Warehouse, schema: Schema, coded: str, key: bytes | None = None) -> tuple[int, list[Misfit], str]:
+def table_fit(
+    warehouse: Warehouse, schema: Schema, coded: str, key: bytes | None = None
+) -> tuple[int, list[Misfit], str]:
     """Return how many rows there are, what does not fit, and the fingerprint under a key, in one pass."""
     names = [f"q{i}" for i in range(len(schema.names))]
     flags = [f"max(CASE WHEN {n} = {wrong} THEN 1 ELSE 0 END)" for wrong in (UNFIT, UNREADABLE) for n in names]
@@ -333,8 +371,8 @@ def _unreadable(misfit: Misfit) -> str:
     )
 
 
-def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
-    """Return the codes q0, q1, … of every row, as a subquery."""
+def coded_rows(warehouse: Warehouse, schema: Schema, also: Mapping[str, str] | None = None) -> str:
+    """Return the codes q0, q1, … of every row, as a subquery; `also` names SQL over the source's columns to keep."""
     by_name = {column.name: column for column in warehouse.columns}
     syntax = warehouse.syntax
     write = inferred_expression if warehouse.trust == "inferred" else expression
@@ -343,11 +381,12 @@ def coded_rows(warehouse: Warehouse, schema: Schema) -> str:
     names: list[str] = []
     for stage in range(3):
         fresh = {name: sql for part in parts for name, sql in part.stages[stage].items()}
+        fresh |= dict(also or {}) if stage == 0 else {}
         if fresh:
             selected = names + [f"{sql} AS {name}" for name, sql in fresh.items()]
             inner = f"(SELECT {', '.join(selected)} FROM {inner}{syntax.fence}) AS s{stage}"
             names += list(fresh)
-    codes = ", ".join(f"{_code(part, syntax)} AS q{i}" for i, part in enumerate(parts))
+    codes = ", ".join([*(f"{_code(part, syntax)} AS q{i}" for i, part in enumerate(parts)), *(also or {})])
     joins = "".join(f" {part.join}" for part in parts if part.join)
     return f"(SELECT {codes} FROM {inner}{joins}{syntax.fence}) AS coded"
 

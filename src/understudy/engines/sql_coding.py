@@ -21,6 +21,7 @@ from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
+from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.narrow import Narrow
 from understudy.schema.scales.sql_cell import NUMBERS, SqlCell, SqlNumber, Type
 from understudy.schema.scales.sql_syntax import Syntax
@@ -252,6 +253,8 @@ class Writer:
     def _step(self, value: str) -> tuple[str, str]:
         """Return the SQL of the code of a number inside the domain's scale, and a table to join with for it."""
         domain = self.attribute.ordered
+        if isinstance(domain, DecimalClasses):
+            return self._decimals(value, domain), ""
         bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
@@ -262,6 +265,14 @@ class Writer:
         if len(bounds) <= self.syntax.small:
             return tree(value, bounds, codes, self.syntax), ""
         return self.syntax.step(value, bounds, codes, self._name("m"))
+
+    def _decimals(self, value: str, domain: DecimalClasses) -> str:
+        """Return the SQL of a number's decimal class: in doubles, so that every engine has the same."""
+        low, high, half = (self.syntax.double(number) for number in (*domain.edges, 0.5))
+        inside = f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
+        powers = [self.syntax.double(10.0**places) for places in range(domain.most)]
+        tests = [f"WHEN floor({inside} * {p} + {half}) / {p} = {inside} THEN {at}" for at, p in enumerate(powers)]
+        return f"CASE {' '.join(tests)} ELSE {domain.most} END"
 
     def _parsed_code(self, unreadable: str) -> str:
         """Return the SQL of the code of a cell of text whose number is null where it is not plainly written."""

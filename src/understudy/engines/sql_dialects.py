@@ -9,7 +9,7 @@ from understudy.schema.scales.sql_syntax import Syntax
 
 
 class DuckDBSyntax(Syntax):
-    name = "duckdb"
+    name = "duckdb"  # which has room for every grouping set at once: 900 tables took 2.7 GB, four times 256 of them .8
 
     def as_text(self, sql: str) -> str:
         return f'(CAST({sql} AS VARCHAR) COLLATE "binary")'
@@ -59,6 +59,7 @@ class DuckDBSyntax(Syntax):
 
 class PostgreSQLSyntax(Syntax):
     name = "postgresql"
+    tables_at_once = 1024  # 950 cost five times what 190 do, and the rows are read and coded once
     fence = " OFFSET 0"
 
     def decimal_as_double(self, cell: str) -> str:
@@ -106,6 +107,7 @@ class PostgreSQLSyntax(Syntax):
 
 class SparkSyntax(Syntax):
     name = "spark"
+    tables_at_once = 1024
     timestamp = "TIMESTAMP_NTZ"
     instant = "TIMESTAMP"
 

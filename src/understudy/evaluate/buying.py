@@ -196,6 +196,8 @@ def _bought(
             "figures are bought by rows, and with [person] a person has any number of them: take [person] out of the "
             "schema and declare rows_per_person, or look at exact figures without --epsilon"
         )
+    if public.tables:
+        raise UsageError("figures of tables with foreign keys are exact, for the custodian: leave --epsilon out")
     offers = _offers(stand_in, asked)
     for offer in offers:
         if (reason := refusal(offer.statistic, public)) is not None:

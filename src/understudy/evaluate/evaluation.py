@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 from understudy.evaluate.classification import ClassifierErrors, classify
 from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
 from understudy.evaluate.distances import TableErrors, compare_sets
@@ -120,6 +120,11 @@ class Evaluation(CustodianFigures):
         return figure_of(self, "plot", *(() if attribute is None else (attribute,)))
 
     def __repr__(self) -> str:
+        original, synthetic = self.rows
+        compared = f"{synthetic:,} synthetic rows against {original:,}"
+        return f"<Evaluation of {self.schema.name!r}: {compared}; print it, .plot(), .report(); {STAMP}>"
+
+    def __str__(self) -> str:
         """Return the page: whoever prints it sees the stamp."""
         return self.text()
 
@@ -152,7 +157,10 @@ def evaluate(
     >>> understudy.evaluate(frame, frame, schema, measures=["tvd"]).tables[2].mean == 0
     True
     """
-    public = as_schema(schema).with_public_bins()
+    declared = as_schema(schema)
+    if declared.tables:
+        raise UsageError("tables with foreign keys are compared by understudy.evaluate.hops.compare_tables")
+    public = declared.with_public_bins()
     asked = Question.of(public, counted=stays_in_place(original), **question)
     with ProgressBar(progress) as bar:
         bar("reading", 0, 1, Fraction(0))

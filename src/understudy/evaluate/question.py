@@ -46,11 +46,11 @@ class Question:
     def of(
         schema: Schema,
         *,
-        alpha: Iterable[int] | None = None,
-        classify: Sequence[str | Target] = (),
-        ignore: Sequence[str] = (),
-        measures: Iterable[str] | None = None,
-        models: Iterable[str] | None = None,
+        alpha: Iterable[int] | int | None = None,
+        classify: Sequence[str | Target] | str = (),
+        ignore: Sequence[str] | str = (),
+        measures: Iterable[str] | str | None = None,
+        models: Iterable[str] | str | None = None,
         network: Any = None,
         tables: int = MAX_TABLES,
         queries: int = QUERIES,
@@ -59,6 +59,7 @@ class Question:
     ) -> Question:
         """Return the question, without measures that need what was not given. `network` is a release's `facts`.
 
+        Where several may be named, one alone may be given as it is: `alpha=2`, `measures="tvd"`.
         `counted`: the original stays in a database, so what is computed row by row is left out or refused.
         """
         if schema.undiscovered and not schema.names:
@@ -66,8 +67,10 @@ class Question:
                 'every column of the schema is still "discover": compare by the schema that `publish` found, with '
                 "--release RELEASE on the command line, or release.schema in Python"
             )
-        widths = tuple(dict.fromkeys(alpha)) if alpha else _usual(schema)
-        targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignore) for t in classify)
+        widths = tuple(dict.fromkeys(_several(alpha))) if alpha is not None else ()
+        widths = widths or _usual(schema)
+        ignored = _several(ignore)
+        targets = tuple(t if isinstance(t, Target) else Target.parse(t, schema, ignored) for t in _several(classify))
         for target in targets:
             target.features(schema)
         if ignore and not targets:
@@ -102,6 +105,14 @@ class Question:
         return any(measure in self.measures for measure in TABLE_MEASURES)
 
 
+def _several(named: Any) -> tuple[Any, ...]:
+    """Return what was named as a tuple; a text or a number is one thing."""
+    try:
+        return (named,) if isinstance(named, str) else tuple(named)
+    except TypeError:
+        return (named,)
+
+
 def _usual(schema: Schema) -> tuple[int, ...]:
     return tuple(width for width in (2, 3) if width <= len(schema.names)) or (1,)
 
@@ -109,7 +120,7 @@ def _usual(schema: Schema) -> tuple[int, ...]:
 def _known(what: str, names: Iterable[str] | None, known: list[str]) -> tuple[str, ...]:
     if names is None:
         return tuple(known)
-    for name in (chosen := tuple(dict.fromkeys(names))):
+    for name in (chosen := tuple(dict.fromkeys(_several(names)))):
         if name not in known:
             raise UsageError(f"there is no {what} {name!r}. {did_you_mean(name, known)}")
     return chosen

@@ -39,6 +39,8 @@ def write_roster(
         )
     if schema.person is not None:
         raise UsageError("several owners cannot publish people with many rows ([person]) yet: leave [person] out")
+    if schema.tables:
+        raise UsageError("several owners cannot publish tables with foreign keys: leave [tables] out")
     whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
     chosen = method_named(method, options, whole, owners=len(rows))
     budget = Budget(epsilon, delta)

@@ -12,6 +12,10 @@ subtracting v̄ would leave too little or nothing:
 
     T = (1 + 1/m)·b,          ν = m − 1
 
+Several tables may come from one model (there are 20 refits, whatever the number of tables): then the estimates of each
+model are averaged first, with the variance v̄/k of k tables, and m is the number of models. Rows of one model take no
+part in b then but for v̄/k: that is what more tables than models buy.
+
 The rules are never mixed: draws know how their rows were made, and `Draws.combine` takes the rule that belongs to them.
 """
 
@@ -19,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from understudy.errors import UsageError
@@ -51,7 +55,11 @@ class Combined:
 
 
 def combine(
-    estimates: Sequence[float], variances: Sequence[float], rows_by: RowsBy = "multinomial", part: float = 1.0
+    estimates: Sequence[float],
+    variances: Sequence[float],
+    rows_by: RowsBy = "multinomial",
+    part: float = 1.0,
+    models: int | None = None,
 ) -> Combined:
     """Combine the estimates of one quantity on several synthetic tables.
 
@@ -60,6 +68,7 @@ def combine(
     estimates, variances: one of each for each table; a variance is a squared standard error.
     rows_by: how the rows of the tables were drawn; it decides the rule (see the head of this file).
     part: synthetic rows of one table over the rows of the original, for the case T ≤ 0.
+    models: how many models the tables are from in turn, where that is fewer than tables.
 
     Examples
     --------
@@ -73,6 +82,8 @@ def combine(
         raise UsageError("combining needs at least two tables, and one estimate and one variance from each")
     if not all(math.isfinite(x) for x in (*estimates, *variances)) or min(variances) < 0:
         raise UsageError("estimates are finite numbers, and variances are not negative")
+    if models is not None and 2 <= models < m:
+        return _by_model(estimates, variances, rows_by, part, models)
     mean = sum(estimates) / m
     between = sum((q - mean) ** 2 for q in estimates) / (m - 1)
     within = sum(variances) / m
@@ -83,3 +94,14 @@ def combine(
         return Combined(mean, math.sqrt(within * part), float(m - 1), m)
     freedom = (m - 1) * (1 - within / ((1 + 1 / m) * between)) ** 2
     return Combined(mean, math.sqrt(total), max(MIN_FREEDOM, freedom), m)
+
+
+def _by_model(
+    estimates: Sequence[float], variances: Sequence[float], rows_by: RowsBy, part: float, models: int
+) -> Combined:
+    """Combine the means of each model's tables; table i is of model i modulo `models`."""
+    own = [estimates[i::models] for i in range(models)]
+    means = [sum(q) / len(q) for q in own]
+    within = [sum(variances[i::models]) / len(q) ** 2 for i, q in enumerate(own)]
+    found = combine(means, within, rows_by, part * len(estimates) / models)
+    return replace(found, tables=len(estimates))

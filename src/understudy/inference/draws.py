@@ -3,7 +3,8 @@
 Table i has the rows of refit i: another model that the noise (and sampling) might have led to. With `about`, the joint
 table of the named columns is changed by a draw of the discrepancy law as well, so that what the model leaves out
 between them is in the spread too. Rows are independent draws (multinomial) then; without `about` they may be
-systematic. Memory is that of one table.
+systematic. Where more tables are drawn than there are refits, they take turns, and tables of one refit share the draw
+of the law. Memory is that of one table.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import UsageError
+from understudy.errors import UsageError, did_you_mean
 from understudy.inference.combining import Combined, RowsBy, combine
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.intervals import Inference
@@ -46,13 +47,15 @@ class CodedDraws:
     ) -> CodedDraws:  # fmt: skip
         """Check what is asked for; nothing is drawn yet."""
         release = inference.release
-        if not 2 <= tables <= MAX_TABLES:
+        if not isinstance(tables, int | np.integer) or not 2 <= tables <= MAX_TABLES:
             raise UsageError(f"draw from 2 to {MAX_TABLES} tables; 20 are usual")
+        about = (about,) if isinstance(about, str) else about
         if about and rows_by == "systematic":
             raise UsageError("tables about named columns have multinomial rows: leave `rows_by` out")
         for name in about:
             if name not in release.schema.names:
-                raise UsageError(f"{name!r} is no modelled column of this release", attribute=name)
+                told = did_you_mean(name, list(release.schema.names))
+                raise UsageError(f"{name!r} is no modelled column of this release. {told}".rstrip(), attribute=name)
         if inference.refits is None:
             raise UsageError(
                 "this release cannot be drawn from for inference: its model came about in a way that cannot be "
@@ -79,18 +82,22 @@ class CodedDraws:
         assert refits is not None
         for i in range(self.tables):
             generator = np.random.default_rng([self.seed, i])
-            model = refits.models[i % len(refits.models)]
-            yield self._about(model, generator) if self.about else model.sample(self.rows, generator, self.rows_by)
+            which = i % len(refits.models)
+            model = refits.models[which]
+            if not self.about:
+                yield model.sample(self.rows, generator, self.rows_by)
+                continue
+            ratio = self._ratio(model, np.random.default_rng([self.seed, which, 2]))
+            yield self._about(model, ratio, generator)
 
-    def _about(self, model: JunctionTree, generator: np.random.Generator) -> Rows:
+    def _about(self, model: JunctionTree, ratio: Floats, generator: np.random.Generator) -> Rows:
         """Draw rows of the model and keep each with a chance proportional to how much the law raised its cell."""
-        ratio = self._ratio(model, generator)
         parts: list[Rows] = []
-        have = 0
+        have, most = 0, float(ratio.max())
         while have < self.rows:
-            drawn = model.sample(max(1024, int(1.1 * (self.rows - have) * MAX_RATIO)), generator, "multinomial")
+            drawn = model.sample(max(1024, int(1.1 * (self.rows - have) * most)), generator, "multinomial")
             cells = ratio[tuple(drawn[name].astype(np.int64) for name in self.about)]
-            kept = np.flatnonzero(generator.random(len(cells)) * MAX_RATIO < cells)[: self.rows - have]
+            kept = np.flatnonzero(generator.random(len(cells)) * most < cells)[: self.rows - have]
             parts.append({name: codes[kept] for name, codes in drawn.items()})
             have += len(kept)
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -106,4 +113,7 @@ class CodedDraws:
 
     def combine(self, estimates: Sequence[float], variances: Sequence[float]) -> Combined:
         """Combine by the rule that belongs to how these rows were drawn."""
-        return combine(estimates, variances, self.rows_by, self.rows / self.inference.release.rows)
+        refits = self.inference.refits
+        assert refits is not None
+        part = self.rows / self.inference.release.rows
+        return combine(estimates, variances, self.rows_by, part, len(refits.models))

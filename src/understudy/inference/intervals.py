@@ -82,7 +82,7 @@ class Inference:
 
         With `simultaneous`, all intervals of the answer hold together at this confidence.
         """
-        if not 0.5 <= confidence <= 0.999:
+        if not isinstance(confidence, int | float | np.number) or not 0.5 <= confidence <= 0.999:
             raise UsageError("a confidence is from 0.5 to 0.999, 0.95 for example")
         each = 1 - (1 - confidence) / max(1, len(answer.figures)) if simultaneous else confidence
         try:

@@ -20,6 +20,9 @@ from understudy.inference.size_law import DiscrepancyLaw, known_distance
 from understudy.privacy.measurement import Measurement
 
 Status = Literal["measured", "inferred", "assumed independent"]
+Link = Literal["within a person's first row", "from a row to the next"]
+FIRST_ROW: Link = "within a person's first row"
+NEXT_ROW: Link = "from a row to the next"
 NO_LINK = 1e-6  # total variation distance from independence below which the model has no link
 MAX_COLUMNS = 64  # of a sheet
 GOOD, FAIR = 0.05, 0.12  # expected errors up to which a pair is well or roughly kept
@@ -33,8 +36,12 @@ class Trust:
     other: str
     status: Status
     error: float | None  # expected total variation distance; None where it is not known
+    links: tuple[Link, ...] | None = None  # of people with many rows: which were measured; None for other tables
 
     def __str__(self) -> str:
+        if self.links is not None:
+            where = " and ".join(self.links) or f"neither {FIRST_ROW} nor {NEXT_ROW}"
+            return f"{self.one} × {self.other} was measured {where}; the error of the table of all rows is not known"
         error = "error not known" if self.error is None else f"expected error {self.error:.3f} (total variation)"
         said = {
             "measured": "was measured",
@@ -93,6 +100,8 @@ def verdict(pairs: tuple[Trust, ...]) -> str:
     """Return one line on all pairs together."""
     if not pairs:
         return "one column: there is no pair to speak of"
+    if any(p.links is not None for p in pairs):
+        return _history_verdict(pairs)
     count = {s: sum(p.status == s for p in pairs) for s in ("measured", "inferred", "assumed independent")}
     known = [p.error for p in pairs if p.error is not None]
     words = f"of {len(pairs):,} pairs {count['measured']:,} were measured"
@@ -104,3 +113,13 @@ def verdict(pairs: tuple[Trust, ...]) -> str:
     typical = float(np.median(known))
     how = "well kept" if typical <= GOOD else "kept roughly" if typical <= FAIR else "mostly noise: do not rely on them"
     return f"{words}; a typical pair is off by {typical:.3f} (total variation distance): {how}"
+
+
+def _history_verdict(pairs: tuple[Trust, ...]) -> str:
+    """Return one line on all pairs of people with many rows, where only links were measured."""
+    first, then = (sum(link in (p.links or ()) for p in pairs) for link in (FIRST_ROW, NEXT_ROW))
+    neither = sum(not p.links for p in pairs)
+    return (
+        f"of {len(pairs):,} pairs {first:,} were measured {FIRST_ROW}, {then:,} {NEXT_ROW}, {neither:,} in neither; "
+        "how far off the tables of all rows are is not known"
+    )

@@ -38,7 +38,7 @@ def check_rules(method: Method, schema: Schema) -> None:
         raise UsageError(
             f"no row could meet {said(_conflict(free))}: together they exclude every combination of values"
         )
-    limit = getattr(method, "cells", MODEL_CELLS)
+    limit = _max_cells(method, free)
     variables = {Axis(a.name): a.size for a in free.modelled}
     cells = triangulated_cells(rule_cliques(free, list(variables)), variables, limit)
     if cells > limit:
@@ -47,6 +47,13 @@ def check_rules(method: Method, schema: Schema) -> None:
             f"{said(texts)}: a model with these has at least {cells:,} cells, and the limit is {limit:,}. Use fewer "
             "bins for the columns that they speak of, or raise the limit with --set cells=N"
         )
+
+
+def _max_cells(method: Method, schema: Schema) -> int:
+    """Return how many cells the method's model of this table may have."""
+    if hasattr(method, "max_cells"):  # it depends on the table
+        return int(method.max_cells(schema))
+    return int(getattr(method, "cells", MODEL_CELLS))
 
 
 def _with_bins(schema: Schema) -> Schema:

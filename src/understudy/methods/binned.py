@@ -27,6 +27,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.attribute import decimals_name
 from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
 
@@ -35,16 +36,19 @@ LINEAR_TREES_SHARE = Fraction(1, 5)  # the same where the noise of levels adds u
 COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that says how deep they go
 HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
 MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
+DECIMALS_SHARE = Fraction(1, 100)  # of the budget, for the decimal classes of all numbers without declared decimals
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
 FEWER_NODES = 4  # times fewer where the noise of a level grows with their number and not with its root: pure epsilon
 MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
+MIN_SEEN = 8.0  # standard deviations of a count of decimal classes that the rows must be for them to be bought
 MIN_BINS = 4
 MAX_RULE_CELLS = 50_000  # of the tables of all rules: fewer bins before more
 PURPOSE = "bins"
 HEAPS = "heaps"
+DECIMALS = "decimals"
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,27 @@ class Trees:
         share = min(HEAPS_SHARE * len(self.heaps), MAX_HEAPS_SHARE)
         return self.whole * share if self.enough else Fraction(0)
 
+    @cached_property
+    def decimals(self) -> list[tuple[Axis]]:
+        """Return a table of decimal classes for each number without declared decimals."""
+        seen = [a.decimals_seen for a in self.attributes]
+        asks = [(Axis(a.name),) for a in seen if a is not None and a.name not in self.schema.names]
+        return asks if asks and self.enough and self._decimals_seen(len(asks)) else []
+
+    def _decimals_seen(self, tables: int) -> bool:
+        noise = table_noise(self.schema, self.accounting, self.whole * DECIMALS_SHARE / tables)
+        return self.rows >= MIN_SEEN * math.sqrt(noise.variance)
+
+    @property
+    def decimals_cost(self) -> Fraction:
+        """Return what these tables cost together: every row is in one class of each."""
+        return self.whole * DECIMALS_SHARE if self.decimals else Fraction(0)
+
+    @property
+    def written_cost(self) -> Fraction:
+        """Return what is spent on how values are written."""
+        return self.heaps_cost + self.decimals_cost
+
     def wanted(self, attribute: Attribute) -> int:
         """Return how many bins an attribute should have: fewer where rules over it would have too large tables."""
         wanted = wanted_bins(self.rows, self.deviation)
@@ -181,9 +206,9 @@ class Binned:
             trees, lambda t: schema.binned({a.name: t.public_bins(a) for a in schema.unbinned})
         )
         spent = trees.cost + _count_cost(schema, trees)
-        plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.heaps_cost) / whole), rows)
+        plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.written_cost) / whole), rows)
         phases = [_phase(trees, spent)] if spent else []
-        phases += [_heaps_phase(trees)] if trees.heaps_cost else []
+        phases += _written_phases(trees)
         return replace(plan, budget=budget, phases=(*phases, *plan.phases), notes=(*plan.notes, *_notes(trees)))
 
     def fit(self, table: PrivateTable) -> Fit:
@@ -191,7 +216,7 @@ class Binned:
         wanted = Trees(schema, table.accounting, table.total_cost, self._unbinned(schema), float(schema.rows or 0))
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
-        cost += trees.cost + trees.heaps_cost
+        cost += trees.cost + trees.written_cost
         trees, coarse_schema = _small_enough(trees, lambda t: schema.binned(_bins(schema, t, bought)))
         bins = _bins(schema, trees, bought)
         bought = {name: replace(tree, first=bins[name]) for name, tree in bought.items()}
@@ -251,6 +276,10 @@ def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Map
     for found_classes in table.measure(trees.heaps, trees.heaps_cost, HEAPS) if trees.heaps_cost else ():
         name = found_classes.axes[0].attribute
         bought[name] = replace(bought[name], heaps=found_classes)
+    for found_classes in table.measure(trees.decimals, trees.decimals_cost, DECIMALS) if trees.decimals else ():
+        name = found_classes.axes[0].attribute
+        name = next(a.name for a in trees.attributes if decimals_name(a.name) == name)
+        bought[name] = replace(bought[name], decimals=found_classes)
     return bought
 
 
@@ -277,11 +306,18 @@ def _phase(trees: Trees, spent: Fraction) -> Phase:
     return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
 
 
-def _heaps_phase(trees: Trees) -> Phase:
-    scale = table_noise(trees.schema, trees.accounting, trees.heaps_cost / len(trees.heaps)).scale
-    cells = max(trees.schema.cells(ask) for ask in trees.heaps)
-    names = short_list([ask[0].attribute for ask in trees.heaps])
-    return Phase(HEAPS, trees.heaps_cost, len(trees.heaps), cells, scale, None, f"rounding classes of {names}")
+def _written_phases(trees: Trees) -> list[Phase]:
+    """Return what is bought about how values are written."""
+    found = [(HEAPS, trees.heaps, trees.heaps_cost, "rounding classes")]
+    found += [(DECIMALS, trees.decimals, trees.decimals_cost, "decimals")]
+    return [_written_phase(trees, *what) for what in found if what[2]]
+
+
+def _written_phase(trees: Trees, purpose: str, asks: list[tuple[Axis]], cost: Fraction, what: str) -> Phase:
+    scale = table_noise(trees.schema, trees.accounting, cost / len(asks)).scale
+    cells = max(trees.schema.cells(ask) for ask in asks)
+    names = short_list([trees.schema[ask[0].attribute].column for ask in asks])
+    return Phase(purpose, cost, len(asks), cells, scale, None, f"{what} of {names}")
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ how deep they go is a public rule of lengths, row count and budget (docs/decisio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-from understudy.methods.method import Fit, Method
+from understudy.methods.method import Fit, KnownWidth, Method
 from understudy.methods.plan import Phase, Plan
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -88,6 +89,9 @@ class Detailed:
 
     def _names(self, schema: Schema) -> tuple[str, ...]:
         return self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
+
+    def widest_table(self, schema: Schema) -> float:
+        return self.method.widest_table(schema) if isinstance(self.method, KnownWidth) else math.inf
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         accounting, whole = accounting_of(budget), total_cost(budget)

@@ -17,8 +17,30 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import SchemaError, UsageError
+from understudy.methods.discovery_probes import (
+    FEW_VALUES,
+    FORMATS,
+    LISTS,
+    RANGES,
+    few_axis,
+    format_axis,
+    left_open,
+    probes_of,
+    range_axis,
+    range_edges,
+)
 from understudy.methods.plan import Phase, short_list
-from understudy.models.discovered import OTHER, found_cells, found_kind, listed_body, range_body, visible
+from understudy.models.discovered import (
+    OTHER,
+    few_body,
+    few_values,
+    found_cells,
+    found_kind,
+    listed_body,
+    range_body,
+    visible,
+    without_codes,
+)
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -27,19 +49,18 @@ from understudy.privacy.questions.value_lists import NO_DELTA, Grouping, ValueLi
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.attribute import MISSING
-from understudy.schema.domain import Kind
 from understudy.schema.files import attribute_from_dict
-from understudy.schema.octaves import decade_edges, octave_edges, range_probe
+from understudy.schema.octaves import FEW, octave_edges
+from understudy.schema.scales import ordered_scale
 from understudy.schema.scales.identifiers import Dropped
-from understudy.schema.text_classes import TextClasses, decades, digests, formats
-from understudy.schema.undiscovered import PAID, Undiscovered, What
+from understudy.schema.text_classes import TextClasses, formats
+from understudy.schema.undiscovered import PAID, What
 
 KINDS_SHARE = Fraction(1, 25)  # of the budget, for the formats of all columns if each had to be found
 RANGES_SHARE = Fraction(1, 25)
 LISTS_SHARE = Fraction(1, 5)  # which also buys the one-way tables of these columns
 LISTS_DELTA = Fraction(1, 2)  # of delta, for value lists
 LARGEST_GROUP = Fraction(1, 4)  # of the rows: where no smaller group would be seen, nothing is bought
-FORMATS, RANGES, LISTS = "formats", "ranges", "value lists"
 _PLACEHOLDERS: dict[What, dict[str, Any]] = {
     "kind": {"kind": "number", "range": [0, 100]},
     "range": {"range": [0, 100]},
@@ -70,7 +91,7 @@ class Discovery:
         """Return what is to be bought; refuse lists under pure epsilon."""
         if schema.rules:
             raise UsageError("rules need a schema in which nothing is left to be bought: buy it first (init --epsilon)")
-        left = {_open(a).what for a in schema.undiscovered}
+        left = {left_open(a).what for a in schema.undiscovered}
         if "values" in left and not budget.delta:
             raise UsageError(NO_DELTA)
         aside = budget.delta * LISTS_DELTA if left & {"values", "kind"} else Fraction(0)
@@ -91,7 +112,7 @@ class Discovery:
         return total_cost(self.budget)
 
     def _asked(self, *what: What) -> tuple[Attribute, ...]:
-        return tuple(a for a in self.schema.undiscovered if _open(a).what in what)
+        return tuple(a for a in self.schema.undiscovered if left_open(a).what in what)
 
     @property
     def _columns(self) -> int:
@@ -108,10 +129,8 @@ class Discovery:
 
     @property
     def cost(self) -> Fraction:
-        """Return the most that discovery can cost: an undeclared column needs a range or a list, whichever is more."""
-        after = LISTS_SHARE if self.budget.delta else RANGES_SHARE
-        shares = {"kind": KINDS_SHARE + after, "range": RANGES_SHARE, "values": LISTS_SHARE}
-        return sum((self._each(shares[_open(a).what]) for a in self.schema.undiscovered), Fraction(0))
+        """Return the most that discovery can cost: an undeclared column may have a range of few whole numbers."""
+        return sum((self._each(_most(a)) for a in self.schema.undiscovered), Fraction(0))
 
     # -- what can be seen ------------------------------------------------------------------------------------
 
@@ -168,12 +187,16 @@ class Discovery:
             scale = self.table_noise(KINDS_SHARE).scale
             cost = self._each(KINDS_SHARE) * len(names)
             found.append(Phase(FORMATS, cost, len(names), formats().size, scale, None, _names(names)))
-        if names := (self._asked("range") if self.budget.delta else self._asked("kind", "range")):
+        if names := self._asked("kind", "range"):
             scale = self.table_noise(RANGES_SHARE).scale
             cells = len(octave_edges("number"))
             found.append(
                 Phase(RANGES, self._each(RANGES_SHARE) * len(names), len(names), cells, scale, None, _names(names))
             )
+        whole = [a for a in self._asked("range") if left_open(a).declared_kind == "integer"]
+        if names := (*whole, *(() if self.budget.delta else self._asked("kind"))):
+            scale, cost = self.table_noise(LISTS_SHARE).scale, self._each(LISTS_SHARE) * len(names)
+            found.append(Phase(FEW_VALUES, cost, len(names), FEW, scale, None, _names(names)))
         if names := (self._asked("values", "kind") if self.budget.delta else ()):
             noise, threshold = self.list_threshold()
             detail = f"{_names(names)}: texts of {threshold:,} rows or more, with noise"
@@ -193,7 +216,7 @@ class Discovery:
         """Return the schema on which rows are coded for discovery: one more attribute for each histogram."""
         found: list[Attribute] = []
         for attribute in self.schema.attributes:
-            found += _probes(attribute, self.schema.csv.decimal)
+            found += probes_of(attribute, self.schema.csv.decimal)
         return replace(self.schema, attributes=tuple(found), text=None)
 
     def _with(self, found: Mapping[str, Attribute]) -> Schema:
@@ -204,22 +227,24 @@ class Discovery:
     def buy(self, table: PrivateTable) -> Discovered:
         """Buy what is left open from a table coded on `probes`, in the order that a resumed run asks again."""
         bodies, notes = self._kinds(table)
-        bodies |= {a.name: _open(a).body for a in self._asked("range", "values")}
+        bodies |= {a.name: left_open(a).body for a in self._asked("range", "values")}
         ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in _ORDERED]
-        notes += self._ranges(table, ranged, bodies)
+        few = self._ranges(table, ranged, bodies, notes)
+        counted = self._few_values(table, few, bodies)
         listed = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") == "category"]
         lists = self._lists(table, listed, bodies, notes)
         found = {a.name: _completed(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
         schema = self._with(found)
-        known = tuple(m for n, v in lists.items() if (m := _one_way(schema[n], v)) is not None)
-        return Discovered(schema, known, tuple(notes))
+        known = [m for n, v in lists.items() if (m := _one_way(schema[n], v)) is not None]
+        known += [m for m in counted if m.values.size == schema[m.axes[0].attribute].size]
+        return Discovered(schema, tuple(known), tuple(notes))
 
     def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
         asked = self._asked("kind")
         if not asked:
             return {}, []
         table.progress(FORMATS, 0, 1)
-        asks = [(Axis(_probe(a.name, FORMATS)),) for a in asked]
+        asks = [(format_axis(a),) for a in asked]
         bodies, notes = {}, []
         for attribute, histogram in zip(asked, table.measure(asks, self._each(KINDS_SHARE) * len(asks), FORMATS)):
             domain = table.schema[histogram.axes[0].attribute].domain
@@ -232,24 +257,46 @@ class Discovery:
             bodies[attribute.name] = {"kind": "drop"} if found.body is None else found.body | {"missing": missing}
         return bodies, notes
 
-    def _ranges(self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]) -> list[str]:
-        """Fill in the range of each of these bodies."""
+    def _ranges(
+        self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]], notes: list[str]
+    ) -> list[Attribute]:
+        """Fill in the range of each of these bodies; return the attributes that seem to have few whole numbers."""
         if not asked:
             return []
         table.progress(RANGES, 0, 1)
-        asks = [(_range_axis(a, bodies[a.name]["kind"]),) for a in asked]
-        notes = []
+        asks, few = [(range_axis(a, bodies[a.name]["kind"]),) for a in asked], []
         for attribute, histogram in zip(asked, table.measure(asks, self._each(RANGES_SHARE) * len(asks), RANGES)):
             body = bodies[attribute.name]
-            edges = _edges(attribute, body["kind"])
+            edges = range_edges(attribute, body["kind"])
             zero = None if body["kind"] in ("date", "datetime") else bisect_right(edges, 0.0) - 1
             found = found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
             if found is None:
                 notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
                 bodies[attribute.name] = {"kind": "drop"}
             else:
-                bodies[attribute.name] = body | range_body(body, edges, *found)
-        return notes
+                most = int(np.argmax(histogram.values[: len(edges) - 1]))
+                middle = (edges[most] + edges[most + 1]) / 2
+                bodies[attribute.name] = body | range_body(body, edges, *found) | {_MIDDLE: middle}
+                few += [attribute] if few_values(body["kind"], edges, *found) else []
+        return few
+
+    def _few_values(
+        self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]
+    ) -> list[Measurement]:
+        """Count small whole numbers one by one, which says where their range ends; return the one-way tables."""
+        if not asked:
+            return []
+        table.progress(FEW_VALUES, 0, 1)
+        cost, known = self._each(LISTS_SHARE) * len(asked), []
+        for attribute, found in zip(asked, table.measure([(few_axis(a),) for a in asked], cost, FEW_VALUES)):
+            counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
+            body = few_body(counts.tolist(), found.noise)
+            if body is not None:
+                bodies[attribute.name] |= body | {_MIDDLE: float(np.argmax(counts))}
+                low, high = body["range"]
+                kept = np.append(counts[low : high + 1], found.values[-1])
+                known.append(Measurement((Axis(attribute.name),), kept, found.noise))
+        return known
 
     def _lists(
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]], notes: list[str]
@@ -267,58 +314,27 @@ class Discovery:
         cost, delta = self._each(LISTS_SHARE) * len(asked), self.lists_delta * len(asked)
         lists = table.list_values(groupings, delta, cost, LISTS)
         for attribute, found in zip(asked, lists):
-            bodies[attribute.name] |= listed_body(bodies[attribute.name], found, _open(attribute).what == "kind")
+            bodies[attribute.name] |= listed_body(bodies[attribute.name], found, left_open(attribute).what == "kind")
             if not found.values:
                 notes.append(f"{attribute.name}: no text is shared by enough rows, so the column is taken for an id")
                 bodies[attribute.name] = {"kind": "id"}
         return {a.name: found for a, found in zip(asked, lists)}
 
 
+ROOM = "a missing code lies in what was found: the range ends before it, and what is beyond counts as that end"
+_MIDDLE = "middle"  # of a body while it is made: where most rows were seen
 _ORDERED = ("integer", "number", "date", "datetime")
 
 
-def _open(attribute: Attribute) -> Undiscovered:
-    assert isinstance(attribute.domain, Undiscovered)
-    return attribute.domain
+def _most(attribute: Attribute) -> Fraction:
+    """Return the largest share of the budget that an attribute may cost, of that of one column."""
+    asked = left_open(attribute)
+    few = LISTS_SHARE if asked.what == "kind" or asked.declared_kind == "integer" else Fraction(0)
+    return {"kind": KINDS_SHARE + RANGES_SHARE + few, "range": RANGES_SHARE + few, "values": LISTS_SHARE}[asked.what]
 
 
 def _names(attributes: Sequence[Attribute]) -> str:
     return short_list([a.name for a in attributes])
-
-
-def _probe(name: str, what: str) -> str:
-    return f"{name} ({what})"
-
-
-def _probes(attribute: Attribute, decimal: str) -> list[Attribute]:
-    """Return the attributes that are coded in the place of one that is left open."""
-    domain, name = attribute.domain, attribute.name
-    if not isinstance(domain, Undiscovered):
-        return [attribute]
-    if domain.what == "range":
-        kind = domain.declared_kind
-        assert kind is not None
-        return [range_probe(_probe(name, RANGES), kind, domain.body.get("format"), attribute.missing, name)]
-    digest = Attribute(_probe(name, "digests"), digests(), read_from=name)  # not asked for: the ledger's fingerprint
-    if domain.what == "values":
-        return [digest]
-    classes = Attribute(_probe(name, FORMATS), formats(decimal), read_from=name)
-    octaves = range_probe(_probe(name, "octaves"), "number", None, (), name)
-    return [classes, octaves, Attribute(_probe(name, "decades"), decades(), read_from=name), digest]
-
-
-def _range_axis(attribute: Attribute, kind: Kind) -> Axis:
-    """Return the histogram that has the range of this kind."""
-    if _open(attribute).what == "range":
-        return Axis(_probe(attribute.name, RANGES))
-    return Axis(_probe(attribute.name, "octaves" if kind in ("integer", "number") else "decades"))
-
-
-def _edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:
-    """Return the edges of that histogram's cells, on the scale of the kind."""
-    if kind in ("date", "datetime"):
-        return decade_edges(kind)
-    return octave_edges(kind if _open(attribute).what == "range" else "number")
 
 
 def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
@@ -332,11 +348,28 @@ def _completed(name: str, body: Mapping[str, Any], notes: list[str]) -> Attribut
     full = {key: value for key, value in body.items() if value is not None} | {"provenance": PAID}
     if full["kind"] in _ORDERED:
         full.setdefault("other", MISSING)
+        notes += _make_room(name, full, full.pop(_MIDDLE))
     try:
         return attribute_from_dict(name, full, in_file=True)
     except SchemaError as error:
         notes.append(f"{name}: what was found makes no attribute ({error.message}), so the column is left out")
         return Attribute(name, Dropped(), provenance=PAID)
+
+
+def _make_room(name: str, body: dict[str, Any], middle: float) -> list[str]:
+    """Cut a found range where a missing code lies in it, and say so: no text can be a value and missing too.
+
+    `middle` is where most rows were seen: that side of a code is kept.
+    """
+    scale, missing = ordered_scale(body["kind"]), body.get("missing")
+    found = [scale.parse(text, body.get("format")) for text in missing] if isinstance(missing, list) else []
+    span = [scale.parse(str(end)) for end in body["range"]]
+    unit = 10.0 ** -body.get("decimals", 0) if body["kind"] == "number" else 1.0
+    codes = sorted(code for code in found if span[0] <= code <= span[1])  # NaN is in no range
+    if codes:
+        ends = [scale.show(end) for end in without_codes(span, codes, unit, middle)]
+        body["range"] = [float(end) for end in ends] if scale.arithmetic else ends
+    return [f"{name}: {ROOM}"] if codes else []
 
 
 def _one_way(attribute: Attribute, found: ValueList) -> Measurement | None:
@@ -351,8 +384,9 @@ def _one_way(attribute: Attribute, found: ValueList) -> Measurement | None:
 
 
 def _guess(attribute: Attribute, listed: bool = False) -> Attribute:
-    domain = _open(attribute)
+    domain = left_open(attribute)
     body = {**domain.body, **(_SHORT_LIST if listed and domain.what == "kind" else _PLACEHOLDERS[domain.what])}
     if body["kind"] in ("date", "datetime"):
         body["range"] = ["2000-01-01", "2030-01-01"]
+    body |= {"missing": [""]} if body.get("missing") else {}  # the guess may hold a code that is a number
     return attribute_from_dict(attribute.name, body, in_file=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from understudy.errors import UsageError, did_you_mean
 from understudy.methods.plan import Plan
@@ -54,7 +54,18 @@ class Method(Protocol):
         ...
 
 
+@runtime_checkable
+class KnownWidth(Protocol):
+    """A method that knows beforehand how many attributes its widest table has."""
+
+    def widest_table(self, schema: Schema) -> float: ...
+
+
 M = TypeVar("M")
+NO_SEED = (
+    "Whoever knew the seed of the noise could take it off again; `sample` takes a seed, since what it draws from is "
+    "published"
+)
 
 
 def configured(kind: type[M], options: Mapping[str, Any]) -> M:
@@ -64,7 +75,8 @@ def configured(kind: type[M], options: Mapping[str, Any]) -> M:
     for key, value in options.items():
         if key not in fields:
             name = getattr(kind, "name", kind.__name__)
-            raise UsageError(f"method {name} has no option {key!r}. {did_you_mean(key, list(fields))}")
+            advice = NO_SEED if key in ("seed", "random_state") else did_you_mean(key, list(fields))
+            raise UsageError(f"method {name} has no option {key!r}. {advice}")
         given[key] = _typed(key, value, fields[key].metadata)
     return kind(**given)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.method import Fit, Method
+from understudy.methods.method import Fit, KnownWidth, Method
 from understudy.methods.plan import Phase, Plan
 from understudy.models.model import Model
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
@@ -92,20 +92,23 @@ class ModelChecked:
         cost = error_cost(table.schema, table.accounting, table.total_cost)
         if not cost:
             return self.method.fit(table)
+        if isinstance(self.method, KnownWidth) and self.method.widest_table(table.schema) < 3:
+            triples = compared(table.schema, (), 3, MAX_TRIPLES)  # no measured table holds one: these are they
+            table.foresee([tuple(Axis(name) for name in names) for names in triples])
         fit = self.method.fit(table.with_total_cost(table.total_cost - cost))
         table.progress(PURPOSE, 0, len(PARTS))
         measured = [tuple(axis.attribute for axis in m.axes) for m in fit.measurements]
         pairs = references(fit.model, fit.rows, compared(fit.model.schema, measured, 2, MAX_PAIRS))
-        triples = references(fit.model, fit.rows, compared(fit.model.schema, measured, 3, MAX_TRIPLES))
+        wider = references(fit.model, fit.rows, compared(fit.model.schema, measured, 3, MAX_TRIPLES))
         bought = {
             "pairs": table.measure_statistic(SumOfDistances(pairs), cost * PARTS["pairs"], PURPOSE),
             "largest": table.measure_statistic(LargestDistance(pairs), cost * PARTS["largest"], PURPOSE),
-            "triples": table.measure_statistic(SumOfDistances(triples), cost * PARTS["triples"], PURPOSE),
+            "triples": table.measure_statistic(SumOfDistances(wider), cost * PARTS["triples"], PURPOSE),
         }
-        counts = {"pairs": len(pairs.asks), "largest": 1, "triples": len(triples.asks)}
+        counts = {"pairs": len(pairs.asks), "largest": 1, "triples": len(wider.asks)}
         figures = {name: _figure(bought[name], counts[name]) for name in PARTS}
         compared_pairs = [[axis.attribute for axis in axes] for axes in pairs.asks]
-        compared_triples = [[axis.attribute for axis in axes] for axes in triples.asks]
+        compared_triples = [[axis.attribute for axis in axes] for axes in wider.asks]
         facts = figures | {"compared": {"pairs": compared_pairs, "triples": compared_triples}}
         return replace(fit, facts=fit.facts | {"model_error": facts})
 

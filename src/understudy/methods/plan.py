@@ -74,6 +74,7 @@ class Plan:
     memory_mb: float
     seconds: float
     notes: tuple[str, ...] = field(default=())
+    foreseen: bool = False  # whether all tables that are chosen from are known beforehand, so that one pass counts them
     expected: Expected | None = None  # errors of tables and shares, where they were worked out
 
     @property
@@ -86,6 +87,11 @@ class Plan:
         """Return how often rows are read at most, on an engine that counts by SQL: one to code and check them, one for
         each choice, one for the tables that are measured."""
         return 2 + sum(p.tables for p in self.phases if not p.scale)
+
+    @property
+    def usual_scans(self) -> int | None:
+        """Return how often rows are read where one statement has room for all tables; None where choices decide it."""
+        return 2 + any(p.name == "bins" for p in self.phases) if self.foreseen else None
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
         """Return in words what a share of a group of so many people will look like, 19 times in 20."""

@@ -19,8 +19,8 @@ from understudy.privacy.noise import Noise
 from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema.attribute import MISSING
 from understudy.schema.domain import Kind
-from understudy.schema.octaves import LOWEST
-from understudy.schema.text_classes import MISSING_WORDS, WORDS, TextClasses
+from understudy.schema.octaves import FEW, LOWEST
+from understudy.schema.text_classes import FLAGS, MISSING_WORDS, NO_NUMBER, WORDS, TextClasses
 from understudy.schema.tree_grid import MIN_VALUES
 
 MISTAKES = 0.05  # histograms in which noise alone is taken for something, on either side
@@ -34,6 +34,7 @@ NOTHING_BUT_ZERO = 8  # the end of a range in which nothing but 0 was seen
 FEW_VALUES = 16  # of a found range, up to which each value has a cell of its own
 _NEAR_ZERO = 2.0 ** (LOWEST + 2)
 _EPOCH = datetime(1970, 1, 1)
+_NO_NUMBERS = [(word,) for word in NO_NUMBER]
 WORDLIKE = 0.4  # of the cells with a value that may be words, such as "N" or "unknown", in a column of numbers
 ZERO_SEEN = 2.0  # standard deviations that the cell around 0 must have to belong to the range
 NEXT = 1.5  # standard deviations that a cell beside seen ones must have to be one of them
@@ -60,7 +61,7 @@ def found_kind(histogram: Measurement, domain: TextClasses) -> FoundKind:
     """
     counts = histogram.values
     seen = np.flatnonzero(counts >= visible(histogram.noise, len(counts))).tolist()
-    words_for_none = [MISSING_WORDS[i] for i in seen if i < len(MISSING_WORDS)]
+    words_for_none = [MISSING_WORDS[i] for i in _commonest(seen, counts) if i < len(MISSING_WORDS)]
     filled = {i: float(counts[i]) for i in seen if i >= len(MISSING_WORDS)}
     if not filled:
         return FoundKind(None)
@@ -70,26 +71,46 @@ def found_kind(histogram: Measurement, domain: TextClasses) -> FoundKind:
         for format in formats:
             support[format] = support.get(format, 0.0) + filled[i]
     whole, texts = sum(filled.values()), support.get("text", 0.0)
-    words = sum(rows for i, rows in filled.items() if i < len(domain.classes) and domain.classes[i].name == WORDS)
-    places = [domain.classes[i].decimals for i in filled if i < len(domain.classes)]
+    named = {i: domain.classes[i] for i in filled if i < len(domain.classes)}
+    words = sum(filled[i] for i, found in named.items() if found.name == WORDS or found.texts[:1] in _NO_NUMBERS)
+    places = [found.decimals for found in named.values()]
     shared = {"missing": words_for_none} if words_for_none else {}
     unread = UNREAD if any(places) or support.get("integer", 0.0) < whole / 2 else UNREAD_WHOLE
     if words > WORDLIKE * whole or texts - words > unread * whole:
         return FoundKind({"kind": "category", **shared})
+    no_number = [i for i, found in named.items() if found.texts[:1] in _NO_NUMBERS]
+    words_for_none += [named[i].texts[0] for i in _commonest(no_number, counts)]
+    ordered = {"missing": words_for_none, "other": MISSING} if words_for_none else {"other": MISSING}
     fitting = [f for f, rows in support.items() if rows >= (1 - unread) * whole - words]
     moments = [f for f in fitting if f.startswith("date")]
     if moments:
         best = max(moments, key=lambda f: support[f])  # the first of equals: the day first
         twins = [f for f in moments if support[f] == support[best]]
         note = "day and month cannot be told apart: the day is taken to come first"
-        return FoundKind(_moment(best) | shared | {"other": MISSING}, (note,) if len(twins) > 1 else ())
+        return FoundKind(_moment(best) | ordered, (note,) if len(twins) > 1 else ())
     if "boolean" in fitting:
-        return FoundKind({"kind": "boolean", **shared, "other": MISSING})
+        return FoundKind(
+            {"kind": "boolean", **_flags([named[i].texts for i in _commonest([*named], counts)]), **ordered}
+        )
     if "integer" in fitting and not any(places):
-        return FoundKind({"kind": "integer", **shared, "other": MISSING})
+        return FoundKind({"kind": "integer", **ordered})
     if "number" in fitting:
-        return FoundKind({"kind": "number", "decimals": max(places), **shared, "other": MISSING})
+        return FoundKind({"kind": "number", "decimals": max(places), **ordered})
     return FoundKind({"kind": "category", **shared})
+
+
+def _commonest(cells: Sequence[int], counts: Any) -> list[int]:
+    """Return these cells by falling counts: the first word for "no value" is the one that is written."""
+    return sorted(cells, key=lambda i: -float(counts[i]))
+
+
+def _flags(texts: Sequence[tuple[str, ...]]) -> dict[str, list[str]]:
+    """Return the texts for true and false with the commonest first, which is written; nothing where that is usual."""
+    seen = next(pair for pair in texts if pair in FLAGS)
+    if seen == FLAGS[0]:
+        return {}
+    both = dict.fromkeys((seen, *FLAGS, ("1", "0")))
+    return {"true": [true for true, _ in both], "false": [false for _, false in both]}
 
 
 def _moment(format: str) -> dict[str, Any]:
@@ -159,6 +180,29 @@ def _widened(kind: Kind, edges: Sequence[float], first: int, last: int) -> tuple
     """
     few = kind == "integer" and edges[first] >= -1 and edges[last + 1] <= FEW_VALUES
     return (max(0, first - 1), last if few else min(len(edges) - 2, last + 1))
+
+
+def few_values(kind: Kind, edges: Sequence[float], first: int, last: int) -> bool:
+    """Return whether the seen cells of a range are those of a few whole numbers from 0 on."""
+    return kind == "integer" and edges[first] >= -1 and edges[last + 1] <= FEW
+
+
+def few_body(counts: Sequence[int], noise: Noise) -> dict[str, Any] | None:
+    """Return the range of the whole numbers 0, 1, … that are seen, by the noisy count of each; None if none is."""
+    found = found_cells(counts, noise, 0)
+    if found is None:
+        return None
+    first, last = found
+    return {"range": [first, last] if last > first else [first, last + 1] if last < FEW - 1 else [first - 1, last]}
+
+
+def without_codes(span: Sequence[float], codes: Sequence[float], unit: float, middle: float) -> tuple[float, float]:
+    """Return the part of a range that holds none of these missing codes: of the two beside a code, that of `middle`."""
+    low, high = span
+    for code in codes:
+        if low <= code <= high:
+            low, high = (low, code - unit) if middle <= code else (code + unit, high)
+    return low, high
 
 
 def listed_body(body: Mapping[str, Any], found: ValueList, kindless: bool) -> dict[str, Any]:

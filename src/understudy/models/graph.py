@@ -43,6 +43,13 @@ class Graph(Generic[Vertex]):
         cells = self._triangulate(math.inf if limit is None else limit)[0]
         return int(min(cells, 2.0**1000))  # a float that overflowed has no integer
 
+    def fits(self, limit: int) -> bool:
+        """Return whether the triangulated graph has at most so many cells."""
+        sizes = np.fromiter(self.sizes.values(), dtype=np.float64, count=len(self.sizes))
+        return any(
+            _eliminated(self.adjacent, sizes, float(limit), by_weight)[0] <= limit for by_weight in (False, True)
+        )
+
     def triangulated_cliques(self) -> list[tuple[Vertex, ...]]:
         """Return the maximal cliques of the triangulated graph; vertices in the order of `sizes`."""
         names = tuple(self.sizes)

@@ -29,11 +29,17 @@ def heaped(shares: Floats, bins: Floats, home: Index, classes: Index, measured: 
     measured
         Noisy rows of each class; "missing", where it is counted, comes last and is not looked at.
     """
-    mass: Floats = shares * bins[home]
     size = int(classes.max()) + 1
-    target = _target(measured.values[:size].astype(np.float64), _sums(classes, mass, size), measured.variance)
+    known = _sums(classes, shares * bins[home], size)
+    target = _target(measured.values[:size].astype(np.float64), known, measured.variance)
+    return fitted(shares, bins, home, classes, target)
+
+
+def fitted(shares: Floats, bins: Floats, home: Index, classes: Index, target: Floats) -> Floats:
+    """Return the shares of bins that come nearest to these totals of classes."""
+    mass: Floats = shares * bins[home]
     for _ in range(ROUNDS):
-        mass = mass * _factors(target, _sums(classes, mass, size))[classes]
+        mass = mass * _factors(target, _sums(classes, mass, len(target)))[classes]
         mass = mass * _factors(bins, _sums(home, mass, len(bins)))[home]
     return np.where(bins[home] > 0, mass / np.maximum(bins[home], 1e-300), shares)
 

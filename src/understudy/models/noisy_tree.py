@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from understudy.models.heaping import heaped
 from understudy.models.tree_counts import Index, TreeCounts
 from understudy.models.within_bins import Floats, Shape
+from understudy.models.written_decimals import class_shares
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute
+from understudy.schema.rounded_units import RoundedUnits, class_sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,7 @@ class NoisyTree:
     first: Index
     total: float  # of the rows that are not missing
     heaps: Measurement | None = None  # rows of each rounding class
+    decimals: Measurement | None = None  # rows of each decimal class
 
     @property
     def counts(self) -> TreeCounts:
@@ -43,15 +46,30 @@ class NoisyTree:
         shares = np.append(shares, [1.0] * attribute.has_missing)
         return TreeShape(attribute.binned(self.first), shares, self.levels[-1].variance, self)
 
-    def heaped_shape(self, counts: Floats) -> TreeShape:
-        """Return the shape drawn towards the measured rounding classes; `counts` are the model's own for each code."""
+    def written_shape(self, counts: Floats) -> TreeShape:
+        """Return the shape drawn towards values as they are written, as far as rounding or decimal classes were
+        measured; `counts` are the model's own for each code."""
         grid, plain = self.attribute.grid, self.shape
-        if self.heaps is None:
-            return plain
         assert grid is not None
-        units, bins = len(grid.prior), len(self.first)
-        shares = heaped(plain.shares[:units], counts[:bins], grid.homes(self.first), grid.classes, self.heaps)
-        return replace(plain, shares=np.append(shares, plain.shares[units:]))
+        units, bins, home = len(grid.prior), counts[: len(self.first)], grid.homes(self.first)
+        before = plain.shares[:units]
+        if self.heaps is not None:
+            shares = heaped(before, bins, home, grid.classes, self.heaps)
+            return replace(plain, shares=np.append(shares, plain.shares[units:]))
+        if self.decimals is None:
+            return plain
+        sizes = class_sizes(grid.domain, grid.steps.digits)
+        classes = class_shares(before, bins, home, self._alone, sizes, self.decimals)
+        return replace(plain, shares=np.append(classes.sum(axis=1), plain.shares[units:]), classes=classes)
+
+    @property
+    def _alone(self) -> NDArray[np.bool_]:
+        """Return which units are single values that are leaves of the tree."""
+        grid = self.attribute.grid
+        assert grid is not None
+        starts = grid.first_units(self.counts.sizes[-1])
+        lone = starts[np.diff(np.append(starts, len(grid.prior))) == 1]
+        return np.isin(np.arange(len(grid.prior)), lone) & grid.single
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +77,19 @@ class TreeShape(Shape):
     """The shape inside bins, by the units of the tree's grid."""
 
     tree: NoisyTree
+    classes: Floats | None = None  # the shares of units, decimal class by decimal class
 
-    @property
+    @cached_property
     def fine(self) -> Attribute:
-        return self.tree.attribute
+        """Return the attribute on the units of its grid; with classes, its values are written with their decimals."""
+        attribute = self.tree.attribute
+        if self.classes is None:
+            return attribute
+        whole = self.classes.sum(axis=1, keepdims=True)
+        sizes = class_sizes(attribute.ordered, self.classes.shape[1] - 1)
+        flat = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1.0)
+        given = np.where(whole > 0, self.classes / np.maximum(whole, 1e-300), flat)
+        return replace(attribute, domain=RoundedUnits.of(attribute.ordered, given))
 
     @cached_property
     def home(self) -> NDArray[np.int64]:

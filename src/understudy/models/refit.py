@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from understudy.models.estimation import MODEL_CELLS, estimate
+from understudy.models.estimation import MODEL_CELLS, TOLERANCE, fitted
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.measurement import Measurement
@@ -37,12 +37,13 @@ class Refitted:
     rows: int
 
 
-def refit(measurements: Sequence[Measurement], design: Design) -> Refitted:
+def refit(measurements: Sequence[Measurement], design: Design, tolerance: float = TOLERANCE) -> Refitted:
     """Return the model that fits these noisy tables best, and the pooled row count.
 
     `measurements` are all that were made, in their order; one over no axes is a row count. Deterministic, and it costs
-    nothing: `refit(release.measurements, release.design)` has the model of the release.
+    nothing: `refit(release.measurements, release.design)` has the model of the release. `tolerance` is the duality gap
+    at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
     tables = [m for m in measurements if m.axes]
-    return Refitted(estimate(tables, design.schema, rows, limit=design.max_cells), rows)
+    return Refitted(fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance).tree, rows)

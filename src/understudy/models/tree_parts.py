@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +37,9 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
         if tree.heaps is not None:
             listed[-1]["heaps"] = {"noise": tree.heaps.noise.name, "scale": tree.heaps.noise.scale}
             arrays[f"tree-{i}-heaps"] = tree.heaps.values
+        if tree.decimals is not None:
+            listed[-1]["decimals"] = {"noise": tree.decimals.noise.name, "scale": tree.decimals.noise.scale}
+            arrays[f"tree-{i}-decimals"] = tree.decimals.values
     return listed, arrays
 
 
@@ -60,7 +64,7 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if attribute.grid is None or type(total) not in (int, float) or not (math.isfinite(total) and total >= 0):
         raise ValueError
     first = _first_units(item["first"], len(attribute.grid.prior))
-    if attribute.binned(first) != schema[attribute.name]:
+    if schema[attribute.name] not in (attribute.binned(first), _padded(attribute, first)):
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
     numbers = [m.axes[0].level for m in levels]
@@ -70,7 +74,24 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if "heaps" in item:
         part = {**item["heaps"], "level": attribute.grid.heap_level}
         heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
-    return NoisyTree(attribute, tuple(levels), first, float(total), heaps)
+    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, _decimals(item, attribute, i, arrays))
+
+
+def _padded(attribute: Attribute, first: Any) -> Attribute:
+    """Return the attribute with bins as releases of earlier versions have it: guessed decimals were declared ones."""
+    found, grid = attribute.binned(first), attribute.grid
+    if grid is None or not grid.guesses_decimals:
+        return found
+    return replace(found, domain=replace(found.ordered, step=None, places=grid.steps.digits), taxonomy=None)
+
+
+def _decimals(item: Mapping[str, Any], attribute: Attribute, i: int, arrays: ArraySource) -> Measurement | None:
+    if "decimals" not in item:
+        return None
+    seen, noise = attribute.decimals_seen, checked_noise(item["decimals"])
+    if seen is None or noise.scale == 0:
+        raise ValueError
+    return Measurement((Axis(seen.name),), arrays.take(f"tree-{i}-decimals", (seen.size,), np.int64), noise)
 
 
 def _first_units(listed: Any, units: int) -> Any:

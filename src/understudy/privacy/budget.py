@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 
 from understudy.errors import UsageError
 
@@ -72,10 +73,14 @@ class Budget:
 def exact(value: Amount, what: str = "the amount") -> Fraction:
     """Return the rational a person meant, of a size that floating-point numbers have too."""
     try:
+        if isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, Integral):  # numpy's whole numbers too
+            value = int(value)
         if isinstance(value, float | Decimal):
             if not math.isfinite(value):
                 raise ValueError
-            value = repr(value) if isinstance(value, float) else str(value)
+            value = repr(float(value)) if isinstance(value, float) else str(value)
         if isinstance(value, str) and (
             len(value) > _LONGEST_TEXT or len(value.strip().lower().partition("e")[2]) > _LONGEST_EXPONENT
         ):
@@ -84,8 +89,17 @@ def exact(value: Amount, what: str = "the amount") -> Fraction:
         if number and not 1 / _LARGEST < abs(number) < _LARGEST:
             raise ValueError
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise UsageError(f"{what} must be a number such as 0.5") from None
+        example = "1e-9" if what == "delta" else "0.5"
+        raise UsageError(f"{what} must be a number such as {example}") from None
     return number
+
+
+def exact_cap(value: Amount) -> Fraction:
+    """Return the rational of a cap: 0, which stops an account, or more."""
+    cap = exact(value, "the cap")
+    if cap < 0:
+        raise UsageError("a cap is 0 or more")
+    return cap
 
 
 def show(value: Fraction) -> str:

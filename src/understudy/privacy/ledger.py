@@ -31,7 +31,7 @@ from understudy.errors import BudgetError, LedgerError, UsageError, check_path
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import ProcessLock, remove_stale
 from understudy.privacy.accounting import COMPOSITION_RULE
-from understudy.privacy.budget import Amount, Budget, exact, show
+from understudy.privacy.budget import Amount, Budget, exact, exact_cap, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
 from understudy.privacy.kept_releases import KeptReleases
 from understudy.privacy.ledger_file import connect, upgrade
@@ -55,6 +55,7 @@ class Ledger:
         self.path = Path(os.path.realpath(check_path(path, "a ledger")))  # locks lie beside the file itself
         self.connection = connect(self.path, create=create)
         self.kept = KeptReleases(self)
+        self.closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -63,12 +64,15 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
+        self.closed = True
         self.connection.close()
 
     # -- reading ---------------------------------------------------------------------------------------------
 
     def entries(self, account: str | None = None) -> list[Entry]:
         """Return every entry, or those of one account, in order."""
+        if self.closed:
+            raise LedgerError(f"the ledger {self.path.name!r} was closed: open it again, or give its path instead")
         query = "SELECT seq, at, kind, account, body, previous, hash FROM entries ORDER BY seq"
         try:
             rows = self.connection.execute(query).fetchall()
@@ -119,7 +123,8 @@ class Ledger:
         }
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.path.name!r}: {len(self.accounts())} accounts, {self.head().seq} entries>"
+        held = "closed" if self.closed else f"accounts {len(self.accounts())}, entries {self.head().seq}"
+        return f"<Ledger {self.path.name!r}: {held}>"
 
     _repr_html_ = html_of
 
@@ -139,7 +144,7 @@ class Ledger:
             state = self._known(account)
             allowed = state.cap_delta if delta is None else exact(delta, "delta")
             body = {
-                "epsilon": None if epsilon is None else str(exact(epsilon, "the cap")),
+                "epsilon": None if epsilon is None else str(exact_cap(epsilon)),
                 "delta": None if epsilon is None or allowed is None else str(allowed),
                 "reason": reason,
             }
@@ -214,7 +219,7 @@ class Ledger:
 
     def _open(self, schema: Schema, budget: Budget, cap: Amount | None, unlimited: bool) -> Account:
         """Open an account; without a cap of its own its cap is this first run's budget."""
-        limit = None if unlimited else (exact(cap, "the cap") if cap is not None else budget.epsilon)
+        limit = None if unlimited else (exact_cap(cap) if cap is not None else budget.epsilon)
         delta = None if limit is None else budget.delta * limit / budget.epsilon
         body = {
             "neighbours": schema.neighbours,

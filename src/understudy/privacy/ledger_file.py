@@ -37,7 +37,9 @@ CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), key BL
 def connect(path: Path, *, create: bool = True) -> sqlite3.Connection:
     """Open a ledger file, or make one (readable by its owner only) if `create`; refuse everything else unchanged."""
     if not path.parent.is_dir():
-        raise LedgerError(f"there is no folder {path.parent.name!r} for the ledger")
+        raise LedgerError(f"there is no folder {path.parent.name!r} for the ledger: make it, or choose another place")
+    if path.is_dir():
+        raise LedgerError(f"{path.name!r} is a folder: a ledger is a file, {path.name + '/ledger.db'!r} for example")
     if on_network_file_system(path.parent):
         raise LedgerError(
             "the ledger would lie on a network file system, where its locks cannot be trusted: "

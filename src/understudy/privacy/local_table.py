@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.engine import CountingEngine, GroupingEngine
+from understudy.engines.engine import CountingEngine, ForesightedEngine, GroupingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise
 from understudy.privacy.questions import NoiseBlock, NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
@@ -26,7 +26,7 @@ from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores.scorer import Scorer
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
-from understudy.schema import Schema
+from understudy.schema import Axes, Schema
 
 
 class LocalPrivateTable(PrivateTable):
@@ -62,6 +62,10 @@ class LocalPrivateTable(PrivateTable):
         coarser.__engine = self.__engine.regrouped(schema.counted, homes)
         coarser.__scorer = Scorer(coarser.__engine, schema)
         return coarser
+
+    def foresee(self, asks: Sequence[Axes]) -> None:
+        if isinstance(self.__engine, ForesightedEngine):
+            self.__engine.foresee(asks)
 
     def public_random_index(self, count: int, purpose: str) -> int:
         charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))

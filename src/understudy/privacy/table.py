@@ -92,6 +92,12 @@ class PrivateTable(ABC):
         """
         raise UsageError("this table cannot be regrouped: give `bins` or `edges` in the schema")
 
+    def foresee(self, asks: Sequence[Axes]) -> None:  # noqa: B027 - taking no notice is a right answer
+        """Say which tables a method is likely to ask for, by public facts alone, so that they may be counted together.
+
+        Nothing is read, charged or returned here, and no answer depends on it. The default is to take no notice.
+        """
+
     def owners(self) -> Sequence[PrivateTable]:
         """Return the rows of each owner as a private table of its own: this one, unless there are several."""
         return (self,)

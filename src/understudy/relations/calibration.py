@@ -17,10 +17,12 @@ from understudy.privacy.random_source import seeded_generator
 from understudy.privacy.scores import Pair
 from understudy.relations.fitting import Floats, conditional, given_first, on_simplex
 from understudy.relations.history_model import HistoryModel
-from understudy.relations.panel import ROWS, Panel, now
+from understudy.relations.horizon import Horizon
+from understudy.relations.panel import GAP, ROWS, Panel, now
 from understudy.relations.tilts import Move
 
-ROUNDS = 6  # of simulated histories
+ROUNDS = 12  # of simulated histories
+WHOLE_ROUNDS = 4  # that move weights all the way; later ones by less and less, so that their errors average out
 PEOPLE = 5000  # in each
 
 
@@ -31,7 +33,7 @@ def calibrated(model: HistoryModel) -> HistoryModel:
     """
     panel, wanted = model.panel, _after(model.panel, model.measured[1])
     generator = seeded_generator(1)
-    for _ in range(ROUNDS):
+    for at in range(ROUNDS):
         rows = model.histories(PEOPLE, generator)
         id = rows[panel.person.id]
         later = np.flatnonzero(np.append(False, id[1:] == id[:-1]))
@@ -41,7 +43,7 @@ def calibrated(model: HistoryModel) -> HistoryModel:
         for target, move in moves.items():
             if target in wanted:
                 reached = np.bincount(rows[panel.about(target)][later], minlength=move.values) / len(later)
-                moves[target] = move.nearer(wanted[target], reached)
+                moves[target] = move.nearer(wanted[target], reached, 1 / max(1, at - WHOLE_ROUNDS + 2))
         model = replace(model, moves=moves)
     return model
 
@@ -63,9 +65,19 @@ def fitted_moves(panel: Panel, people: Model, measured: Sequence[Measurement]) -
     tables = {m.axes[-1].attribute: m for m in measured if m.axes[-1].attribute in panel.changes}
     found = panel.moves()
     for target, wanted in _after(panel, measured).items():
+        if target == GAP:  # chains that take no account of the rows to come say nothing of it
+            continue
         first = people.project([ROWS, panel.about(target)]).table
         found[target] = found[target].fitted(_given_before(panel, tables[target], found[target]), first, wanted)
     return found
+
+
+def horizon_of(panel: Panel, measured: Sequence[Measurement]) -> Horizon | None:
+    """Return how likely the rows to come fit behind each unit of the order, under the gaps that were measured."""
+    joint = next(m for m in measured if m.axes[-1].attribute == GAP)
+    gap = panel.gap
+    shares = _given_before(panel, joint, Move(gap, panel.coarse.size))
+    return Horizon.of(gap, shares[panel.unit_map()], panel.person.at_most)
 
 
 def _given_before(panel: Panel, joint: Measurement, move: Move) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.schema import Attribute
+from understudy.schema.scales.sql_syntax import Syntax
 
 Codes = NDArray[Any]
 RETURN_PARTS = 8  # parts of an ordered domain that tell where a value lies when the one before was missing
@@ -40,6 +41,10 @@ class Change(Protocol):
         """Draw a code that the change leads to; each that it can lead to is as likely."""
         ...
 
+    def sql(self, before: str, now: str) -> str:
+        """Return `code` as SQL over two columns of codes."""
+        ...
+
 
 def change_of(attribute: Attribute) -> Change:
     """Return how changes of this attribute are coded."""
@@ -63,6 +68,9 @@ class Flip:
     def apply(self, before: Codes, change: Codes, generator: np.random.Generator) -> Codes:
         return np.asarray(np.bitwise_xor(before, change))
 
+    def sql(self, before: str, now: str) -> str:
+        return f"CASE WHEN {before} = {now} THEN 0 ELSE 1 END"
+
 
 @dataclass(frozen=True)
 class Moves:
@@ -82,6 +90,9 @@ class Moves:
 
     def apply(self, before: Codes, change: Codes, generator: np.random.Generator) -> Codes:
         return np.where(change == 0, before, change.astype(np.int64) - 1)
+
+    def sql(self, before: str, now: str) -> str:
+        return f"CASE WHEN {before} = {now} THEN 0 ELSE {now} + 1 END"
 
 
 @dataclass(frozen=True)
@@ -147,6 +158,26 @@ class Steps:
             drawn = np.where((change == len(self._low)) | stays, self.values, drawn)
         return drawn
 
+    def reached(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the values that each change leads to begin and end, without those beyond the domain: a row for
+        each value before, a column for each step up or down."""
+        own = np.arange(self.values)[:, None]
+        low, end = own + self._low[None, :], own + self._high[None, :] + 1
+        return np.clip(low, 0, self.values), np.clip(end, 0, self.values)
+
+    def sql(self, before: str, now: str) -> str:
+        steps, cases = len(self._low), []
+        if self.missing:
+            same = int(np.searchsorted(self._low, 0))
+            cases.append(f"WHEN {before} = {self.values} AND {now} = {self.values} THEN {same}")
+            cases.append(f"WHEN {now} = {self.values} THEN {steps}")
+            starts = [-(-part * self.values // self._parts) for part in range(1, self._parts)]
+            for part, start in zip(range(self._parts - 1, 0, -1), reversed(starts)):
+                cases.append(f"WHEN {before} = {self.values} AND {now} >= {start} THEN {steps + 1 + part}")
+            cases.append(f"WHEN {before} = {self.values} THEN {steps + 1}")
+        cases += [f"WHEN {now} - {before} >= {self._low[at]} THEN {at}" for at in range(steps - 1, 0, -1)]
+        return f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
+
 
 def _doubling(most: int) -> NDArray[np.int64]:
     """1, 2, 3, 5, 9, …: where groups of steps begin, each twice as wide as the one before."""
@@ -188,6 +219,13 @@ class Coarse:
         if self._plain:
             return unit
         return np.where(unit == 0, 0, 1 + (unit - 1) * self.parts // (self.units - 1))
+
+    def sql(self, unit: str, syntax: Syntax) -> str:
+        """Return `code` as SQL over a column of units."""
+        if self._plain:
+            return unit
+        later = syntax.divide(f"({unit} - 1) * {self.parts}", self.units - 1)
+        return f"CASE WHEN {unit} = 0 THEN 0 ELSE 1 + {later} END"
 
     def draw(self, code: Codes, generator: np.random.Generator) -> Codes:
         """Draw a unit of each part."""

@@ -85,8 +85,13 @@ class Histories:
         for name in panel.constants:
             codes = self.columns[name]
             if ((codes[1:] != codes[:-1]) & (self.place[1:] > 0)).any():
-                raise DataError(
-                    f"attribute {name!r} is declared constant, and some person has two values of it: correct the rows, "
-                    "or take it out of `constant` in [person]",
-                    attribute=name,
-                )
+                raise two_values(name)
+
+
+def two_values(name: str) -> DataError:
+    """Return the refusal of a constant attribute of which some person has two values."""
+    return DataError(
+        f"attribute {name!r} is declared constant, and some person has two values of it: correct the rows, or take it "
+        "out of `constant` in [person]",
+        attribute=name,
+    )

@@ -16,7 +16,8 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import seeded_generator
 from understudy.relations.changes import smallest
 from understudy.relations.conditional_network import ConditionalNetwork
-from understudy.relations.panel import ROWS, Panel, previous
+from understudy.relations.horizon import Horizon
+from understudy.relations.panel import GAP, ROWS, Panel, previous
 from understudy.relations.tilts import Move
 from understudy.schema import Axis, Schema
 from understudy.schema.row_major import strides
@@ -39,6 +40,7 @@ class HistoryModel:
     moves: dict[str, Move]  # by the targets of STEPS
     persons: int
     measured: tuple[tuple[Measurement, ...], tuple[Measurement, ...]] = ((), ())  # of PEOPLE and of STEPS
+    horizon: Horizon | None = None  # None: gaps are drawn without a look at the rows to come
 
     @property
     def schema(self) -> Schema:
@@ -92,24 +94,28 @@ class HistoryModel:
             going = left[rows[-1][self.panel.person.id]] > at
             if not going.any():
                 break
-            rows.append(self._next({name: codes[going] for name, codes in rows[-1].items()}, generator))
+            rows.append(self._next({name: codes[going] for name, codes in rows[-1].items()}, at, generator))
         joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0] if name != ROWS}
         by = np.argsort(joined[self.panel.person.id], kind="stable")
         sizes = {name: self.schema[name].size for name in self.schema.names}
         return {n: smallest(c[by], sizes[n]) if n in sizes else c[by] for n, c in joined.items()}
 
-    def _next(self, row: Rows, generator: np.random.Generator) -> Rows:
-        """Draw the row that follows each of these."""
+    def _next(self, row: Rows, at: int, generator: np.random.Generator) -> Rows:
+        """Draw the row that follows each of these, with `at` rows before it."""
         panel, order = self.panel, self.panel.person.order
         given: Rows = {name: row[name] for name in (*panel.constants, ROWS)}
         given |= {previous(name): row[name] for name in panel.varying}
         given[previous(order)] = panel.coarse.code(row[order])
         weights = {target: move.reach(row[panel.about(target)]) for target, move in self.moves.items()}
+        ahead = None
+        if self.horizon is not None:
+            weights[GAP] = weights[GAP] * self.horizon.gaps(row[order], row[ROWS] - at)
+            ahead = self.horizon.units(row[ROWS] - at)
         drawn = self.steps.draw(given, weights, generator)
         found = dict(row)
         for target, move in self.moves.items():
             name = panel.about(target)
-            found[name] = move.apply(row[name], drawn[target], generator)
+            found[name] = move.apply(row[name], drawn[target], generator, ahead if target == GAP else None)
         return found
 
     # -- answers about rows ----------------------------------------------------------------------------------

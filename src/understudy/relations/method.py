@@ -15,7 +15,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
-from understudy.relations.calibration import calibrated, fitted_moves
+from understudy.relations.calibration import calibrated, fitted_moves, horizon_of
 from understudy.relations.fitting import ConditionalPlan, fit_conditionals
 from understudy.relations.history_model import HistoryModel, mean_rows
 from understudy.relations.panel import Panel
@@ -100,7 +100,8 @@ class HistoryMethod:
         plan = ConditionalPlan.of(panel.steps, panel.given, panel.homes, pairs, steps.accounting, cost * STEPS_SHARE)
         network, measured = fit_conditionals(steps, plan, "steps")
         moves = fitted_moves(panel, found.model, measured)
-        drafted = HistoryModel(panel, found.model, network, moves, found.rows, (found.measurements, measured))
+        drafted = HistoryModel(panel, found.model, network, moves, found.rows, (found.measurements, measured),
+                               horizon_of(panel, measured))  # fmt: skip
         model = calibrated(drafted)
         chosen = tuple(Pair(c.child, c.parents) for c in network.conditionals)
         facts = {"options": found.facts.get("options", {}), "persons": found.rows, "steps": network_json(chosen)}
@@ -110,18 +111,20 @@ class HistoryMethod:
 def _phases(plan: ConditionalPlan, budget: Budget) -> list[Phase]:
     accounting, many = accounting_of(budget), len(plan.targets)
     widest = max(plan.schema[name].size for name in plan.targets)
+    values = max((plan.schema[name].size for name in plan.alone), default=1)
     alone = "each value after a step alone"
     found = [
         tables_phase(
-            "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), widest, plan.rows, alone
+            "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), values, plan.rows, alone
         )
     ]
     if plan.structure_cost:
         found.append(Phase("steps: structure", plan.structure_cost, many, detail="choices of parents by score R"))
     public = "" if plan.structure_cost else ", which are public: a choice would be noise"
-    detail = f"each change with its parents{public}"
-    return [*found, tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many,
-                                 max(widest, min(plan.cells, plan.rows)), plan.rows, detail)]  # fmt: skip
+    detail = f"each change with its parents{public}; drawn to coarser tables where noise is large: no error is foretold"
+    tables = tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many,
+                          max(widest, min(plan.cells, plan.rows)), plan.rows, detail)  # fmt: skip
+    return [*found, replace(tables, error=None)]
 
 
 def _promise(panel: Panel) -> str:

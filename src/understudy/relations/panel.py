@@ -53,8 +53,13 @@ class Panel:
     @cached_property
     def changes(self) -> dict[str, Change]:
         """How the change of each target of STEPS is coded, by the target's name."""
-        gap: dict[str, Change] = {GAP: Steps(self.schema[self.person.order].size, upward=True)}
+        gap: dict[str, Change] = {GAP: self.gap}
         return gap | {changed(name): change_of(self.schema[name]) for name in self.varying}
+
+    @cached_property
+    def gap(self) -> Steps:
+        """How the units between two rows are coded."""
+        return Steps(self.schema[self.person.order].size, upward=True)
 
     @cached_property
     def coarse(self) -> Coarse:
@@ -65,15 +70,15 @@ class Panel:
     def people(self) -> Schema:
         """The schema of PEOPLE."""
         own = [self._counted(name) for name in self.schema.names]
-        return self._derived("people", (*own, _numbered(ROWS, 1, self.person.at_most)), 1)
+        return self._derived("people", (*own, numbered(ROWS, 1, self.person.at_most)), 1)
 
     @cached_property
     def steps(self) -> Schema:
         """The schema of STEPS."""
         given = [self.schema[name] for name in self.constants]
-        given += [_numbered(ROWS, 1, self.person.at_most)]
+        given += [numbered(ROWS, 1, self.person.at_most)]
         given += [replace(self._counted(n), name=previous(n)) for n in (self.person.order, *self.varying)]
-        targets = [_numbered(name, 0, change.size - 1) for name, change in self.changes.items()]
+        targets = [numbered(name, 0, change.size - 1) for name, change in self.changes.items()]
         values = [replace(self._counted(n), name=now(n)) for n in (self.person.order, *self.varying)]
         return self._derived("steps", (*given, *targets, *values), self.person.at_most - 1)
 
@@ -98,7 +103,7 @@ class Panel:
     def _counted(self, name: str) -> Attribute:
         if name != self.person.order:
             return self.schema[name]
-        return _numbered(name, 0, self.coarse.size - 1)
+        return numbered(name, 0, self.coarse.size - 1)
 
     def _derived(self, name: str, attributes: tuple[Attribute, ...], rows: int) -> Schema:
         plain = tuple(replace(a, read_from=None) for a in attributes)
@@ -125,7 +130,16 @@ def changed(name: str) -> str:
     return f"{name}@change"
 
 
-def _numbered(name: str, low: int, high: int) -> Attribute:
+def spoken(name: str) -> str:
+    """Return an attribute or axis of PEOPLE or STEPS in words for people: its own name is for files."""
+    own, *marks = name.split("@")
+    if not own:
+        return {"rows": "number of rows", "gap": "time since the previous row"}[marks[0]]
+    words = {"previous": "previous row", "now": "this row", "change": "change"}
+    return ", ".join([own, *(words.get(mark, "coarsely") for mark in marks)])
+
+
+def numbered(name: str, low: int, high: int) -> Attribute:
     """Return a whole number with a code for each value."""
     return Attribute(name, Intervals("integer", tuple(v - 0.5 for v in range(low, high + 2))))
 

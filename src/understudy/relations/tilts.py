@@ -63,12 +63,15 @@ class Move:
         """Return a weight for each change from each of these values; 0 where it cannot be."""
         return self._reach[before] if self.tilted else self.change.possible(before)
 
-    def apply(self, before: Codes, change: Codes, generator: np.random.Generator) -> Codes:
-        """Draw the value that each change leads to."""
+    def apply(
+        self, before: Codes, change: Codes, generator: np.random.Generator, weights: Floats | None = None
+    ) -> Codes:
+        """Draw the value that each change leads to; `weights` has one more for each value in each row."""
         if not self.tilted:
             return self.change.apply(before, change, generator)
         fits = self.classes[before] == change[:, None]
-        return masked_draw(np.where(fits, self._own[None, :], 0.0), fits, generator)
+        own = self._own[None, :] if weights is None else self._own[None, :] * weights
+        return masked_draw(np.where(fits, own, 0.0), fits, generator)
 
     def kernel(self, shares: Floats) -> Floats:
         """Return the chance of each value after each, without weights, from that of each change after each value."""
@@ -90,14 +93,14 @@ class Move:
             weights = _nearer(weights, wanted, _reached(tilted, first))
         return Move(self.change, self.values, weights)
 
-    def nearer(self, wanted: Floats, reached: Floats) -> Move:
+    def nearer(self, wanted: Floats, reached: Floats, gain: float = 1.0) -> Move:
         """Return the move with weights that lead more to the values that are wanted than to those reached."""
         wanted = np.maximum(wanted, FLOOR) / np.maximum(wanted, FLOOR).sum()
-        return Move(self.change, self.values, _nearer(self._own, wanted, np.maximum(reached, FLOOR)))
+        return Move(self.change, self.values, _nearer(self._own, wanted, np.maximum(reached, FLOOR), gain))
 
 
-def _nearer(weights: Floats, wanted: Floats, reached: Floats) -> Floats:
-    found = weights * np.clip(wanted / np.maximum(reached, 1e-12), 0.5, 2.0)
+def _nearer(weights: Floats, wanted: Floats, reached: Floats, gain: float = 1.0) -> Floats:
+    found = weights * np.clip(wanted / np.maximum(reached, 1e-12), 0.5, 2.0) ** gain
     return np.clip(found / np.median(found), 1 / MAX_TILT, MAX_TILT)
 
 

@@ -12,22 +12,10 @@ from typing import Any
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, ChargeEntry
 from understudy.release.bought import Bought
+from understudy.release.protected_unit import neighbours_in_words, not_promised, unit_of
 from understudy.schema import Schema
 from understudy.schema.rows_seen import AFTER_SEEING_ROWS
 
-NOT_PROMISED = (
-    "Facts about groups are meant to come through: what holds for people like you can be learned with or without you.",
-    "The schema, the method and the epsilon are public; what the custodian saw while checking the data (exit 4) is "
-    "outside the promise.",
-    "A person with more rows than `rows_per_person`, or in several tables on different accounts, is protected less.",
-    "Synthetic rows are draws from a noisy model: a single row is about nobody, and rare values may be wrong.",
-)
-NOT_PROMISED_TO_PEOPLE = tuple(
-    "A person with two ids, or in several tables on different accounts, is protected less."
-    if "rows_per_person" in line
-    else line
-    for line in NOT_PROMISED
-)
 STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 
@@ -187,7 +175,7 @@ class Card:
         return cls(
             unit=unit,
             neighbours=schema.neighbours,
-            neighbours_in_words=_neighbours_in_words(schema, unit),
+            neighbours_in_words=neighbours_in_words(schema, unit),
             rows_per_person=schema.rows_per_person,
             epsilon=float(budget.epsilon),
             delta=float(budget.delta),
@@ -198,7 +186,7 @@ class Card:
             options=options,
             schema_hash=schema.hash,
             versions=_versions(),
-            not_promised=several + (NOT_PROMISED if schema.person is None else NOT_PROMISED_TO_PEOPLE),
+            not_promised=several + not_promised(schema),
             notes=notes + choices_not_covered(schema),
             warnings=_warnings(budget, private),
             private=private,
@@ -345,23 +333,6 @@ def _warnings(budget: Budget, private: bool) -> tuple[str, ...]:
 # -- words -------------------------------------------------------------------------------------------------------
 
 
-def unit_of(schema: Schema, several_owners: bool = False) -> str:
-    """Return whom the promise is about, in words."""
-    k = schema.rows_per_person
-    if schema.person is not None:
-        return "one person with all of their rows"
-    if several_owners:
-        return "one row of one owner" if k == 1 else f"one person with up to {k} rows at one owner"
-    return "one row of the table" if k == 1 else f"one person with up to {k} rows"
-
-
-def _neighbours_in_words(schema: Schema, unit: str) -> str:
-    if schema.neighbours == "replace-one":
-        rows = f"that there are {schema.rows:,} rows is public"
-        return f"replace-one: the values of {unit} may be anything; {rows}"
-    return f"add-remove: {unit} may be in the table or not; even the number of rows is protected"
-
-
 def suspicion_in_words(budget: Budget) -> str:
     """Return the largest that a 50 % suspicion about one person can grow, by Bayes' rule."""
     after = 1 / (1 + math.exp(-min(700.0, float(budget.epsilon))))
@@ -385,7 +356,9 @@ def at_most(share: float) -> str:
 
 def choices_not_covered(schema: Schema) -> tuple[str, ...]:
     """Return what to say of attributes that were declared by somebody who had seen rows."""
-    names = [a.name for a in schema.attributes if a.provenance == AFTER_SEEING_ROWS]
+    named = [(a.name, a) for a in schema.attributes]
+    named += [(f"{child.name}.{a.name}", a) for child in schema.tables for a in child.schema.attributes]
+    names = [name for name, a in named if a.provenance == AFTER_SEEING_ROWS]
     if not names:
         return ()
     return (f"declared after rows were seen (`check --show`): {', '.join(names)}. Epsilon does not cover that choice",)

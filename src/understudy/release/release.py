@@ -23,21 +23,25 @@ from understudy.privacy.questions.details import Details
 from understudy.privacy.random_source import SystemSource, seeded_generator
 from understudy.progress import ProgressBar
 from understudy.relations.history_model import HistoryModel
+from understudy.relations.linked_model import LinkedModel
 from understudy.release.card import Card
 from understudy.release.drawing import SMALL_BATCH, Drawing
 from understudy.release.facts import ReleaseFacts
 from understudy.release.given import Given
+from understudy.release.linked_tables import sampled_tables, write_tables
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
     DETAILS_FORMAT,
     HISTORIES_FORMAT,
     PLAIN_FORMAT,
     RULES_FORMAT,
+    TABLES_FORMAT,
     TREES_FORMAT,
     content_hash,
     reading,
     release_bytes,
 )
+from understudy.release.summary import summary_of
 from understudy.schema import Schema
 from understudy.showing import figure_of, html_of
 
@@ -92,7 +96,8 @@ class Release:
     ) -> Any:
         """Draw synthetic rows, as a frame of the library that the data came in (pandas where that is not known).
 
-        The type of each column follows from the schema alone (docs/guide/frames.md).
+        The type of each column follows from the schema alone (docs/guide/frames.md). Tables with foreign keys come as a
+        dictionary of frames by name; `rows` and `given` are then about the root.
 
         Args:
             rows: how many; the default is as many as the table has.
@@ -110,6 +115,8 @@ class Release:
         from understudy.release.writing import decode_chunks
 
         generator = self.generator(seed)
+        if isinstance(self.model, LinkedModel):
+            return sampled_tables(self, rows, given, generator)
         with self._progress(rows, progress) as bar:
             drawing = Drawing.of(self, rows, given)
             batches = drawing.placed(generator, bar)
@@ -157,11 +164,14 @@ class Release:
     ) -> None:
         """Write synthetic rows to a CSV or Parquet file in the original's dialect, drawn a part at a time.
 
-        The arguments are those of `sample`.
+        The arguments are those of `sample`. Tables with foreign keys go to a folder, a file for each.
         """
         from understudy.release.writing import write_rows
 
         generator = self.generator(seed)
+        if isinstance(self.model, LinkedModel):
+            write_tables(self, Path(path), rows, given, generator)
+            return
         with self._progress(rows, progress) as bar:
             drawing = Drawing.of(self, rows, given)
             batches = drawing.placed(generator, bar)
@@ -175,9 +185,8 @@ class Release:
         """
         found: dict[str, Shape] = {}
         for tree in self.trees:
-            found[tree.attribute.name] = (
-                tree.heaped_shape(self._counts(tree.attribute.name)) if tree.heaps else tree.shape
-            )
+            more = tree.heaps is not None or tree.decimals is not None
+            found[tree.attribute.name] = tree.written_shape(self._counts(tree.attribute.name)) if more else tree.shape
         for d in self.details:
             found[d.attribute] = shape_of(self.schema[d.attribute], d, self._counts(d.attribute))
         return found
@@ -275,16 +284,25 @@ class Release:
         return found
 
     def trust(self, one: str, other: str) -> Trust:
-        """Return whether a pair of columns was measured, follows from others, or is assumed independent."""
-        from understudy.inference.trust import trust
+        """Return whether a pair of columns was measured, follows from others, or is assumed independent.
 
+        Of people with many rows: which `links` were measured, within a first row and from a row to the next.
+        """
+        from understudy.inference.trust import trust
+        from understudy.release.history_links import history_trust
+
+        if isinstance(self.model, HistoryModel):
+            return history_trust(self.model, one, other)
         return trust(self, one, other)
 
     @cached_property
     def what_holds(self) -> tuple[Trust, ...]:
         """Return every pair of columns with its status and expected error; of the first 64 columns of a wide table."""
         from understudy.inference.trust import MAX_COLUMNS, sheet
+        from understudy.release.history_links import history_sheet
 
+        if isinstance(self.model, HistoryModel):
+            return history_sheet(self.model, MAX_COLUMNS)
         return sheet(self, MAX_COLUMNS)
 
     # -- files -----------------------------------------------------------------------------------------------
@@ -302,7 +320,7 @@ class Release:
 
     def save(self, path: str | Path) -> None:
         """Write the release to a file; an older file of that name is replaced."""
-        with replacing(Path(path)) as file:
+        with replacing(Path(check_path(path, "a release", "saved to"))) as file:
             file.write(self.to_bytes())
 
     def to_bytes(self) -> bytes:
@@ -311,6 +329,7 @@ class Release:
         format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
         format = RULES_FORMAT if self.schema.rules or self.schema.uses else format
         format = HISTORIES_FORMAT if self.schema.person is not None else format
+        format = TABLES_FORMAT if self.schema.tables else format
         return release_bytes(self.members, ledger, format)
 
     @staticmethod
@@ -335,23 +354,7 @@ class Release:
 
     def summary(self) -> str:
         """Return one page of text: what was published, the network, and the card."""
-        lines = [f"{self.schema.name}: {self.rows:,} rows, {len(self.schema.modelled)} attributes modelled", ""]
-        if network := self.facts.network:
-            width = max(len(line.attribute) for line in network)
-            lines += ["Network"] + [
-                f"  {line.attribute:<{width}}  {'← ' + ', '.join(line.parents) if line.parents else ''}".rstrip()
-                for line in network
-            ]
-            lines.append("")
-        if tables := list(dict.fromkeys(" × ".join(names) for names in self.facts.tables or ())):
-            more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
-            lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
-        if steps := self.facts.get("steps"):
-            lines += [f"{self.facts['persons']:,} people; each further row of a person, given the row before"]
-            lines += [f"  {line['attribute']} ← {', '.join(line['parents'])}".rstrip(" ←") for line in steps] + [""]
-        if self.schema.rules:
-            lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in self.schema.rules), ""]
-        return "\n".join([*lines, self.card.text()])
+        return summary_of(self)
 
     def report(self, path: str | Path | None = None) -> View:
         """Return the public report, which a notebook shows; with a `path` (.html) it is written there too.

@@ -42,6 +42,8 @@ def members_of(release: Release) -> dict[str, bytes]:
         if parts:
             body[name] = parts
             arrays |= more
+    if release.schema.tables:
+        body["tables"] = [[child.name, [a.name for a in child.schema.attributes]] for child in release.schema.tables]
     documents: dict[str, dict[str, Any]] = {
         "schema": release.schema.as_json(),
         "card": release.card.as_json(),
@@ -58,6 +60,7 @@ def release_from(stored: StoredRelease) -> Release:
     if len(columns) > MAX_ATTRIBUTES or len(columns) != len(stored.documents["schema"]["attributes"]):
         raise ValueError
     schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
+    schema = _tables_in_order(schema, _listed(body.get("tables", [])))
     check_facts(body["facts"], schema)
     listed = _listed(stored.documents["measurements"]["measurements"])
     release = Release(
@@ -95,6 +98,15 @@ def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
     if sorted(columns) != sorted(a.name for a in schema.attributes):
         raise ValueError
     return replace(schema, attributes=tuple(schema[name] for name in columns))
+
+
+def _tables_in_order(schema: Schema, listed: list[Any]) -> Schema:
+    """Put the child tables, and the attributes of each, into the order of the schema that was published by."""
+    known = {child.name: child for child in schema.tables}
+    if sorted(name for name, _ in listed) != sorted(known):
+        raise ValueError
+    ordered = [replace(known[name], schema=_in_order(known[name].schema, tuple(columns))) for name, columns in listed]
+    return replace(schema, tables=tuple(ordered))
 
 
 def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:

@@ -124,7 +124,7 @@ def columns_in_words(release: Release) -> str:
     by_kind = {kind: [a.name for a in release.schema.attributes if a.kind == kind] for kind in ("id", "drop")}
     words = ""
     if by_kind["id"]:
-        read = "never read" if release.schema.person is None else "read to know whose row each is, never shown"
+        read = "never read" if not release.schema.relational else "read to know whose row each is, never shown"
         words += f" {listed(by_kind['id'])}: {read}, fresh numbers on output."
     return words + (f" {listed(by_kind['drop'])}: left out." if by_kind["drop"] else "")
 

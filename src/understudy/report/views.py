@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.errors import UsageError
+from understudy.errors import UsageError, check_path
 from understudy.evaluate.buying import BoughtFigures
 from understudy.evaluate.evaluation import Evaluation
 from understudy.methods.plan import Plan
@@ -48,7 +48,7 @@ class View:
 
     def save(self, path: str | Path) -> None:
         """Write it as a page of its own; exact figures only to a name that ends .custodian.html."""
-        target = Path(path)
+        target = Path(check_path(path, "a view", "saved to"))
         (check_custodian_file if self.custodian else check_public_file)(target)
         head = tag("meta", charset="utf-8") + tag("title", self.title)
         write_report(target, f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{self.html}</body></html>\n')
@@ -66,7 +66,7 @@ class ReportPage(View):
 
     def save(self, path: str | Path) -> None:
         """Write the report, as `understudy report` does."""
-        target = Path(path)
+        target = Path(check_path(path, "a report", "saved to"))
         (check_custodian_file if self.custodian else check_public_file)(target)
         write_report(target, self.page)
 

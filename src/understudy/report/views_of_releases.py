@@ -63,12 +63,12 @@ def release_view(release: Release) -> Markup:
     warnings = [tag("p", warning, class_="warning") for warning in card.warnings]
     bought = tag("div", tag("h3", "What the budget bought"), budget_bar(card), class_="panel") if card.charges else None
     promise = tag("div", tag("h3", "The promise"), suspicion(card.epsilon), class_="panel")
-    first = schema.modelled[0].name
+    first, structure = schema.modelled[0].name, _structure(release)
     return join([
         heading("release", f"A stand-in for {schema.name}"), *warnings, tiles(*figures),
-        tag("div", promise, bought, class_="two"), _structure(release), _attributes(release),
+        tag("div", promise, bought, class_="two"), structure, _attributes(release),
         _next("release.sample(1000)", f'release.query("count by {first}")', f'release.plot("{first}")',
-              "release.network()", "release.report()", 'release.save("FILE.release.zip")'),
+              *(["release.network()"] if structure else []), "release.report()", 'release.save("FILE.release.zip")'),
     ])  # fmt: skip
 
 

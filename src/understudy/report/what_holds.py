@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from understudy.inference.trust import MAX_COLUMNS, Trust, verdict
+from understudy.inference.trust import FIRST_ROW, MAX_COLUMNS, NEXT_ROW, Trust, verdict
+from understudy.relations.history_model import HistoryModel
 from understudy.release import Release
+from understudy.release.history_links import own_links
 from understudy.report.heat_map import pairs_map
 from understudy.report.markup import Markup, tag
 from understudy.report.page import Section, paragraphs
@@ -16,6 +18,8 @@ def what_holds_section(release: Release) -> Section | None:
     pairs = release.what_holds
     if not pairs:
         return None
+    if isinstance(release.model, HistoryModel):
+        return _of_histories(release.model, pairs)
     words = (
         "A relationship between two columns is as good as what it comes from. Measured pairs carry noise only; pairs "
         "that follow from others carry what the model leaves out as well; of pairs that the model has no link for, the "
@@ -30,11 +34,34 @@ def what_holds_section(release: Release) -> Section | None:
     )
 
 
+def _of_histories(model: HistoryModel, pairs: tuple[Trust, ...]) -> Section | None:
+    """Return the sheet of people with many rows: which links were measured. Errors are not known."""
+    words = (
+        "People have several rows here, and no table of all rows was measured: first rows were, and steps from a row "
+        "to the next. Histories are drawn from these, so a relationship between two columns of a row is as good as the "
+        "links it comes from. How far off it is after several steps is not known, and no error is shown."
+    )
+    named = [
+        _line("a column with its own value in the row before", list(own_links(model))),
+        *(
+            _line(f"measured {link}", [_pair(p) for p in pairs if link in (p.links or ())])
+            for link in (FIRST_ROW, NEXT_ROW)
+        ),
+        _line("measured in neither", [_pair(p) for p in pairs if not p.links]),
+    ]  # fmt: skip
+    return Section.of("holds", "What holds", paragraphs(words, f"In one line: {verdict(pairs)}."), tag("ul", *named))
+
+
 def _listed(pairs: tuple[Trust, ...]) -> Markup:
-    lines = []
-    for status in ("measured", "inferred", "assumed independent"):
-        own = [f"{p.one} × {p.other}" for p in pairs if p.status == status]
-        more = f", and {len(own) - MAX_LISTED:,} more" if len(own) > MAX_LISTED else ""
-        named = f": {', '.join(own[:MAX_LISTED])}{more}" if own else ""
-        lines.append(tag("li", tag("b", f"{status} ({len(own):,})"), named))
-    return tag("ul", *lines)
+    statuses = ("measured", "inferred", "assumed independent")
+    return tag("ul", *(_line(status, [_pair(p) for p in pairs if p.status == status]) for status in statuses))
+
+
+def _pair(pair: Trust) -> str:
+    return f"{pair.one} × {pair.other}"
+
+
+def _line(title: str, own: list[str]) -> Markup:
+    more = f", and {len(own) - MAX_LISTED:,} more" if len(own) > MAX_LISTED else ""
+    named = f": {', '.join(own[:MAX_LISTED])}{more}" if own else ""
+    return tag("li", tag("b", f"{title} ({len(own):,})"), named)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
+from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
 from understudy.schema.fine import Grid, finest
 from understudy.schema.intervals import Intervals
@@ -178,6 +179,18 @@ class Attribute:
         name, flat = fine_name(self.name), Taxonomy(())
         return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)
 
+    @cached_property
+    def decimals_seen(self) -> Attribute | None:
+        """Return one more attribute of the same column: how many decimals its numbers need, where nobody declared it.
+
+        Only for a range whose bins a noisy tree finds; None for any other.
+        """
+        if self.grid is None or not self.grid.guesses_decimals:
+            return None
+        domain = DecimalClasses(self.kind, (self.grid.low, self.grid.high), most=self.grid.steps.digits)
+        flat, name = Taxonomy(()), decimals_name(self.name)
+        return Attribute(name, domain, flat, missing=self.missing, other=self.other, read_from=self.column)
+
     # -- bins that a noisy tree finds ------------------------------------------------------------------------
 
     def binned(self, first: Index) -> Attribute:
@@ -291,3 +304,8 @@ class Attribute:
 def fine_name(name: str) -> str:
     """Return what an attribute is called on its fine grid."""
     return f"{name} (fine)"
+
+
+def decimals_name(name: str) -> str:
+    """Return what the decimal classes of an attribute are called."""
+    return f"{name} (decimals)"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from understudy.errors import UsageError
-from understudy.schema.facts import is_number
+from understudy.schema.facts import Facts, Source, is_number
 
 # what vouches for the names: a first line or a footer that nobody has declared, a person, a list, or only their number
 Origin = Literal["first line", "footer", "declared", "listed", "numbered"]
@@ -38,6 +38,17 @@ def numbered(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name or f"column_{at}" for at, name in enumerate(names, 1))
 
 
+def row_numbers(names: Sequence[str]) -> Source:
+    """Propose to leave out a first column without a name: programs that keep row numbers write them there."""
+    if not _is_index(names):
+        return Source()
+    return Source({numbered(names)[0]: Facts(kind="drop", source="proposed: index")})
+
+
+def _is_index(names: Sequence[str]) -> bool:
+    return len(names) > 1 and not names[0] and all(name.strip() for name in names[1:])
+
+
 def check_unique(names: Sequence[str], where: str) -> None:
     """Refuse a name that comes twice, by its places alone."""
     first: dict[str, int] = {}
@@ -50,8 +61,13 @@ def check_unique(names: Sequence[str], where: str) -> None:
 
 
 def check_names(names: Sequence[str], where: str, known: frozenset[str] = frozenset()) -> None:
-    """Refuse a line in which a text looks like a cell, unless a public source has that name (`known`, casefolded)."""
+    """Refuse a line in which a text looks like a cell, unless a public source has that name (`known`, casefolded).
+
+    The first text alone may be empty: so is the name of the column of row numbers that pandas and R write.
+    """
     for at, name in enumerate(names, 1):
+        if at == 1 and _is_index(names):
+            continue
         if name.strip().casefold() not in known and (why := why_a_cell(name)) is not None:
             raise UsageError(
                 f"{where} looks like a person's row: its text number {at} {why}. If it names the columns, say "

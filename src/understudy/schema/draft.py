@@ -163,17 +163,23 @@ def _table_block(table: Mapping[str, str], points: list[str], groups: Mapping[st
     )
     if neighbours != "add-remove" and "rows" not in table:
         points = ["rows", *points]
+    if _may_have_commas(table):
+        points = [*points, "decimal"]
     if points:
         todo = "; ".join(reason("[table]", point, groups) for point in points)
         lines.append(toml.remarked(f"confirm = {toml.strings(points)}", todo))
+    table = {**table, "decimal": ","} if _may_have_commas(table) else table
     keys = [key for key in ("delimiter", "encoding", "decimal") if key in table]
     dialect = [f"{key} = {toml.string(table[key])}" for key in keys]
     dialect += ["header = false"] if "header" in table else []
     dialect += [toml.remarked("trim = true", "blanks at the ends of cells are left out")] if "trim" in table else []
     lines += ["", "[table.csv]", *dialect] if dialect else []
-    if table.get("delimiter") == ";" and "decimal" not in table:
-        lines.append('# decimal = ","                 if numbers are written 3,14')
     return lines
+
+
+def _may_have_commas(table: Mapping[str, str]) -> bool:
+    """Return whether a file is cut by `;`, as where numbers are written 3,14, and nobody says how they are."""
+    return table.get("delimiter") == ";" and "decimal" not in table
 
 
 def _count(table: Mapping[str, str], key: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
+from understudy.schema.children import ChildTable, read_child
 from understudy.schema.domain import MAX_CODES, Domain
 from understudy.schema.heaps import checked_heaps
 from understudy.schema.interval_keys import read_format, read_points, read_range, read_steps
@@ -23,7 +25,7 @@ from understudy.schema.tree_grid import TreeGrid
 from understudy.schema.undiscovered import PAID, Undiscovered, What, asks_for, undiscovered
 from understudy.schema.uses import checked_uses
 
-TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm")
+TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm", "file")
 CSV_KEYS = ("delimiter", "encoding", "decimal", "header", "trim")
 # where a declaration comes from; "public" was written by earlier versions, and a text after a colon names the source
 PROVENANCES = ("declared", "public", "public (declared)", "after seeing rows", PAID)
@@ -61,11 +63,13 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
-    _known(document, ("table", "person", "attributes", "rules", "uses"), "the schema")
+    _known(document, ("table", "person", "attributes", "tables", "rules", "uses"), "the schema")
     table = _table(document, "table")
     _known(table, TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
         raise SchemaError("[table] needs a `name`")
+    if not isinstance(table.get("file", ""), str):
+        raise SchemaError("`file` in [table] must be a text")
     dialect = _dialect(table.get("csv", {}))
     neighbours = table.get("neighbours", "replace-one")
     if neighbours not in ("replace-one", "add-remove"):
@@ -93,7 +97,26 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
             document.get("uses", []), [a.name for a in attributes if a.modelled or isinstance(a.domain, Undiscovered)]
         ),
         person=read_person(document.get("person")),
+        tables=_children(document.get("tables"), table, dialect, max_codes, in_file),
+        file=table.get("file"),
     )
+
+
+def _children(
+    bodies: Any, table: Mapping[str, Any], dialect: Dialect, max_codes: int | None, in_file: bool
+) -> tuple[ChildTable, ...]:
+    """Return the tables of `[tables.NAME]`; a file is written as that of [table] where nothing else is said."""
+    if bodies is None:
+        return ()
+    if not isinstance(bodies, Mapping):
+        raise SchemaError("[tables] holds tables: [tables.NAME]")
+
+    def child(name: str, body: Mapping[str, Any]) -> Schema:
+        attributes = tuple(_attributes(_table(body, "attributes"), max_codes, in_file))
+        csv = dialect if "csv" not in body else _dialect(body["csv"])
+        return Schema(name, attributes, None, "add-remove", account=str(table.get("account", table["name"])), csv=csv)
+
+    return tuple(read_child(str(name), body, partial(child, str(name))) for name, body in bodies.items())
 
 
 def _dialect(csv: Any) -> Dialect:

@@ -20,7 +20,7 @@ from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
 from understudy.schema.codebooks.excel import cell_text, sheet_rows
 from understudy.schema.codebooks.statistical_files import STATISTICAL_FILE, metadata_source
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
-from understudy.schema.column_names import Origin, check_names, check_unique, numbered
+from understudy.schema.column_names import Origin, check_names, check_unique, numbered, row_numbers
 from understudy.schema.delimited_names import has_tabs, is_any_text, is_delimited
 from understudy.schema.facts import Source
 
@@ -118,9 +118,8 @@ def _with_header(path: Path, line: bytes, known: Mapping[str, str], declared: bo
         names, settings = [name.strip() for name in names], {**settings, "trim": "true"}
     if not declared:
         check_names(names, where, vouched)
-    names = list(numbered(names))
-    check_unique(names, where)
-    return Header(tuple(names), None, settings, "declared" if declared else "first line")
+    check_unique(found := numbered(names), where)
+    return Header(found, None, settings, "declared" if declared else "first line", row_numbers(names))
 
 
 def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: Path | None) -> Header:
@@ -251,4 +250,4 @@ def _sheet(path: Path, header: bool | None, names: Path | None, vouched: frozens
     if not header:
         check_names(first, where, vouched)
     check_unique(found := numbered(first), where)
-    return Header(found, None, {}, "declared" if header else "first line")
+    return Header(found, None, {}, "declared" if header else "first line", row_numbers(first))

@@ -5,6 +5,7 @@ Of numbers the cells are [2^k, 2^(k+1)) on either side of 0, and one around 0; o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
@@ -15,7 +16,16 @@ from understudy.schema.text_classes import FIRST_DECADE, LAST_DECADE
 
 HIGHEST = 53  # 2^53 is the end of every range that is looked for
 LOWEST = -20  # a number nearer to 0 than 2^-20 counts as 0
+FEW = 32  # whole numbers 0, 1, … that are counted one by one where octaves saw no other
 _DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Probe(Intervals):
+    """Cells that are counted and never written: a missing code may lie in them, and goes to missing before all else."""
+
+    def holds(self, text: str) -> bool:
+        return False
 
 
 @cache
@@ -38,4 +48,10 @@ def range_probe(
 ) -> Attribute:
     """Return the attribute on which a range is looked for; cells that are no such number or date are missing."""
     edges = octave_edges(kind) if kind in ("integer", "number") else decade_edges(kind)
-    return Attribute(name, Intervals(kind, edges, (), format), missing=missing, other=MISSING, read_from=read_from)
+    return Attribute(name, Probe(kind, edges, (), format), missing=missing, other=MISSING, read_from=read_from)
+
+
+def few_probe(name: str, missing: tuple[str, ...], read_from: str) -> Attribute:
+    """Return the attribute on which the whole numbers 0 to `FEW` − 1 are counted, between two cells for all others."""
+    edges = (-(2.0**HIGHEST), *(value - 0.5 for value in range(FEW + 1)), 2.0**HIGHEST)
+    return Attribute(name, Probe("number", edges), missing=missing, other=MISSING, read_from=read_from)

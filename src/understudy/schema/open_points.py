@@ -12,6 +12,7 @@ TABLE_POINTS = {
     "rows": 'write the true number of rows; or leave `rows` out, with neighbours = "add-remove", which hides it',
     "header": "are these names, or a person's row? If a row: delete this file, and use --no-header or --names FILE",
     "columns": "the columns were counted in the first row: check their number and the delimiter, and name them",
+    "decimal": 'are numbers written 3,14 or 3.14? If with a point, write `decimal = "."`; or say --decimal at once',
     "public": "is the public file published already, and not made from this table? See `provenance` below",
     "origin": "was this written before these rows, or from them? If from them it is not public; see `provenance` below",
     "prose": "lists were read from sentences of the codebook, which stand above them: compare",

@@ -200,6 +200,10 @@ _INDEX = re.compile(
     r"unnamed: \d+|__index_level_\d+__|rownames|row\.names|row_names|rowname|row_number|index|\.\.1|x\.1"
 )
 _ID = re.compile(r"(^|[_\s.-])(id|uuid|guid)$|[a-z]I[dD]$")
+_ONE_EACH = re.compile(  # of whom or what a table has one row: nobody else shares such an id
+    r"(id|uuid|guid|key|.*\b(subject|patient|person|participant|respondent|member|customer|client|user|student|employee|"
+    r"record|row|case|sample|seq|unique|encounter|order|invoice|transaction|account|household|name) ?(id|uuid|guid))"
+)
 _ID_LABEL = re.compile(r"\b(unique|personal|patient|subject|record)\b.*\b(identifier|id|number)\b", re.IGNORECASE)
 
 
@@ -250,6 +254,15 @@ def _identifier(name: str, stated: Facts) -> Proposal | None:
     if stated.kind is not None or stated.values or not (known or _ID_LABEL.search(stated.label or "")):
         return None
     return Proposal(Facts(kind="id"), "identifiers", "it is called so: never read, fresh on output")
+
+
+def one_each(name: str) -> bool:
+    """Return whether a column with an identifier's name has one for each row: `test_id` may name one of two tests.
+
+    >>> one_each("subject_id"), one_each("ID"), one_each("test_id")
+    (True, True, False)
+    """
+    return _INDEX.fullmatch(name.strip().casefold()) is not None or _ONE_EACH.fullmatch(plain_name(name)) is not None
 
 
 def _typed(name: str, stated: Facts) -> Proposal | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from understudy.schema.children import CHILD_KEYS
 from understudy.schema.codebook import COLUMNS
 from understudy.schema.codebook import TABLE_KEYS as CODEBOOK_TABLE_KEYS
 from understudy.schema.codebooks import READERS, TrustClass
@@ -40,6 +41,20 @@ TABLE: dict[str, Explained] = {
     "rows_per_person": (_WHOLE, "the most rows one person can have; default 1", "rows_per_person = 4"),
     "csv": ({"type": "object"}, "how a CSV file is written: [table.csv]", "[table.csv]"),
     "confirm": (_TEXTS, "open points of the draft; `publish` refuses while one is left", 'confirm = ["rows"]'),
+    "file": (_TEXT, "with [tables.NAME]: the file of these rows in the folder", 'file = "accounts.csv"'),
+}
+CHILD: dict[str, Explained] = {
+    "parent": (_TEXT, "the table that its rows belong to", 'parent = "accounts"'),
+    "key": (_TEXT, "the column of kind id that says to which row of the parent", 'key = "account_id"'),
+    "references": (
+        _TEXT,
+        "the parent's column that it is compared with; default: of the same name",
+        'references = "id"',
+    ),
+    "at_most": (_WHOLE, "how many rows of one row of the parent are used", "at_most = 8"),
+    "file": (_TEXT, "its file in the folder; default: the table's name", 'file = "orders.csv"'),
+    "csv": ({"type": "object"}, "how its file is written; default: as [table.csv] says", "[tables.orders.csv]"),
+    "attributes": ({"type": "object"}, "its columns", "[tables.orders.attributes.amount]"),
 }
 PERSON: dict[str, Explained] = {
     "id": (_TEXT, "the column of kind id whose equal values are one person", 'id = "patient"'),
@@ -173,6 +188,7 @@ def check_explained() -> None:
         ({*TABLE_KEYS}, {*TABLE}),
         ({*CSV_KEYS}, {*CSV}),
         ({*PERSON_KEYS}, {*PERSON}),
+        ({*CHILD_KEYS}, {*CHILD}),
         (attribute, {*ATTRIBUTE}),
         ({*USE_KEYS}, {*USE}),
         ({*COLUMNS}, {*COLUMN}),
@@ -209,6 +225,8 @@ def _schema_part() -> list[str]:
         "## `[table.csv]`", "", *_table(("key", "meaning", "example"), rows(CSV)),
         "## `[person]`", "", "Where a person has many rows ([panels](../guide/panels.md)).", "",
         *_table(("key", "meaning", "example"), rows(PERSON)),
+        "## `[tables.NAME]`", "", "Tables with foreign keys ([tables](../guide/tables.md)).", "",
+        *_table(("key", "meaning", "example"), rows(CHILD)),
         "## `[attributes.NAME]`", "", 'A name with a dot or a blank is quoted: `[attributes."alk.phos"]`.', "",
         *_table(("key", "of the kinds", "meaning", "example"), attribute),
         f"`provenance` is one of {words}.", "",
@@ -284,6 +302,8 @@ def json_schema() -> dict[str, Any]:
         "properties": properties(ATTRIBUTE),
         "allOf": [of_kind(kind) for kind in KEYS],
     }
+    own = properties(CHILD) | {"csv": table["csv"], "attributes": {"$ref": "#/properties/attributes"}}
+    child = {"type": "object", "required": ["parent", "key", "at_most", "attributes"], "properties": own}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "understudy schema.toml",
@@ -298,6 +318,7 @@ def json_schema() -> dict[str, Any]:
                 "additionalProperties": False,
             },
             "attributes": {"type": "object", "additionalProperties": attribute},
+            "tables": {"type": "object", "additionalProperties": child},
             "rules": listed(RULE),
             "uses": listed(USE),
         },

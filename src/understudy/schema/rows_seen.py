@@ -56,6 +56,10 @@ def declared_after(schema: Schema, *folders: Path) -> tuple[str, ...]:
 
 def with_sight(schema: Schema, *folders: Path) -> Schema:
     """Return the schema with `provenance = "after seeing rows"` where it was changed after rows were shown."""
+    if schema.tables:  # rows of each were shown, if at all, by a schema of its own on the same account
+        owns = [with_sight(replace(child.schema, path=schema.path), *folders) for child in schema.tables]
+        children = tuple(replace(child, schema=own) for child, own in zip(schema.tables, owns))
+        schema = schema if children == schema.tables else replace(schema, tables=children, text=None)
     changed = set(declared_after(schema, *folders))
     if not changed:
         return schema

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import SchemaError, UsageError, check_path, did_you_mean
+from understudy.errors import SchemaError, UsageError, check_path, did_you_mean, kind_of
 from understudy.schema.attribute import PUBLIC_BINS, Attribute, fine_name
 from understudy.schema.axis import Axis
+from understudy.schema.children import ChildTable, check_tables
 from understudy.schema.patterns import Pattern
 from understudy.schema.person import Person, check_person
 from understudy.schema.rule_blocks import Block, blocks_of
@@ -67,6 +68,8 @@ class Schema:
         uses: the analyses that a release is meant for, as public knowledge says.
         constraints: what the rules ask of the modelled columns; `free` fills it in.
         person: whose row each is, where a person has many; `rows_per_person` is then its `at_most`.
+        tables: further tables, whose rows belong to rows of this one.
+        file: of these rows in a folder of tables; the default is the name with any suffix that is read.
 
     >>> text = '''
     ... [table]
@@ -95,6 +98,8 @@ class Schema:
     path: Path | None = field(default=None, compare=False, repr=False)
     constraints: tuple[Constraint, ...] = field(default=(), compare=False, repr=False)  # of `free`: what rules ask
     person: Person | None = None
+    tables: tuple[ChildTable, ...] = ()
+    file: str | None = None
 
     def __post_init__(self) -> None:
         if not self.account:
@@ -119,6 +124,7 @@ class Schema:
                 raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
         self._check_ids()
         check_person(self)
+        check_tables(self)
         if self.person is not None:
             object.__setattr__(self, "rows_per_person", self.person.at_most)
         if self.rules:
@@ -148,6 +154,8 @@ class Schema:
         """Parse the text of a schema.toml."""
         from understudy.schema.files import parse_schema
 
+        if not isinstance(text, str):
+            raise UsageError(f"the text of a schema.toml is read here, and this is {kind_of(text)}")
         return parse_schema(text)
 
     @staticmethod
@@ -201,7 +209,7 @@ class Schema:
 
     def save(self, path: str | Path) -> None:
         """Write the schema to a file."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="")
+        Path(check_path(path, "a schema", "saved to")).write_text(self.to_toml(), encoding="utf-8", newline="")
 
     def __repr__(self) -> str:
         rows = "private number of" if self.rows is None else f"{self.rows:,}"
@@ -248,13 +256,18 @@ class Schema:
         return tuple(dict.fromkeys(a.column for a in self.attributes))
 
     @property
+    def relational(self) -> bool:
+        """Whether counted tables are derived from the rows: people with many rows, or tables with foreign keys."""
+        return self.person is not None or bool(self.tables)
+
+    @property
     def binary(self) -> bool:
         return all(a.size <= 2 for a in self.modelled)
 
     def __getitem__(self, name: str) -> Attribute:
         try:
-            return self._by_name[name]
-        except KeyError:
+            return self._by_name.get(name) or self._seen[name]
+        except (KeyError, TypeError):
             known = [a.name for a in self.attributes]
             raise UsageError(f"there is no attribute {name!r}. {did_you_mean(name, known)}", attribute=name) from None
 
@@ -265,12 +278,22 @@ class Schema:
     def project(self, names: Iterable[str]) -> Schema:
         """Return the same table with these attributes only, and without rules and uses: they may speak of others."""
         kept = tuple(self[name] for name in names)
-        return replace(self, attributes=kept, text=None, rules=(), uses=(), constraints=(), person=None)
+        return replace(
+            self, attributes=kept, text=None, rules=(), uses=(), constraints=(), person=None, tables=(), file=None
+        )
+
+    @cached_property
+    def _seen(self) -> dict[str, Attribute]:
+        """Return the decimal classes of numbers whose decimals nobody declared, by name: they are counted, no more."""
+        found = [a.decimals_seen for a in self.modelled if a.decimals_seen is not None]
+        return {a.name: a for a in found if a.name not in self._by_name}
 
     @cached_property
     def counted(self) -> Schema:
-        """Return what an engine codes: the attributes, and those with `fine` once more on their finest grid."""
+        """Return what an engine codes: the attributes, those with `fine` once more on their finest grid, and the
+        decimal classes of numbers."""
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
+        more += tuple(self._seen.values())
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)
         return replace(self, attributes=plain + more, text=None) if more else self
 
@@ -347,7 +370,8 @@ class Schema:
     def unconfirmed(self) -> list[tuple[str, str]]:
         """Return attribute (or "[table]") and key of every point that `init` left open."""
         table = [("[table]", key) for key in self.confirm]
-        return table + [(a.name, key) for a in self.attributes for key in a.confirm]
+        own = [(a.name, key) for a in self.attributes for key in a.confirm]
+        return table + own + [point for child in self.tables for point in child.schema.unconfirmed]
 
     # -- axes ------------------------------------------------------------------------------------------------
 

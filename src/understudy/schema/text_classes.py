@@ -26,10 +26,17 @@ _CLOCK = "([01]?[0-9]|2[0-3]):[0-5][0-9]"
 _ZONE = "(Z|[+-][0-9:]+)?"
 _SECONDS = ":[0-5][0-9]"
 _BLANKS = "[ ]*"
-_FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
+FLAGS = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))
 WORDS = "words without a digit"
 DIGESTS = 65_521  # a prime; a changed text keeps its digest once in so many times
-MISSING_WORDS = ("", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "?", "-", ".")
+MISSING_WORDS = (
+    "", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "?", "-", ".",
+    "na", "#N/A", "<NA>", "NaT", "--", "..", "*",
+)  # fmt: skip
+NO_NUMBER = (  # among numbers or dates they say that there is none; among other words they are values
+    "N", "n", "U", "X", "x", "none", "unknown", "Unknown", "UNKNOWN", "missing", "Missing",
+    "not applicable", "Not applicable", "not available", "Not available", "Refused", "refused", "DK",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,16 @@ class TextClasses(Categories):
 def formats(decimal: str = ".") -> TextClasses:
     """Return the classes that tell kinds and formats apart. Day and month are told apart where one is above 12."""
     words = [TextClass(f"the text {word!r}", re.escape(word), missing=True, texts=(word,)) for word in MISSING_WORDS]
+    said = [TextClass(f"the word {word!r}", re.escape(word), ("text",), texts=(word,)) for word in NO_NUMBER]
     plain = TextClass(WORDS, "[A-Za-z][A-Za-z ._/-]{0,39}", ("text",))
-    return TextClasses.of([*words, *_numbers(decimal), *_moments(), plain])
+    return TextClasses.of([*words, *_numbers(decimal), *_moments(), *said, plain])
 
 
 def _numbers(mark: str) -> list[TextClass]:
     point, number = re.escape(mark), ("integer", "number")
     compact = f"{_BLANKS}(19|20)[0-9]{{2}}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01]){_BLANKS}"
     found = [
-        TextClass("true or false", "|".join(_FLAGS), ("boolean",), texts=_FLAGS),
+        *(TextClass(" or ".join(flags), "|".join(flags), ("boolean",), texts=flags) for flags in FLAGS),
         TextClass("digits after a zero", f"{_BLANKS}[+-]?0[0-9]+{_BLANKS}", ("text", *number), needs="0"),
         TextClass("eight digits that may be a day", compact, (*number, "date:%Y%m%d")),
         TextClass("a whole number", f"{_BLANKS}[+-]?[0-9]{{1,15}}{_BLANKS}", number),

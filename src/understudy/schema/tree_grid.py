@@ -113,6 +113,12 @@ class TreeGrid:
         return Steps(1, max(0, min(most, max(MIN_DECIMALS, wanted, ends))))
 
     @property
+    def guesses_decimals(self) -> bool:
+        """Return whether numbers are written with decimals that nobody declared."""
+        undeclared = self.decimals is None and self.every is None and not self.heaps
+        return undeclared and not self.integral and self.steps.digits > 0
+
+    @property
     def step(self) -> float:
         """Return the distance of neighbouring values as they are written."""
         return self.steps.size
@@ -175,8 +181,9 @@ class TreeGrid:
         return self._intervals((*starts, end), (self.high,) if self.pointed else ())
 
     def _intervals(self, edges: tuple[float, ...], points: tuple[float, ...]) -> Intervals:
-        places = self.steps.digits if not self.integral and self.every is None else self.decimals
-        return Intervals(self.kind, edges, points, self.format, self.every, places)
+        guessed = not self.integral and self.every is None and self.decimals is None
+        every = self.step if guessed else self.every
+        return Intervals(self.kind, edges, points, self.format, every, self.decimals)
 
     @cached_property
     def widths(self) -> Floats:

@@ -7,14 +7,12 @@ kept as it was written: what is bought is filled in there, and the ordinary read
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Kind
-from understudy.schema.scales import ordered_scale
 from understudy.schema.scales.identifiers import Dropped
 
 DISCOVER = "discover"
@@ -66,18 +64,4 @@ def undiscovered(body: Mapping[str, Any], what: What) -> Undiscovered:
             )
     if what == "range" and body.get("bins") not in (None, "auto"):
         raise SchemaError('range = "discover" has its bins found too: leave `bins` out')
-    if what == "range":
-        _refuse_missing_values(body)
     return Undiscovered(what, json.dumps(dict(body), sort_keys=True))
-
-
-def _refuse_missing_values(body: Mapping[str, Any]) -> None:
-    """Refuse missing codes that are themselves numbers or dates: the range would be looked for among them too."""
-    scale, format, missing = ordered_scale(body["kind"]), body.get("format"), body.get("missing")
-    for text in missing if isinstance(missing, list) else []:
-        if isinstance(text, str) and not math.isnan(scale.parse(text, format if isinstance(format, str) else None)):
-            raise SchemaError(
-                f"the missing code {text!r} is itself a value of kind {scale.kind}, so it cannot stand beside "
-                'range = "discover": '
-                "declare a range that leaves it out, or leave such cells empty in the table and write missing = true"
-            )

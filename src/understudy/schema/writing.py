@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from understudy.schema.attribute import Attribute
+from understudy.schema.children import ChildTable
 from understudy.schema.files import CSV_KEYS
 from understudy.schema.scales.scale import whole_or_real
 from understudy.schema.table import Dialect, Schema
@@ -24,13 +25,27 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
     if schema.confirm:
         table["confirm"] = list(schema.confirm)
     if schema.csv != Dialect():
-        table["csv"] = {k: getattr(schema.csv, k) for k in CSV_KEYS if getattr(schema.csv, k) != getattr(Dialect(), k)}
+        table["csv"] = _csv(schema.csv)
+    if schema.file is not None:
+        table["file"] = schema.file
     document: dict[str, Any] = {"table": table}
     if schema.person is not None:
         document["person"] = schema.person.as_json()
     document["attributes"] = {a.name: attribute_as_dict(a) for a in schema.attributes}
+    if schema.tables:
+        document["tables"] = {child.name: _child(child, schema.csv) for child in schema.tables}
     rules = {"rules": [rule.as_json() for rule in schema.rules]} if schema.rules else {}
     return document | rules | ({"uses": [use.as_json() for use in schema.uses]} if schema.uses else {})
+
+
+def _child(child: ChildTable, usual: Dialect) -> dict[str, Any]:
+    csv = {"csv": _csv(child.schema.csv)} if child.schema.csv != usual else {}
+    attributes = {a.name: attribute_as_dict(a) for a in child.schema.attributes}
+    return child.as_json() | csv | {"attributes": attributes}
+
+
+def _csv(dialect: Dialect) -> dict[str, Any]:
+    return {k: getattr(dialect, k) for k in CSV_KEYS if getattr(dialect, k) != getattr(Dialect(), k)}
 
 
 def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
@@ -70,8 +85,10 @@ def write_toml(schema: Schema) -> str:
     import tomlkit
 
     document = schema_as_dict(schema)
-    for attribute in schema.attributes:
-        body = document["attributes"][attribute.name]
-        if "range" in body and not {"bins", "fine"} & set(body) and attribute.size > MIN_VALUES:
-            body["bins"] = "each"  # a long range without it means "auto" in a file
+    owners = [(schema, document), *((child.schema, document["tables"][child.name]) for child in schema.tables)]
+    for own, bodies in owners:
+        for attribute in own.attributes:
+            body = bodies["attributes"][attribute.name]
+            if "range" in body and not {"bins", "fine"} & set(body) and attribute.size > MIN_VALUES:
+                body["bins"] = "each"  # a long range without it means "auto" in a file
     return tomlkit.dumps(document)

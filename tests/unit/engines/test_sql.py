@@ -86,6 +86,43 @@ def test_the_first_pass_brings_what_is_asked_next(engines: tuple[SqlEngine, Memo
         list(engine.marginals([tuple(Axis("e", bit=b) for b in range(9)) * 4]))
 
 
+def test_what_is_foreseen_is_counted_with_the_next_ask(engines: tuple[SqlEngine, MemoryEngine]) -> None:
+    engine, memory = engines
+    pairs = [(Axis(x), Axis(y)) for x, y in itertools.combinations(SIZES, 2)]
+    triples = [(Axis("a"), Axis("b"), Axis("c")), (Axis("b"), Axis("c"), Axis("d"))]
+    engine.foresee([*pairs, *triples])
+    assert engine.scans == 1  # nothing is read for it alone
+    list(engine.marginals([(Axis("a"),)]))
+    for found, expected in zip(engine.marginals([*triples, *pairs]), memory.marginals([*triples, *pairs])):
+        assert (found == expected).all()
+    assert engine.scans == 2
+
+
+def test_what_is_foreseen_never_takes_more_room_than_the_cache_has(
+    engines: tuple[SqlEngine, MemoryEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, memory = engines
+    monkeypatch.setattr("understudy.engines.sql.CACHE_CELLS", 2000)
+    counted: list[int] = []
+    scan = SqlEngine._scan
+    monkeypatch.setattr(
+        SqlEngine, "_scan", lambda self, blocks: (counted.append(self._schema.cells(blocks[0])), scan(self, blocks))[1]
+    )
+    wide = (Axis("d"), Axis("e"))
+    engine.foresee([(Axis("a"), Axis("b")), (Axis("c"), Axis("d"), Axis("e")), wide])
+    list(engine.marginals([(Axis("a"),)]))
+    assert sum(counted) <= 2000 and engine.scans == 2
+    (found,), (expected,) = engine.marginals([wide]), memory.marginals([wide])
+    assert (found == expected).all() and engine.scans == 3  # asked for, so it is counted whatever was left out
+
+
+def test_regrouped_engines_count_their_passes_together(engines: tuple[SqlEngine, MemoryEngine]) -> None:
+    engine, _ = engines
+    coarser = engine.regrouped(schema_of(SIZES | {"d": 2}, 5000), {"d": np.array([0, 0, 0, 1, 1])})
+    list(coarser.marginals([(Axis("d"),)]))
+    assert coarser.scans == engine.scans == 2
+
+
 def test_views_by_taxonomy(tmp_path: Path) -> None:
     from understudy.demo import demo_schema, demo_table
 

@@ -56,3 +56,25 @@ def test_an_estimate_without_spread_keeps_its_sampling_variance():
 def test_nonsense_is_refused(q, v):
     with pytest.raises(UsageError):
         combine(q, v)
+
+
+def test_more_tables_than_models_are_averaged_by_model():
+    """Rows of one model only blur it: the models are what there are twenty of."""
+    generator = np.random.default_rng(8)
+    hits, freedoms = [], []
+    for _ in range(300):
+        truth, models = 0.4 + POSTERIOR * generator.standard_normal(), 0.4 + POSTERIOR * generator.standard_normal(10)
+        shares = generator.binomial(ROWS, np.tile(models, 6)) / ROWS
+        found = combine(shares.tolist(), (shares * (1 - shares) / ROWS).tolist(), models=10)
+        low, high = found.interval(0.95)
+        hits.append(low <= truth <= high)
+        freedoms.append(found.freedom)
+        assert found.tables == 60
+    assert 0.91 < np.mean(hits) < 0.99
+    assert (
+        5 < np.mean(freedoms) < 9
+    )  # below the nine that ten models have, and above what one table of each would leave
+
+
+def test_tables_of_models_without_spread_keep_the_sampling_variance_of_one_table():
+    assert combine([1.0] * 6, [0.04] * 6, models=3).stderr == pytest.approx(0.2)

@@ -136,7 +136,14 @@ def test_auto_asks_the_schema_only() -> None:
     assert best_for(general, {}) == "aim"
     assert best_for(general, {"score": "R"}) == "privbayes"  # an option of the other method
     assert best_for(general, {}, owners=3) == "dp-subn"
-    assert not suits(schema_of({f"a{i}": 3 for i in range(65)}, 500))
+    assert suits(schema_of({f"a{i}": 3 for i in range(100)}, 500))
+    assert not suits(schema_of({f"a{i}": 3 for i in range(101)}, 500))
+    assert not suits(schema_of({f"a{i}": 600 for i in range(100)}, 500))  # its columns alone would fill a wide model
+
+
+def test_a_wide_table_has_a_smaller_model_unless_told() -> None:
+    narrow, wide = (schema_of({f"a{i}": 3 for i in range(d)}, 500) for d in (64, 65))
+    assert [Aim().max_cells(narrow), Aim().max_cells(wide), Aim(cells=777).max_cells(wide)] == [150_000, 50_000, 777]
 
 
 def test_one_attribute_is_measured_whole(ledger_path: Path) -> None:

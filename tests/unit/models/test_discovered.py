@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from understudy.models.discovered import found_cells, found_kind, listed_body, range_body, visible
+from understudy.models.discovered import (
+    few_body,
+    few_values,
+    found_cells,
+    found_kind,
+    listed_body,
+    range_body,
+    visible,
+    without_codes,
+)
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.value_lists import ValueList
@@ -29,11 +38,13 @@ def kind_of(texts: dict[str, int]) -> dict[str, Any] | None:
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ({"1": 900, "x": 60}, {"kind": "integer", "other": "missing"}),
+        ({"1": 900, "w": 60}, {"kind": "integer", "other": "missing"}),
         ({"1": 500, "1.5": 300, "1.25": 200}, {"kind": "number", "decimals": 2, "other": "missing"}),
         ({"1": 900, "": 90}, {"kind": "integer", "missing": [""], "other": "missing"}),
         ({"1": 500, "x": 500}, {"kind": "category"}),
-        ({"1": 700, "N": 300}, {"kind": "integer", "other": "missing"}),
+        ({"1": 700, "N": 300}, {"kind": "integer", "missing": ["N"], "other": "missing"}),
+        ({"1": 700, "": 40, "NA": 60}, {"kind": "integer", "missing": ["NA", ""], "other": "missing"}),
+        ({"Y": 700, "N": 300}, {"kind": "category"}),
         ({"7": 700, "<5": 60}, {"kind": "category"}),
         ({"7.25": 700, "<5": 60}, {"kind": "number", "decimals": 2, "other": "missing"}),
         ({"no": 700, "yes": 60}, {"kind": "category"}),
@@ -43,6 +54,15 @@ def kind_of(texts: dict[str, int]) -> dict[str, Any] | None:
         ({"20200131": 900}, {"kind": "date", "format": "%Y%m%d", "other": "missing"}),
         ({"20200131": 100, "20209931": 900}, {"kind": "integer", "other": "missing"}),
         ({"true": 500, "FALSE": 400}, {"kind": "boolean", "other": "missing"}),
+        (
+            {"True": 500, "False": 400},
+            {
+                "kind": "boolean",
+                "true": ["True", "true", "TRUE", "1"],
+                "false": ["False", "false", "FALSE", "0"],
+                "other": "missing",
+            },
+        ),
         ({"2020-01-01 10:00:00": 400}, {"kind": "datetime", "other": "missing"}),
         ({"NA": 400}, None),
         ({"1": 3}, None),
@@ -90,6 +110,25 @@ def test_what_a_range_becomes(kind: Any, ends: tuple[int, int], expected: list[i
     assert range_body({"kind": kind}, edges, first, last)["range"] == expected
     if octaves == "number" and ends == (0, 2):
         assert range_body({"kind": "number"}, edges, first, last)["range"] == [0, 4]
+
+
+def test_small_whole_numbers_are_found_one_by_one() -> None:
+    edges = octave_edges("integer")
+    zero = edges.index(0.0)
+    assert few_values("integer", edges, zero, edges.index(32.0) - 1)
+    assert not few_values("integer", edges, zero, edges.index(32.0)) and not few_values("number", edges, zero, zero)
+    counts = [0] * 32
+    counts[1], counts[2], counts[3], counts[9] = 500, 300, 16, 20  # beside a seen one, and far from all
+    assert few_body(counts, NOISE) == {"range": [1, 3]}
+    assert few_body([900, *[0] * 31], NOISE) == {"range": [0, 1]}
+    assert few_body([*[0] * 31, 900], NOISE) == {"range": [30, 31]}
+    assert few_body([5] * 32, NOISE) is None
+
+
+def test_a_range_keeps_the_side_of_a_missing_code_on_which_rows_are() -> None:
+    assert without_codes((8, 256), [99], 1, 48) == (8, 98)
+    assert without_codes((-16, 128), [-9, 99], 0.1, 60) == (-8.9, 98.9)
+    assert without_codes((0, 15), [], 1, 3) == (0, 15)
 
 
 def test_texts_outside_a_list_have_a_label_where_they_are_seen() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
+import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,13 +18,17 @@ from pyarrow import csv, parquet
 
 import understudy
 from understudy.errors import BudgetError, DataError, ReleaseError, SchemaError, UsageError
+from understudy.inference.trust import FIRST_ROW, NEXT_ROW
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.measurement import table_noise
+from understudy.privacy.measurement import Measurement, table_noise
 from understudy.publishing import run
 from understudy.relations.history_model import HistoryModel
 from understudy.relations.reading import people_fit, person_numbers
+from understudy.release.history_links import history_sheet, history_trust, own_links
+from understudy.release.storage import HISTORIES_FORMAT, release_bytes
+from understudy.schema import Axis
 from understudy.testing import SeededSource
 from visits import visits, visits_schema
 
@@ -89,8 +96,64 @@ def test_a_release_is_the_same_after_a_file(release: understudy.Release, tmp_pat
     assert again.hash == release.hash and again.rows == release.rows
     same = [np.asarray(r.sample(50, seed=9)["weight"], dtype=object) for r in (release, again)]
     assert [str(v) for v in same[0]] == [str(v) for v in same[1]]
-    assert "people; each further row" in again.summary()
+    assert "people; each further row" in again.summary() and "@" not in again.summary()
+    assert "state, change ← (state, previous row" in again.summary()
     assert again.report() is not None
+
+
+def test_a_release_of_the_time_before_the_horizon_opens_and_draws(release: understudy.Release, tmp_path: Path) -> None:
+    members = dict(release.members)
+    stored = json.loads(members["model.json"])
+    document = stored if "ahead" in stored else stored["model"]
+    assert document.pop("ahead") is True
+    members["model.json"] = json.dumps(stored).encode()
+    ledger = {"seq": release.head.seq, "hash": release.head.hash}
+    (tmp_path / "old.zip").write_bytes(release_bytes(members, ledger, HISTORIES_FORMAT))
+    old = understudy.Release.open(tmp_path / "old.zip")
+    assert isinstance(old.model, HistoryModel) and old.model.horizon is None
+    rows = old.sample(200, seed=1)
+    who, year = (np.asarray(rows[name]) for name in ("patient", "year"))
+    assert len(rows) == 200 and (np.diff(year)[np.diff(who) == 0] >= 0).all()
+    old.save(tmp_path / "again.zip")
+    assert understudy.Release.open(tmp_path / "again.zip").model.horizon is None  # type: ignore[attr-defined]
+
+
+def test_what_holds_tells_which_links_were_measured(release: understudy.Release) -> None:
+    model = release.model
+    assert isinstance(model, HistoryModel)
+    people = {frozenset(a.attribute for a in m.axes) for m in model.measured[0]}
+    pairs = release.what_holds
+    assert {(p.one, p.other) for p in pairs} == set(itertools.combinations(release.schema.names, 2))
+    for pair in pairs:
+        assert pair.links is not None and (pair.status, pair.error) == ("inferred", None)
+        assert (FIRST_ROW in pair.links) == any({pair.one, pair.other} <= names for names in people)
+    assert release.trust("sex", "state") == next(p for p in pairs if (p.one, p.other) == ("sex", "state"))
+    with pytest.raises(UsageError, match="no modelled column"):
+        release.trust("sex", "patient")
+    assert own_links(model) == tuple(n for n in release.schema.names if n not in ("sex", "born"))
+
+
+def test_a_link_from_row_to_row_is_told(release: understudy.Release) -> None:
+    model = release.model
+    assert isinstance(model, HistoryModel)
+    axes = (Axis("weight@previous"), Axis("@gap"), Axis("sex"), Axis("state@change"))
+    table = Measurement(axes, np.zeros((1, 1, 1, 1), dtype=np.int64), model.measured[1][0].noise)
+    linked = replace(model, measured=((), (table,)))
+    told = {(p.one, p.other) for p in history_sheet(linked, 64) if p.links == (NEXT_ROW,)}
+    assert told == set(itertools.combinations([n for n in release.schema.names if n != "born"], 2))
+    assert own_links(linked) == ()
+    assert "neither" in str(history_trust(linked, "born", "sex")) and NEXT_ROW in str(
+        history_trust(linked, "sex", "state")
+    )
+
+
+def test_pages_name_columns_and_links_in_words(release: understudy.Release, tmp_path: Path) -> None:
+    release.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "People have several rows here" in page and f"measured {FIRST_ROW}".replace("'", "&#x27;") in page
+    plan = understudy.plan(visits_schema(), epsilon=1, delta="1e-6", rows=20_000)
+    for text in (page, release.card.text(), release.summary(), plan.text(), str(plan.as_json())):
+        assert not re.search(r"@(previous|now|change|rows|gap|\d)", text)
 
 
 def test_queries_are_about_rows(release: understudy.Release) -> None:
@@ -307,13 +370,11 @@ def test_a_schema_with_a_person_is_read_back_as_written() -> None:
 
 
 def test_engines_that_do_not_derive_the_tables_refuse(tmp_path: Path) -> None:
-    from pyarrow import parquet
-
     from understudy.engines.opening import open_engine
 
     parquet.write_table(visits(20), tmp_path / "v.parquet")
-    with pytest.raises(UsageError, match="in memory"):
-        understudy.publish(tmp_path / "v.parquet", visits_schema(), epsilon=1, ledger=tmp_path / "l", engine="duckdb")
+    with pytest.raises(UsageError, match="in memory, by DuckDB or by PostgreSQL"):
+        understudy.publish(tmp_path / "v.parquet", visits_schema(), epsilon=1, ledger=tmp_path / "l", engine="mapped")
     with pytest.raises(UsageError, match="never|\\[person\\]"):
         open_engine(visits(20), visits_schema(), types="declared")
 
@@ -326,3 +387,5 @@ def test_a_plan_says_what_at_most_costs() -> None:
     noise = [next(p.scale for p in plan.phases if p.name == "steps: one-way") for plan in (one, other)]
     assert noise[1] == pytest.approx(4 * noise[0], rel=1e-6)
     assert sum(p.cost for p in made.phases) == total_cost(Budget(1, "1e-6"))
+    tables = next(p for p in made.phases if p.name == "steps: tables")
+    assert tables.error is None and "no error is foretold" in tables.detail

@@ -11,7 +11,8 @@ import pytest
 from conftest import schema_of
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import Account, ChargeEntry
-from understudy.release.card import NOT_PROMISED, STAMP, Card, Together
+from understudy.release.card import STAMP, Card, Together
+from understudy.release.protected_unit import NOT_PROMISED
 from understudy.schema import Schema
 
 CHARGES = [

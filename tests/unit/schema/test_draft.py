@@ -316,7 +316,12 @@ def test_only_the_first_line_of_a_csv_is_read(tmp_path):
     text = draft_file(data).text
     schema = Schema.from_toml(text)
     assert [a.name for a in schema.attributes] == ["alter", "größe; cm", "name"]
-    assert schema.csv == Dialect(";") and schema.name == "d" and "SECRET" not in text
+    assert (
+        schema.csv == Dialect(";", decimal=",")
+        and ("[table]", "decimal") in schema.unconfirmed
+        and schema.name == "d"
+        and "SECRET" not in text
+    )
 
 
 def test_headers_show_their_dialect(tmp_path):

@@ -28,7 +28,7 @@ def test_a_key_that_is_not_explained_is_noticed(monkeypatch: pytest.MonkeyPatch)
 def test_the_examples_are_read() -> None:
     head = '[table]\nname = "t"\nrows = 9\n'
     for key, (_, _, example) in reference.TABLE.items():
-        if key not in ("name", "rows", "csv", "neighbours"):
+        if key not in ("name", "rows", "csv", "neighbours", "file"):
             Schema.from_toml(f'{head}{example}\n[attributes.a]\nkind = "boolean"\n')
     for key, (_, _, example) in reference.CSV.items():
         also = 'delimiter = ";"\n' if key == "decimal" else ""

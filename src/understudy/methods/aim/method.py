@@ -55,6 +55,8 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
+WIDE_CELLS = 50_000  # the same for more than `NARROW` attributes, which have more rounds
+NARROW = 64
 ROUNDS: dict[type[Noise], tuple[int, int]] = {
     Laplace: (1, 2),
     Gaussian: (2, 4),
@@ -65,8 +67,9 @@ ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
-MAX_ATTRIBUTES = 64  # every round looks at every pair: up to here in a minute or two
-WIDEST = 100  # and up to here in minutes
+PER_FIT = 65  # attributes for each further round by the same model
+MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
+WIDEST = 256  # and up to here in minutes
 DEPENDENCE = "dependence"
 USES = "uses"
 ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
@@ -74,7 +77,8 @@ ALONE = "pairs of attributes are not worth their noise at this budget: columns a
 
 def suits(schema: Schema) -> bool:
     """Whether this is the method for the table: not binary, and not so wide that rounds over all pairs take minutes."""
-    return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES
+    fits = len(schema.modelled) <= NARROW or sum(a.size for a in schema.modelled) <= WIDE_CELLS
+    return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES and fits
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,13 @@ class Aim:
     single: float | None = option(None, low=0.01, high=0.99)
     select: float = option(SELECT, low=0.01, high=0.9)
     kappa: float = option(KAPPA, low=0.0, high=10.0)
-    cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
+    cells: int | None = option(None, whole=True, low=4, high=10**7)
+
+    def max_cells(self, schema: Schema) -> int:
+        """Return how many cells the model may have: fewer for a wide table, unless `cells` is given."""
+        if self.cells is not None:
+            return self.cells
+        return MODEL_CELLS if len(schema.modelled) <= NARROW else WIDE_CELLS
 
     # -- plan ------------------------------------------------------------------------------------------------
 
@@ -141,7 +151,7 @@ class Aim:
             choosing = in_rounds * exact(self.select)
             phases.append(Phase("structure", choosing, rounds, detail="choices by score D, at most"))
             sizes = map(schema.cells, combinations(variables, 2))
-            cells = max((size for size in sizes if size <= self.cells), default=1)
+            cells = max((size for size in sizes if size <= self.max_cells(schema)), default=1)
             detail = "the pair that the model gets most wrong, round by round, at most"
             phases.append(tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, n, detail))
         notes = []
@@ -151,14 +161,17 @@ class Aim:
             notes.append(_said(named))
         if len(variables) > 1:
             notes.append(
-                f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)"
+                f"pairs that would bring the model over {self.max_cells(schema):,} cells are not offered (option cells)"
                 if costs.rounds or costs.offered
                 else ALONE
             )
-        d, settled = len(variables), self._settled(costs)
+        d, settled = len(variables), self._settled(schema, costs)
         seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
-        memory = 200 + n * d * 30 / 1e6 + self.cells * 400 / 1e6
-        return Plan(self.name, budget, accounting, n, settled, None, tuple(phases), memory, seconds, tuple(notes))
+        memory = 200 + n * d * 30 / 1e6 + self.max_cells(schema) * 400 / 1e6
+        return Plan(
+            self.name, budget, accounting, n, settled, None, tuple(phases), memory, seconds, tuple(notes),
+            foreseen=not schema.uses,
+        )  # fmt: skip
 
     def _check(self, schema: Schema) -> None:
         if (d := len(schema.modelled)) > WIDEST:
@@ -166,11 +179,12 @@ class Aim:
                 f"AIM looks at every pair of attributes in every round, so it takes up to {WIDEST} of them, and this "
                 f"table has {d:,}: use --method privabn, or publish fewer attributes"
             )
-        if (alone := sum(a.size for a in schema.modelled)) > self.cells:
+        if (alone := sum(a.size for a in schema.modelled)) > self.max_cells(schema):
             largest = max(schema.modelled, key=lambda a: a.size)
             raise TooLarge(
-                f"the one-way tables alone have {alone:,} cells, the limit is {self.cells:,}, and {largest.name} has "
-                f"{largest.size:,} of them: use fewer bins or values, or raise the limit with --set cells=N",
+                f"the one-way tables alone have {alone:,} cells, the limit is {self.max_cells(schema):,}, and "
+                f"{largest.name} has {largest.size:,} of them: use fewer bins or values, "
+                "or raise the limit with --set cells=N",
                 attribute=largest.name,
             )
 
@@ -215,7 +229,9 @@ class Aim:
         each = costs.each or (costs.single + costs.named + costs.offered) / (2 * len(schema.modelled))
         noise = table_noise(schema, accounting, each).mean_abs
         power = accounting.power  # three times the price is a third of the noise, or the root of that
-        return named_tables(schema, self.cells, lambda cells, price: cells * noise / (2 * rows * price ** (1 / power)))
+        return named_tables(
+            schema, self.max_cells(schema), lambda cells, price: cells * noise / (2 * rows * price ** (1 / power))
+        )
 
     def _split(self, schema: Schema, accounting: Accounting, count: Fraction, rest: Fraction, rounds: int) -> Costs:
         single = rest * self._single(schema, accounting, rounds)
@@ -257,13 +273,17 @@ class Aim:
         pairs = rounds * weight(middle_pair(schema), accounting)
         return max(exact(SINGLE), Fraction(ones, ones + pairs))
 
-    def _settled(self, costs: Costs) -> dict[str, Any]:
+    def _settled(self, schema: Schema, costs: Costs) -> dict[str, Any]:
         rounds = round(costs.rounds / costs.each) if costs.each else 0
         single = round(float(costs.single / (costs.single + costs.rounds)), 4)
         return {
-            "rounds": rounds, "single": single, "select": self.select, "kappa": self.kappa, "cells": self.cells,
-            "estimate": "ml",
+            "rounds": rounds, "single": single, "select": self.select, "kappa": self.kappa,
+            "cells": self.max_cells(schema), "estimate": "ml",
         }  # fmt: skip
+
+    def widest_table(self, schema: Schema) -> float:
+        """Return how many attributes a measured table has at most: two, unless uses name wider ones."""
+        return math.inf if schema.uses else 2
 
     # -- fit -------------------------------------------------------------------------------------------------
 
@@ -272,6 +292,7 @@ class Aim:
 
         schema, variables = table.schema, _variables(table.schema)
         self._check(schema)
+        table.foresee([axes for axes in combinations(variables, 2) if schema.cells(axes) <= self.max_cells(schema)])
         rows, bought = row_count(table)
         costs = self._costs(schema, table.accounting, table.total_cost, rows)
         named = self._named(schema, table.accounting, costs, rows)
@@ -284,8 +305,9 @@ class Aim:
         measured = known + (table.measure(asked, fresh, "one-way") if asked else [])
         costs = replace(costs, rounds=costs.rounds + costs.single - fresh) if known else costs
         rounds = AdaptiveRounds(
-            table, variables, measured, self.cells, lambda seen: pooled_rows(schema, [*bought, *seen]), ROUGHLY
-        )
+            table, variables, measured, self.max_cells(schema), lambda seen: pooled_rows(schema, [*bought, *seen]),
+            ROUGHLY, 1 + len(variables) // PER_FIT,
+        )  # fmt: skip
         if table.accounting.power > 1:
             shares = [rounds.best.tree.project([axis]).table for axis in variables]
             decided = self._worthwhile(schema, table.accounting, costs, seen_rows, rounds.rows, shares)
@@ -298,15 +320,15 @@ class Aim:
             rounds.measure(named.measured, costs.named, USES, [Fraction(p, sum(prices)) for p in prices])
         left = costs.rounds
         if costs.offered:
-            spoken_of = CandidatePairs(schema, variables, self.cells, named.offered, rounds.chosen)
+            spoken_of = CandidatePairs(schema, variables, self.max_cells(schema), named.offered, rounds.chosen)
             price = costs.each or costs.offered / named.rounds
             left += self._play(table, rounds, spoken_of, costs.offered, price)
         if costs.each:
             left = self._play(table, rounds, rounds.candidates, left, costs.each)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += table.measure([(axis,) for axis in variables], left, "one-way")
-        facts = {"options": self._settled(costs), "tables": rounds.tables}
-        refitted = refit([*bought, *measured], Design(schema, 2 * self.cells))
+        facts = {"options": self._settled(schema, costs), "tables": rounds.tables}
+        refitted = refit([*bought, *measured], Design(schema, 2 * self.max_cells(schema)))
         notes = () if rounds.chosen or costs.rounds or len(variables) == 1 else (ALONE,)
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes)
 

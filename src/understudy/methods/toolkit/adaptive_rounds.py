@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from understudy.models.estimation import Fitted
+    from understudy.models.junction_tree import JunctionTree
     from understudy.privacy.table import PrivateTable
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,7 @@ class AdaptiveRounds:
         cells: the limit of the triangulated model.
         rows: the row count by what was measured so far.
         tolerance: how well the model fits between rounds; None for as well as at the end.
+        per_fit: how many rounds choose by the same model, no two of them a table of the same attribute.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class AdaptiveRounds:
         cells: int,
         rows: Callable[[Sequence[Measurement]], int],
         tolerance: float | None = None,
+        per_fit: int = 1,
     ) -> None:
         self.measured = measured
         self.chosen: list[Axes] = []
@@ -53,6 +56,8 @@ class AdaptiveRounds:
         self._limit = 2 * cells
         self._rows = rows
         self._tolerance = tolerance
+        self._per_fit = per_fit
+        self._since_fit: list[Axes] = []
         self._best: Fitted | None = None
         self._fitted_to = 0
 
@@ -73,19 +78,32 @@ class AdaptiveRounds:
             start, tolerance = self._best.theta, TOLERANCE if self._tolerance is None else self._tolerance
             self._best = fitted(self.measured, schema, self.rows, limit=self._limit, start=start, tolerance=tolerance)
         self._fitted_to = len(self.measured)
+        self._since_fit = []
         return self._best
+
+    def _by_one_model(self, options: Sequence[Axes]) -> tuple[Sequence[Axes], JunctionTree]:
+        """Return the model that this round chooses by and the options that it is not out of date for."""
+        if self._best is not None and 0 < len(self._since_fit) < self._per_fit:
+            touched = {axis for axes in self._since_fit for axis in axes}
+            if fresh := [axes for axes in options if touched.isdisjoint(axes)]:
+                return fresh, self._best.tree
+        return options, self.best.tree
 
     def round(self, options: Sequence[Axes], choose: Chooser, cost: Fraction, noise: float) -> bool:
         """Measure the table that `choose` picks; return whether it says more than its noise would.
 
         `noise` is the expected absolute noise of a cell.
         """
-        tree, rows = self.best.tree, self.rows
-        expected = [tree.project(axes).table * rows for axes in options]
+        from understudy.models.pair_marginals import pair_marginals
+
+        options, tree = self._by_one_model(options)
+        tables, rows = pair_marginals(tree, options), self.rows
+        expected = [tables[axes] * rows for axes in options]
         pair = choose([Pair(axes[-1], axes[:-1]) for axes in options], expected)
         seen = self._table.measure([pair.axes], cost, "tables")
         self.measured += seen
         self.chosen.append(pair.axes)
+        self._since_fit.append(pair.axes)
         self.candidates.add(pair.axes)
         # not from a rounded table: where rounding flips, on another machine, the cost of a round would too
         surprise = np.abs(seen[0].values - expected[list(options).index(pair.axes)]).sum()
@@ -94,6 +112,7 @@ class AdaptiveRounds:
     def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:
         """Measure these tables without a choice, each for its share of the cost."""
         self.measured += self._table.measure(tables, cost, purpose, shares)
+        self._since_fit = []
         self.chosen += tables
         for axes in tables:
             self.candidates.add(axes)

@@ -9,10 +9,16 @@ from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axes, Axis, Schema
 
+MAX_OFFERED = 512  # tables in a round; of more, each round has its turn
+
 
 class CandidatePairs:
     """Tables over two attributes, or `tables`. One that would bring the triangulated model over the limit never comes
-    back; `chosen` are tables that the model has already."""
+    back; `chosen` are tables that the model has already.
+
+    Of very many tables a round is offered some, and the next round the next ones. A greedy search loses little by that,
+    as long as all have many turns before it ends (Mirzasoleiman et al. 2015 draw them at random).
+    """
 
     def __init__(
         self,
@@ -27,19 +33,30 @@ class CandidatePairs:
         self._graph = Graph.of([*rule_cliques(schema, variables), *chosen], sizes)
         offered = combinations(variables, 2) if tables is None else tables
         self._open: list[Axes] = [axes for axes in offered if schema.cells(axes) <= limit]
+        if len(self._open) > MAX_OFFERED:  # so that any stretch of them has all attributes about equally often
+            place = {axis: i for i, axis in enumerate(variables)}
+            self._open.sort(key=lambda axes: place[axes[-1]] - place[axes[0]])
 
     def add(self, axes: Axes) -> None:
         """Note that this table was measured: its axes are a clique of the model from now on."""
         self._graph = self._graph.add(axes)
 
     def __call__(self) -> list[Axes]:
+        """Return what this round may choose from."""
         joined = {frozenset(p) for c in self._graph.triangulated_cliques() for p in combinations(c, 2)}
-        self._open = [axes for axes in self._open if self._inside(axes, joined) or self._fits(axes)]
-        return self._open
+        offered: list[Axes] = []
+        left = iter(self._open)
+        for axes in left:
+            if self._inside(axes, joined) or self._fits(axes):
+                offered.append(axes)
+            if len(offered) == MAX_OFFERED:
+                break
+        self._open = [*left, *offered]
+        return offered
 
     def _inside(self, axes: Axes, joined: set[frozenset[Axis]]) -> bool:
         """A set whose pairs are all joined is in a clique of a triangulated graph."""
         return all(frozenset(pair) in joined for pair in combinations(axes, 2))
 
     def _fits(self, axes: Axes) -> bool:
-        return self._graph.add(axes).triangulated_cells(self._limit) <= self._limit
+        return self._graph.add(axes).fits(self._limit)

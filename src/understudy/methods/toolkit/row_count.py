@@ -31,7 +31,10 @@ def planned_rows(schema: Schema, rows: int | None) -> int:
     """Return the row count for a plan, which reads nothing: declared, or said by whoever plans."""
     known = schema.rows if schema.rows is not None else rows
     if known is None:
-        raise UsageError("under add-remove neighbours the row count is private: say roughly how many with --rows N")
+        raise UsageError(
+            "under add-remove neighbours the row count is private: say roughly how many with --rows N "
+            "(in Python, rows=N)"
+        )
     return known
 
 

@@ -19,6 +19,7 @@ class Syntax(ABC):
 
     name = "sql"
     fence = ""  # keeps a subquery from being merged into the query around it, where that would repeat its work
+    tables_at_once = 256  # of one statement
     small = 64  # pieces of a step function that are worth a tree of CASEs
     timestamp = "TIMESTAMP"
     instant = "TIMESTAMPTZ"

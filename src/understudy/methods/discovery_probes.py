@@ -1,0 +1,67 @@
+"""Probes: the attributes on which rows are coded for discovery, one for each histogram that may be asked.
+
+All are public and fixed before any row is read. `values` needs none but the ledger's fingerprint: texts are grouped.
+"""
+
+from __future__ import annotations
+
+from understudy.schema import Attribute, Axis
+from understudy.schema.domain import Kind
+from understudy.schema.octaves import decade_edges, few_probe, octave_edges, range_probe
+from understudy.schema.text_classes import decades, digests, formats
+from understudy.schema.undiscovered import Undiscovered
+
+FORMATS, RANGES, FEW_VALUES, LISTS = "formats", "ranges", "few values", "value lists"
+
+
+def left_open(attribute: Attribute) -> Undiscovered:
+    """Return what an attribute leaves to be bought."""
+    assert isinstance(attribute.domain, Undiscovered)
+    return attribute.domain
+
+
+def probes_of(attribute: Attribute, decimal: str) -> list[Attribute]:
+    """Return the attributes that are coded in the place of one that is left open."""
+    domain, name, missing = attribute.domain, attribute.name, attribute.missing
+    if not isinstance(domain, Undiscovered):
+        return [attribute]
+    few = few_probe(_probe(name, FEW_VALUES), missing, name)
+    if domain.what == "range":
+        kind = domain.declared_kind
+        assert kind is not None
+        octaves = range_probe(_probe(name, RANGES), kind, domain.body.get("format"), missing, name)
+        return [octaves, few] if kind == "integer" else [octaves]
+    digest = Attribute(_probe(name, "digests"), digests(), read_from=name)  # not asked for: the ledger's fingerprint
+    if domain.what == "values":
+        return [digest]
+    classes = Attribute(_probe(name, FORMATS), formats(decimal), read_from=name)
+    octaves = range_probe(_probe(name, "octaves"), "number", None, missing, name)
+    return [classes, octaves, few, Attribute(_probe(name, "decades"), decades(), read_from=name), digest]
+
+
+def format_axis(attribute: Attribute) -> Axis:
+    """Return the histogram of the formats of an attribute's texts."""
+    return Axis(_probe(attribute.name, FORMATS))
+
+
+def few_axis(attribute: Attribute) -> Axis:
+    """Return the histogram of small whole numbers."""
+    return Axis(_probe(attribute.name, FEW_VALUES))
+
+
+def range_axis(attribute: Attribute, kind: Kind) -> Axis:
+    """Return the histogram that has the range of this kind."""
+    if left_open(attribute).what == "range":
+        return Axis(_probe(attribute.name, RANGES))
+    return Axis(_probe(attribute.name, "octaves" if kind in ("integer", "number") else "decades"))
+
+
+def range_edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:
+    """Return the edges of that histogram's cells, on the scale of the kind."""
+    if kind in ("date", "datetime"):
+        return decade_edges(kind)
+    return octave_edges(kind if left_open(attribute).what == "range" else "number")
+
+
+def _probe(name: str, what: str) -> str:
+    return f"{name} ({what})"

@@ -1,0 +1,148 @@
+"""The method for tables with foreign keys: the root by any method, each child by a conditional network, one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from understudy.methods import Fit, Method, Plan, method_named
+from understudy.methods.plan import Phase, tables_phase
+from understudy.methods.toolkit.estimator import network_json
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
+from understudy.privacy.budget import Budget
+from understudy.privacy.measurement import Measurement
+from understudy.privacy.random_source import seeded_generator
+from understudy.privacy.scores import Pair
+from understudy.privacy.table import PrivateTable
+from understudy.relations.fitting import ConditionalPlan, fit_conditionals
+from understudy.relations.linked_model import LinkedModel
+from understudy.relations.table_tree import Branch, TableTree
+from understudy.schema import Schema
+
+PLANNED_SHARE = 0.5  # of `at_most`: how many rows belong to a row on average, where a plan knows nothing
+SIMULATED = 4096  # rows of the root, from which the sizes of other tables are told
+
+
+@dataclass(frozen=True, eq=False)
+class TreeTables:
+    """The private tables of a tree by name, and what all of them together may spend."""
+
+    tables: dict[str, PrivateTable]
+    total_cost: Fraction = Fraction(0)
+
+    def with_total_cost(self, total_cost: Fraction) -> TreeTables:
+        """Return the same tables for a method that may spend only this."""
+        return replace(self, total_cost=total_cost)
+
+    def knowing(self, known: Sequence[Measurement]) -> TreeTables:
+        """Return the same tables: nothing is bought before them."""
+        assert not known
+        return self
+
+
+@dataclass(frozen=True)
+class TreeMethod:
+    """Publish tables with foreign keys: `inner` is the method of the root."""
+
+    tree: TableTree
+    inner: Method
+
+    @staticmethod
+    def named(name: str, options: Mapping[str, Any], schema: Schema) -> TreeMethod:
+        """Return the method for a schema with `[tables.NAME]`, with the method of this name for the root."""
+        tree = TableTree.of(schema)
+        return TreeMethod(tree, method_named(name, options, tree.root.derived))
+
+    @property
+    def name(self) -> str:
+        return f"{self.inner.name}, then tables"
+
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """The share of the cost that each table gets: by how many attributes are drawn of it."""
+        drawn = {name: len(branch.targets) for name, branch in self.tree.branches.items()}
+        return {name: Fraction(many, sum(drawn.values())) for name, many in drawn.items()}
+
+    def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        """Return what would be spent on so many rows of the root; how many belong to one is guessed from `at_most`."""
+        count, accounting, whole = 1000 if rows is None else rows, accounting_of(budget), total_cost(budget)
+        root = self.inner.plan(self.tree.root.derived, budget.shared(self.shares[self.tree.schema.name]), count)
+        phases = [replace(p, name=f"{self.tree.schema.name}: {p.name}") for p in root.phases]
+        notes, guessed = list(root.notes), {self.tree.schema.name: float(count)}
+        for name, branch in self.tree.branches.items():
+            if branch.child is not None:
+                guessed[name] = guessed[branch.child.parent] * branch.child.at_most * PLANNED_SHARE
+                plan = self._planned(branch, max(1, round(guessed[name])), accounting, whole)
+                phases += _phases(name, plan, accounting)
+                notes.append(_cost_of_rows(branch, plan))
+        columns = sum(len(branch.derived.names) for branch in self.tree.branches.values())
+        seconds = root.seconds + 1e-6 * sum(guessed.values()) * columns
+        return replace(
+            root, method=self.name, budget=budget, rows=count, phases=tuple(phases), seconds=seconds, notes=tuple(notes)
+        )
+
+    def _planned(self, branch: Branch, rows: int, accounting: Accounting, whole: Fraction) -> ConditionalPlan:
+        homes = dict.fromkeys(branch.targets)
+        cost = whole * self.shares[branch.name]
+        return ConditionalPlan.of(branch.derived, branch.given, homes, rows, accounting, cost)
+
+    def fit(self, tables: TreeTables) -> Fit:
+        """Spend the cost on all tables; they draw on the same reservation."""
+        root, whole = self.tree.schema.name, tables.total_cost
+        found = self.inner.fit(tables.tables[root].with_total_cost(whole * self.shares[root]))
+        model = LinkedModel(self.tree, found.model, {}, found.rows, {root: found.measurements})
+        linked = []
+        for name, branch in self.tree.branches.items():
+            if branch.child is None:
+                continue
+            plan = self._planned(branch, _rows_of(model, name), tables.tables[name].accounting, whole)
+            network, measured = fit_conditionals(tables.tables[name], plan, name)
+            networks, kept = {**model.networks, name: network}, {**model.measured, name: measured}
+            model = replace(model, networks=networks, measured=kept)
+            chosen = tuple(Pair(c.child, c.parents) for c in network.conditionals)
+            linked.append({"table": name, "network": network_json(chosen)})
+        facts = {"options": found.facts.get("options", {}), "linked": linked}
+        return Fit(model, (), found.rows, facts, (*found.notes, _promise(self.tree)))
+
+
+def _rows_of(model: LinkedModel, name: str) -> int:
+    """Return about how many rows a table has whose parents are drawn already."""
+    child = model.tree.branches[name].child
+    assert child is not None
+    above = model.sample_tables(SIMULATED, seeded_generator(1))[child.parent]
+    many = int(above.columns[f"@{name}"].astype(int).sum())
+    return max(1, round(model.rows * many / SIMULATED))
+
+
+def _phases(name: str, plan: ConditionalPlan, accounting: Accounting) -> list[Phase]:
+    many, widest = len(plan.targets), max(plan.schema[target].size for target in plan.targets)
+    found = []
+    if plan.structure_cost:
+        said = "choices of parents by score R, among its own attributes and those of the rows above"
+        found.append(Phase(f"{name}: structure", plan.structure_cost, many, detail=said))
+    cells = max(widest, min(plan.cells, plan.rows)) if plan.structure_cost else widest
+    detail = (
+        "each attribute with its parents" if plan.structure_cost else "each attribute alone: a choice would be noise"
+    )
+    return [*found, tables_phase(f"{name}: tables", plan.schema, accounting, plan.table_cost, many, cells, plan.rows,
+                                 detail)]  # fmt: skip
+
+
+def _cost_of_rows(branch: Branch, plan: ConditionalPlan) -> str:
+    assert branch.child is not None
+    rows = branch.derived.rows_per_person
+    return (
+        f"{branch.name}: one row of the root counts for up to {rows:,} here, which costs noise of about "
+        f"{plan.noise:,.0f} rows in a cell. Rows beyond at_most = {branch.child.at_most} of one "
+        f"{branch.child.parent!r} are not used: `understudy check` says how many those are"
+    )
+
+
+def _promise(tree: TableTree) -> str:
+    cut = ", ".join(f"{c.at_most} of {c.name!r} for a row of {c.parent!r}" for c in tree.schema.tables)
+    return (
+        f"one row of {tree.schema.name!r} is protected with all rows of other tables that belong to it, however many "
+        f"there are; at most {cut} are used"
+    )

@@ -1,0 +1,38 @@
+"""The summary of a release: one page of text about what was modelled, and the card."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.relations.panel import spoken
+
+if TYPE_CHECKING:
+    from understudy.release.release import Release
+
+
+def summary_of(release: Release) -> str:
+    """Return one page of text: what was published, the network, and the card."""
+    lines = [f"{release.schema.name}: {release.rows:,} rows, {len(release.schema.modelled)} attributes modelled", ""]
+    if network := release.facts.network:
+        width = max(len(line.attribute) for line in network)
+        lines += ["Network"] + [
+            f"  {line.attribute:<{width}}  {'← ' + ', '.join(line.parents) if line.parents else ''}".rstrip()
+            for line in network
+        ]
+        lines.append("")
+    if tables := list(dict.fromkeys(" × ".join(names) for names in release.facts.tables or ())):
+        more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
+        lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
+    for own in release.facts.get("linked") or []:
+        lines += [f"{own['table']}, each row given the rows that it belongs to (column@table)"]
+        lines += [f"  {line['attribute']} ← {', '.join(line['parents'])}".rstrip(" ←") for line in own["network"]]
+        lines.append("")
+    if steps := release.facts.get("steps"):
+        lines += [f"{release.facts['persons']:,} people; each further row of a person, given the row before"]
+        for line in steps:
+            given = " and ".join(f"({spoken(parent)})" for parent in line["parents"])
+            lines.append(f"  {spoken(line['attribute'])} ← {given}".rstrip(" ←"))
+        lines.append("")
+    if release.schema.rules:
+        lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in release.schema.rules), ""]
+    return "\n".join([*lines, release.card.text()])
