@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
 
 Tables = dict[Axes, Floats]
+LEAST = float(np.finfo(np.float64).tiny)  # smaller weights have no finite inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,10 @@ def _starts(names: Axes, sizes: Mapping[Axis, int]) -> list[int]:
 
 
 def _passed_up(clique: Factor, separator: Axes, branches: list[_Branch]) -> _Branch:
-    """Return all that is below a clique's separator, given it; a configuration without weight gives nothing."""
+    """Return all that is below a clique's separator, given it; a configuration without weight gives nothing, as does
+    one whose weight is so near zero that its inverse is infinite."""
     shares = clique.project(separator).table.reshape(-1)
-    weight = np.divide(1.0, shares, out=np.zeros_like(shares), where=shares > 0)
+    weight = np.divide(1.0, shares, out=np.zeros_like(shares), where=shares >= LEAST)
     given = [branch.given @ _joint(clique, branch.separator, separator) * weight for branch in branches]
     return _Branch(separator, sum((branch.names for branch in branches), ()), np.concatenate(given))
 

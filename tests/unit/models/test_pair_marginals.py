@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -34,6 +34,19 @@ def test_pairs_are_those_of_projections(seed: int) -> None:
     pairs = [pair if rng.random() < 0.7 else pair[::-1] for pair in combinations(names, 2)]
     found = pair_marginals(tree, [*pairs, (names[0], names[1], names[2])])
     for axes, table in found.items():
+        np.testing.assert_allclose(table, tree.project(axes).table, atol=1e-12)
+
+
+def test_a_weight_whose_inverse_is_infinite_gives_nothing() -> None:
+    """A model fitted to loud noise has weights of 1e-310: their inverse is infinite, and AIM's tables were no numbers."""
+    names = [Axis(name) for name in "abcde"]
+    schema = Schema("t", tuple(Attribute(str(n), Categories(("x", "y", "z"))) for n in names), rows=100)
+    logs = np.zeros((3, 3))
+    logs[0, 1], logs[1:, 1] = -357.0, -np.inf  # b = y, with little weight, leads to c = y alone, with little again
+    chain = [logs, logs[[1, 0, 2]], np.zeros((3, 3)), np.zeros((3, 3))]
+    tree = JunctionTree.of(schema, [Factor(pair, table) for pair, table in zip(pairwise(names), chain)])
+    assert 0 < tree.project((names[2],)).table[1] < 1e-308
+    for axes, table in pair_marginals(tree, list(combinations(names, 2))).items():
         np.testing.assert_allclose(table, tree.project(axes).table, atol=1e-12)
 
 
