@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from understudy.errors import UsageError
+from understudy.planning import as_schema
 from understudy.privacy.budget import Amount
-from understudy.publishing import as_schema, publish
+from understudy.publishing import publish
 from understudy.release.release import Release
 from understudy.schema import Attribute, Schema
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.checking import check_cells as check_cells
-from understudy.checking import check_fit as check_fit
-from understudy.checking import check_people as check_people
-from understudy.checking import check_rows as check_rows
 from understudy.compiled import telling
 from understudy.discovering import Data, buy_and_reopen
 from understudy.engines.engine import CountingEngine
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened
-from understudy.errors import BudgetError, ReleaseError, UsageError, check_path
+from understudy.errors import ReleaseError, UsageError, check_path
 from understudy.methods import Fit, Method, method_named
 from understudy.methods.allowed_rules import check_rules
 from understudy.methods.discovery import Discovered, Discovery
@@ -34,15 +29,15 @@ from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import ChargeEntry, Head
 from understudy.privacy.kept_releases import MAX_KEPT_BYTES
-from understudy.privacy.known_ledgers import other_ledgers, remember, source_name
+from understudy.privacy.known_ledgers import remember, source_name
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import LOST_DRAW, Reservation
+from understudy.privacy.run_ledger import ledger_for, ledger_path, refuse_second_ledger
 from understudy.privacy.table import PrivateTable, Progress
-from understudy.progress import Clock as Clock
-from understudy.progress import ProgressBar, Spend
+from understudy.progress import Clock, ProgressBar, Spend
 from understudy.relations.method import HistoryMethod, PanelTables
 from understudy.relations.reading import PanelEngine
 from understudy.relations.table_method import TreeMethod, TreeTables
@@ -52,7 +47,7 @@ from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
 from understudy.release.release import Release
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed as check_confirmed
+from understudy.schema.confirmation import check_confirmed
 from understudy.schema.frame_draft import without_schema
 from understudy.schema.rows_seen import with_sight
 
@@ -208,7 +203,7 @@ def run(
     """
     source = source or SystemSource()
     clock = Clock(progress)
-    schema = with_sight(schema, _ledger_path(ledger, schema).parent)
+    schema = with_sight(schema, ledger_path(ledger, schema).parent)
     check_confirmed(schema)
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
@@ -221,7 +216,7 @@ def run(
     if wanted is not None:
         wanted.check(known_rows(schema))
     register = register and source.private
-    notes = _other_ledgers(data, schema, ledger) if register else []
+    notes = refuse_second_ledger(data, schema, ledger) if register else []
     with ledger_for(ledger, schema) as book:
         if refuse_early(book, schema, budget):
             _log.warning("a run that was interrupted is closed: %s. What it took stays spent", LOST_DRAW)
@@ -329,40 +324,6 @@ def _private_tables(
     return PanelTables(people, private(method.panel.steps, opened.engine.steps))
 
 
-@contextmanager
-def ledger_for(ledger: Ledger | str | Path | None, schema: Schema) -> Iterator[Ledger]:
-    """Open the ledger that was named, or the default one, and close it at the end; one that is open stays open."""
-    if isinstance(ledger, Ledger):
-        yield ledger
-        return
-    with Ledger(ledger or default_ledger(schema)) as book:
-        yield book
-
-
-def _ledger_path(ledger: Ledger | str | Path | None, schema: Schema) -> Path:
-    if isinstance(ledger, Ledger):
-        return ledger.path
-    if ledger is not None:
-        check_path(ledger, "a ledger")
-    return Path(ledger or default_ledger(schema))
-
-
-def _other_ledgers(data: Any, schema: Schema, ledger: Ledger | str | Path | None) -> list[str]:
-    """Refuse a default ledger where the account is kept in another one; note it where the ledger was named."""
-    path = _ledger_path(ledger, schema)
-    others = other_ledgers(schema.account, path, schema.hash, source_name(data))
-    if not others:
-        return []
-    if ledger is None and not os.environ.get("UNDERSTUDY_LEDGER"):
-        raise BudgetError(
-            f"account {schema.account!r} is kept in the ledger {str(others[0])!r}: a second ledger would not know what "
-            f"was spent there. Go on with it by --ledger {others[0]}, or name this one with --ledger if "
-            "these are other people"
-        )
-    return [f"account {schema.account!r} is kept in another ledger too, {str(others[0])!r}: what is spent there is not "
-            "counted here"]  # fmt: skip
-
-
 def _fit(
     method: AnyMethod,
     table: PrivateTable | PanelTables | TreeTables,
@@ -399,11 +360,3 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, libra
         covered, fit.model, fit.measurements, fit.rows, columns, facts, card, head, library, fit.details,
         fit.trees,
     )  # fmt: skip
-
-
-def default_ledger(schema: Schema) -> Path:
-    """Return the default ledger: $UNDERSTUDY_LEDGER, else understudy-ledger.db beside the schema, else here."""
-    named = os.environ.get("UNDERSTUDY_LEDGER")
-    if named:
-        return Path(named)
-    return (schema.path.parent if schema.path else Path()) / "understudy-ledger.db"

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget
 from understudy.privacy.random_source import Integers, Words
-from understudy.publishing import Publication, as_schema, run
+from understudy.publishing import Publication, run
 from understudy.schema import Schema
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from command import ROWS, SCHEMA, header_and_rows, run, write_people
 
-from understudy.schema import Dialect, Schema
+from understudy.schema import CsvDialect, Schema
 from understudy.schema.column_names import why_a_cell
 
 CANARY = "Zaphod"
@@ -186,7 +186,7 @@ def test_names_for_a_file_without_a_header(tmp_path, listed):
     done, draft = init(tmp_path, f'39;State-gov, "x";77516;"{CANARY};\n{CANARY}"\n1;2;3;4\n', *flags)
     schema = Schema.from_toml(draft)
     assert done.code == 0 and [a.name for a in schema.attributes] == names
-    assert schema.csv == Dialect(";", decimal=",", header=False, trim=True) and "header = false" in draft
+    assert schema.csv == CsvDialect(";", decimal=",", header=False, trim=True) and "header = false" in draft
     assert (("[table]", "columns") in schema.unconfirmed) is (listed is None)
     assert CANARY not in done.text + draft and "77516" not in done.text + draft and "State" not in done.text + draft
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv as pacsv
 
-from understudy.publishing import check_fit, publish
+from understudy.checking import check_fit
+from understudy.publishing import publish
 from understudy.schema import Schema
 
 ROWS = 12

@@ -42,9 +42,10 @@ from row_purity import (
 )
 
 from servers import PASSWORD, PostgreSQL, need_spark
+from understudy.checking import check_fit
 from understudy.engines.addresses import address_of
 from understudy.errors import DataError
-from understudy.publishing import check_fit, publish
+from understudy.publishing import publish
 from understudy.schema import Attribute, Categories, Intervals, Schema
 from understudy.testing import publish_seeded
 

@@ -36,8 +36,7 @@ def check(
 
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
-    from understudy.checking import check_tables, stays_in_place
-    from understudy.publishing import check_cells, check_fit, check_people, check_rows
+    from understudy.checking import check_cells, check_fit, check_people, check_rows, check_tables, stays_in_place
     from understudy.schema import Schema as PublicSchema
 
     opened = PublicSchema.open(schema)

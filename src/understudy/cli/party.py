@@ -105,6 +105,6 @@ def party(
 
 
 def _default_ledger(schema: Schema) -> Path:
-    from understudy.publishing import default_ledger
+    from understudy.privacy.run_ledger import default_ledger
 
     return default_ledger(schema)

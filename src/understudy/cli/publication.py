@@ -12,7 +12,8 @@ from understudy.compiled import telling
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import ChargeEntry
-from understudy.publishing import Target, default_ledger, progress_bar, refuse_large_epsilon, run
+from understudy.privacy.run_ledger import default_ledger
+from understudy.publishing import Target, progress_bar, refuse_large_epsilon, run
 from understudy.release import Release
 from understudy.release.linked_tables import check_folder
 from understudy.release.writing import check_output

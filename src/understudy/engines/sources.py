@@ -18,7 +18,7 @@ from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
 from understudy.engines.other_programs import open_other
 from understudy.engines.trust import Trust, Types
 from understudy.errors import DataError, UsageError
-from understudy.schema import Dialect
+from understudy.schema import CsvDialect
 from understudy.schema.delimited_names import has_tabs, is_delimited
 
 PIECE_ROWS = 1 << 20
@@ -56,7 +56,7 @@ class Header:
 
 
 def open_source(
-    data: Any, dialect: Dialect | None = None, types: Types | None = None, *, names: Sequence[str] = ()
+    data: Any, dialect: CsvDialect | None = None, types: Types | None = None, *, names: Sequence[str] = ()
 ) -> Source:
     """Open a path or a frame; names are checked, no row is read.
 
@@ -70,14 +70,14 @@ def open_source(
         )
     trust = types or "inferred"
     if isinstance(data, str | os.PathLike):
-        source = _open_path(Path(data), dialect or Dialect(), trust, names)
+        source = _open_path(Path(data), dialect or CsvDialect(), trust, names)
     else:
         source = _open_frame(data, trust)
     _check_names(source.columns)
     return source
 
 
-def header(data: Any, dialect: Dialect | None = None) -> Header:
+def header(data: Any, dialect: CsvDialect | None = None) -> Header:
     """Return the column names and declared types."""
     source = open_source(data, dialect)
     return Header(source.columns, source.types)
@@ -99,7 +99,7 @@ def _check_names(columns: tuple[str, ...]) -> None:
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str]) -> Source:
+def _open_path(path: Path, dialect: CsvDialect, trust: Types, names: Sequence[str]) -> Source:
     if path.is_dir():
         raise UsageError(f"{path.name!r} is a folder: name one CSV, TSV or Parquet file")
     if not path.exists():
@@ -120,7 +120,7 @@ def _open_path(path: Path, dialect: Dialect, trust: Types, names: Sequence[str])
     )
 
 
-def delimiter_of(path: Path, dialect: Dialect) -> str:
+def delimiter_of(path: Path, dialect: CsvDialect) -> str:
     """Return the declared delimiter; a .tsv file has tabs unless the schema declares something unusual."""
     tabs = has_tabs(path.name) and dialect.delimiter == ","
     return "\t" if tabs else dialect.delimiter

@@ -19,6 +19,7 @@ from understudy.evaluate.classification import LINEAR, MODELS, linear_classifier
 from understudy.evaluate.evaluation import open_both
 from understudy.evaluate.question import Question
 from understudy.evaluate.tables import TableSet, counted
+from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.custodian import ExactTable, stays_in_place
 from understudy.privacy.ledger import Ledger
@@ -36,9 +37,10 @@ from understudy.privacy.questions.statistics import (
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
+from understudy.privacy.run_ledger import ledger_for
 from understudy.privacy.table import PrivateTable
-from understudy.publishing import as_schema, check_confirmed, ledger_for
 from understudy.schema import Axes, Schema
+from understudy.schema.confirmation import check_confirmed
 from understudy.showing import html_of
 
 FOR_SALE = ("tvd", "k-marginal", "classify")

@@ -18,10 +18,12 @@ from understudy.federation.server import MailServer
 from understudy.methods import Method, method_named
 from understudy.privacy.entries import GENESIS, ChargeEntry, Head
 from understudy.privacy.table import Progress
-from understudy.publishing import Clock, check_confirmed, release_of
+from understudy.progress import Clock
+from understudy.publishing import release_of
 from understudy.release.card import Card, Together
 from understudy.release.release import Release
 from understudy.schema import Schema
+from understudy.schema.confirmation import check_confirmed
 from understudy.version import VERSION
 
 

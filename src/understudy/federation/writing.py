@@ -11,8 +11,8 @@ from understudy.federation.certificates import certificate_facts
 from understudy.federation.roster import Curator, Owner, Roster, schema_hash
 from understudy.methods import method_named
 from understudy.privacy.budget import Amount, Budget
-from understudy.publishing import check_confirmed
 from understudy.schema import Schema
+from understudy.schema.confirmation import check_confirmed
 
 
 def write_roster(

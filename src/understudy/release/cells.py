@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from understudy.schema import Attribute, Dialect
+from understudy.schema import Attribute, CsvDialect
 from understudy.schema.spreadsheet import begins_formula, neutral
 
 
-def csv_cells(column: Any, attribute: Attribute, dialect: Dialect, *, alone: bool = False) -> Any:
+def csv_cells(column: Any, attribute: Attribute, dialect: CsvDialect, *, alone: bool = False) -> Any:
     """Return the cells as they stand in the file: neutralised, quoted, missing ones as the schema writes them.
 
     `alone` is for a table of one column, where an empty cell would be a blank line.
@@ -23,7 +23,7 @@ def csv_cells(column: Any, attribute: Attribute, dialect: Dialect, *, alone: boo
     return texts.fill_null(written(attribute.missing_text, dialect, alone=alone))
 
 
-def written(text: str, dialect: Dialect, *, alone: bool = False) -> str:
+def written(text: str, dialect: CsvDialect, *, alone: bool = False) -> str:
     """Return one text as a cell that a spreadsheet does not run and a parser reads back."""
     return quoted(neutral(text, dialect.decimal), dialect.delimiter, alone=alone)
 
@@ -35,7 +35,7 @@ def quoted(text: str, delimiter: str, *, alone: bool = False) -> str:
     return text
 
 
-def _needs_care(characters: str | None, dialect: Dialect) -> bool:
+def _needs_care(characters: str | None, dialect: CsvDialect) -> bool:
     """Return whether some text of these characters could need a quote or a ': numbers and plain dates rarely do."""
     if characters is None:
         return True

@@ -19,7 +19,7 @@ from understudy.errors import UsageError
 from understudy.models.model import Rows
 from understudy.release.cells import csv_cells, written
 from understudy.release.replacement import replacing
-from understudy.schema import MAX_ROWS, Attribute, Dialect, Schema
+from understudy.schema import MAX_ROWS, Attribute, CsvDialect, Schema
 from understudy.schema.patterns import FreshIds
 
 Values = dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]  # by attribute: values, and where there is none
@@ -179,7 +179,7 @@ def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str
         sink.write(encode(b"", final=True))
 
 
-def _records(batch: Any, schema: Schema, dialect: Dialect) -> Any:
+def _records(batch: Any, schema: Schema, dialect: CsvDialect) -> Any:
     """Return the records of a batch as UTF-8: Arrow joins the columns' texts, and its buffer is the file's text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -234,7 +234,7 @@ def _ordered(tables: Any, order: Sequence[str] | None) -> Iterator[Any]:
         yield table if order is None else table.select([name for name in order if name in table.column_names])
 
 
-def _dialect(path: Path, dialect: Dialect) -> Dialect:
+def _dialect(path: Path, dialect: CsvDialect) -> CsvDialect:
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz")) and dialect.delimiter == ","
     return replace(dialect, delimiter="\t") if tabs else dialect
 

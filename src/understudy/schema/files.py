@@ -12,6 +12,7 @@ from typing import Any, Literal
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.attribute import Attribute
 from understudy.schema.children import ChildTable, read_child
+from understudy.schema.csv_dialect import CsvDialect
 from understudy.schema.domain import MAX_CODES, Domain
 from understudy.schema.heaps import checked_heaps
 from understudy.schema.interval_keys import read_format, read_points, read_range, read_steps
@@ -19,7 +20,7 @@ from understudy.schema.person import read_person
 from understudy.schema.rules import checked_rules
 from understudy.schema.scales import SCALES, OrderedScale, Scale
 from understudy.schema.scales.scale import texts_of
-from understudy.schema.table import Dialect, Schema
+from understudy.schema.table import Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
 from understudy.schema.undiscovered import PAID, Undiscovered, What, asks_for, undiscovered
@@ -103,7 +104,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
 
 def _children(
-    bodies: Any, table: Mapping[str, Any], dialect: Dialect, max_codes: int | None, in_file: bool
+    bodies: Any, table: Mapping[str, Any], dialect: CsvDialect, max_codes: int | None, in_file: bool
 ) -> tuple[ChildTable, ...]:
     """Return the tables of `[tables.NAME]`; a file is written as that of [table] where nothing else is said."""
     if bodies is None:
@@ -119,9 +120,9 @@ def _children(
     return tuple(read_child(str(name), body, partial(child, str(name))) for name, body in bodies.items())
 
 
-def _dialect(csv: Any) -> Dialect:
+def _dialect(csv: Any) -> CsvDialect:
     _known(csv, CSV_KEYS, "[table.csv]")
-    dialect = Dialect(**csv)
+    dialect = CsvDialect(**csv)
     for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
         if not isinstance(value, str) or len(value) != 1:
             raise SchemaError(f"`{key}` in [table.csv] must be one character")

@@ -18,6 +18,7 @@ from understudy.errors import SchemaError, UsageError, check_path, did_you_mean,
 from understudy.schema.attribute import PUBLIC_BINS, Attribute, fine_name
 from understudy.schema.axis import Axis
 from understudy.schema.children import ChildTable, check_tables
+from understudy.schema.csv_dialect import DEFAULT_CSV, CsvDialect
 from understudy.schema.patterns import Pattern
 from understudy.schema.person import Person, check_person
 from understudy.schema.rule_blocks import Block, blocks_of
@@ -31,21 +32,6 @@ from understudy.showing import html_of
 Neighbours = Literal["replace-one", "add-remove"]
 MAX_ROWS = 2**40  # of a table: up to here all integer arithmetic is exact, and no engine takes more
 MAX_ROWS_PER_PERSON = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How the CSV file is written; output uses the same.
-
-    Without a header, the columns of the file are the attributes of the schema in their order. With `trim`, blanks at
-    the ends of every name and every cell are no part of it.
-    """
-
-    delimiter: str = ","
-    encoding: str = "utf-8"
-    decimal: str = "."
-    header: bool = True
-    trim: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +76,7 @@ class Schema:
     rows_per_person: int = 1
     account: str = ""
     rows_max: int | None = None
-    csv: Dialect = Dialect()
+    csv: CsvDialect = DEFAULT_CSV
     confirm: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     uses: tuple[Use, ...] = ()

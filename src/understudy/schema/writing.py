@@ -6,9 +6,10 @@ from typing import Any
 
 from understudy.schema.attribute import Attribute
 from understudy.schema.children import ChildTable
+from understudy.schema.csv_dialect import DEFAULT_CSV, CsvDialect
 from understudy.schema.files import CSV_KEYS
 from understudy.schema.scales.scale import whole_or_real
-from understudy.schema.table import Dialect, Schema
+from understudy.schema.table import Schema
 from understudy.schema.tree_grid import MIN_VALUES, TreeGrid
 from understudy.schema.undiscovered import Undiscovered
 
@@ -24,7 +25,7 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
     table["rows_per_person"] = schema.rows_per_person
     if schema.confirm:
         table["confirm"] = list(schema.confirm)
-    if schema.csv != Dialect():
+    if schema.csv != DEFAULT_CSV:
         table["csv"] = _csv(schema.csv)
     if schema.file is not None:
         table["file"] = schema.file
@@ -38,14 +39,14 @@ def schema_as_dict(schema: Schema) -> dict[str, Any]:
     return document | rules | ({"uses": [use.as_json() for use in schema.uses]} if schema.uses else {})
 
 
-def _child(child: ChildTable, usual: Dialect) -> dict[str, Any]:
+def _child(child: ChildTable, usual: CsvDialect) -> dict[str, Any]:
     csv = {"csv": _csv(child.schema.csv)} if child.schema.csv != usual else {}
     attributes = {a.name: attribute_as_dict(a) for a in child.schema.attributes}
     return child.as_json() | csv | {"attributes": attributes}
 
 
-def _csv(dialect: Dialect) -> dict[str, Any]:
-    return {k: getattr(dialect, k) for k in CSV_KEYS if getattr(dialect, k) != getattr(Dialect(), k)}
+def _csv(dialect: CsvDialect) -> dict[str, Any]:
+    return {k: getattr(dialect, k) for k in CSV_KEYS if getattr(dialect, k) != getattr(DEFAULT_CSV, k)}
 
 
 def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from understudy.errors import UnderstudyError
 from understudy.methods.expected_error import RANGE, ExpectedError
 from understudy.methods.forecast import recommended_delta
 from understudy.methods.plan import Plan
+from understudy.planning import plan
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, Entry
 from understudy.privacy.ledger import Ledger
-from understudy.publishing import plan
 from understudy.report.bars import drawing
 from understudy.report.budget import suspicion
 from understudy.report.markup import shape

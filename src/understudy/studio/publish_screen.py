@@ -14,12 +14,14 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from understudy.errors import UsageError
 from understudy.methods.forecast import known_rows
+from understudy.planning import plan
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.refusals import refuse_early
-from understudy.publishing import check_confirmed, plan, refuse_large_epsilon
+from understudy.publishing import refuse_large_epsilon
 from understudy.release.signing import checked, sign, signature_file
 from understudy.schema import Schema
+from understudy.schema.confirmation import check_confirmed
 from understudy.studio.folder import SCHEMAS, TABLES
 from understudy.studio.pages import Form, Pages
 from understudy.studio.runs import Run, output_names

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from understudy.checking import check_cells, check_fit, check_people, check_rows
 from understudy.drafting import Documents, Draft, draft_file, draft_statement
 from understudy.errors import SchemaError, UsageError
-from understudy.publishing import check_cells, check_fit, check_people, check_rows
 from understudy.schema import Schema
 from understudy.schema.open_points import reason
 from understudy.studio.column_form import KINDS, ColumnForm, discovery_price, sent_keys

@@ -17,7 +17,7 @@ from pathlib import Path
 from understudy.errors import BudgetError, UsageError
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.ledger import Ledger
-from understudy.publishing import default_ledger
+from understudy.privacy.run_ledger import default_ledger
 from understudy.schema import Schema
 from understudy.studio.source import TableSource
 

@@ -22,7 +22,7 @@ from understudy.engines import coding
 from understudy.engines.coding import CodedTable, encode_table, failing_attributes, finding_sql, misfits
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.scales import ordered_scale
 
 CANARY = "canary-4711"
@@ -76,8 +76,8 @@ def schema() -> Schema:
 
 def one(attribute: Attribute, rows: int | None = None, decimal: str = ".") -> Schema:
     if rows is None:
-        return Schema("t", (attribute,), neighbours="add-remove", csv=Dialect(";", decimal=decimal))
-    return Schema("t", (attribute,), rows=rows, csv=Dialect(";", decimal=decimal))
+        return Schema("t", (attribute,), neighbours="add-remove", csv=CsvDialect(";", decimal=decimal))
+    return Schema("t", (attribute,), rows=rows, csv=CsvDialect(";", decimal=decimal))
 
 
 def write(folder: Path, text: str, name: str = "t.csv") -> Path:

@@ -23,7 +23,7 @@ from understudy.engines import delimited
 from understudy.engines.coding import encode_table
 from understudy.engines.sources import header, open_source
 from understudy.errors import DataError, SchemaError, UnderstudyError, UsageError
-from understudy.schema import Attribute, Categories, Dialect, Schema
+from understudy.schema import Attribute, Categories, CsvDialect, Schema
 
 CANARY = "canary-4711"
 
@@ -42,7 +42,7 @@ def write(folder: Path, data: bytes, name: str = "t.csv") -> Path:
 
 
 def read(folder: Path, data: bytes, name: str = "t.csv", **dialect: str) -> dict[str, list[Any]]:
-    return cells(open_source(write(folder, data, name), Dialect(**dialect)))
+    return cells(open_source(write(folder, data, name), CsvDialect(**dialect)))
 
 
 def refused(folder: Path, data: bytes, kind: type[UnderstudyError] = DataError, **dialect: str) -> UnderstudyError:
@@ -238,7 +238,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_headers(tmp_path: Path) -> None:
-    found = header(write(tmp_path, b"a;b\n1;\xff\n"), Dialect(delimiter=";"))
+    found = header(write(tmp_path, b"a;b\n1;\xff\n"), CsvDialect(delimiter=";"))
     assert (found.columns, found.types) == (("a", "b"), {})
     found = header(pd.DataFrame({"n": pd.array([1, None], "Int32"), "c": pd.Categorical(["u", "v"])}))
     assert found.columns == ("n", "c")

@@ -19,7 +19,7 @@ from understudy.engines.addresses import address_of
 from understudy.engines.coding import _coder
 from understudy.engines.sql import coded_rows
 from understudy.engines.sql_coding import UNREADABLE
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.readings import Readings
 
 NUMERALS = [
@@ -190,7 +190,7 @@ def table(decimal: str, types: str = "declared", times: bool = True) -> tuple[pa
     ]
     place = Attribute("row", Intervals("integer", tuple(float(i) for i in range(LENGTH + 1))))
     columns = {n: column(c) for n, c in zip(names, cases)} | {"row": pa.array(range(LENGTH))}
-    schema = Schema("people", (*attributes, place), rows=LENGTH, csv=Dialect(decimal=decimal))
+    schema = Schema("people", (*attributes, place), rows=LENGTH, csv=CsvDialect(decimal=decimal))
     return pa.table(columns), schema, cases
 
 

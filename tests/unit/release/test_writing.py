@@ -28,7 +28,7 @@ from understudy.release import replacement, writing
 from understudy.release.frames import library_of, to_frame
 from understudy.release.replacement import replacing
 from understudy.release.writing import check_output, decode_rows, write_csv, write_rows, write_table
-from understudy.schema import Attribute, Booleans, Categories, Dialect, Dropped, Identifier, Intervals, Schema
+from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Dropped, Identifier, Intervals, Schema
 from understudy.schema.spreadsheet import neutral, neutral_forms
 
 DAY = 86_400.0
@@ -49,11 +49,11 @@ ATTRIBUTES = (
 )
 ORDER = ("text", "junk", "moment", "id", "whole", "amount", "tiny", "flag", "simple", "day", "tag", "month", "zeit")
 DIALECTS = [
-    Dialect(),
-    Dialect(";", "cp1252", ","),
-    Dialect("\t", "utf-8", ","),
-    Dialect("|", "utf-16"),
-    Dialect(",", "utf-8-sig"),
+    CsvDialect(),
+    CsvDialect(";", "cp1252", ","),
+    CsvDialect("\t", "utf-8", ","),
+    CsvDialect("|", "utf-16"),
+    CsvDialect(",", "utf-8-sig"),
 ]
 
 
@@ -61,7 +61,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
 
-def table(*attributes: Attribute, dialect: Dialect = DIALECTS[0]) -> Schema:
+def table(*attributes: Attribute, dialect: CsvDialect = DIALECTS[0]) -> Schema:
     return Schema("t", attributes or ATTRIBUTES, neighbours="add-remove", csv=dialect)
 
 
@@ -85,7 +85,7 @@ def without_junk(schema: Schema) -> Schema:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: f"{d.delimiter}{d.encoding}{d.decimal}")
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet"])
-def test_every_code_of_every_kind_comes_back(tmp_path: Path, dialect: Dialect, suffix: str) -> None:
+def test_every_code_of_every_kind_comes_back(tmp_path: Path, dialect: CsvDialect, suffix: str) -> None:
     schema = table(dialect=dialect)
     rows = every_code(schema)
     path = tmp_path / f"out{suffix}"
@@ -119,7 +119,7 @@ def test_any_text_comes_back(
 ) -> None:
     attribute = Attribute("a", Categories(tuple(values)))
     more = (Attribute("b", Categories(tuple(values))),) if columns == 2 else ()
-    schema = table(attribute, *more, dialect=Dialect(delimiter))
+    schema = table(attribute, *more, dialect=CsvDialect(delimiter))
     rows = every_code(schema, 3 * len(values))
     path = tmp_path_factory.mktemp("text") / "t.csv"
     write_rows(rows, path, schema, None, rng())
@@ -170,7 +170,7 @@ def test_a_file_in_a_german_dialect(tmp_path: Path) -> None:
         Attribute("j", Booleans(("Ja",), ("Nein",))),
         Attribute("d", Intervals("date", (0.0, 10.0), (3.0,), format="%d.%m.%Y")),
     )
-    schema = table(*attributes, dialect=Dialect(";", "cp1252", ","))
+    schema = table(*attributes, dialect=CsvDialect(";", "cp1252", ","))
     rows = {"x": [1, 2, 1, 1, 1, 1], "c": [0, 1, 2, 3, 4, 5], "j": [1, 0, 0, 0, 0, 0], "d": [1] * 6}
     write_rows({n: np.asarray(c, np.uint8) for n, c in rows.items()}, tmp_path / "t.csv", schema, None, rng())
     lines = (tmp_path / "t.csv").read_bytes().decode("cp1252").split("\n")
@@ -233,7 +233,7 @@ def test_formulas_in_the_header_are_neutralised(name: str, suffix: str, tmp_path
 @pytest.mark.parametrize("delimiter", list("0-.e:T"))
 def test_a_delimiter_that_numbers_are_written_with(delimiter: str, tmp_path: Path) -> None:
     kept = ("id", "whole", "amount", "day", "moment")
-    dialect = Dialect(delimiter, decimal="," if delimiter == "." else ".")
+    dialect = CsvDialect(delimiter, decimal="," if delimiter == "." else ".")
     schema = table(*(a for a in ATTRIBUTES if a.name in kept), dialect=dialect)
     rows = every_code(schema, 40)
     write_rows(rows, tmp_path / "t.csv", schema, None, rng())
@@ -242,7 +242,7 @@ def test_a_delimiter_that_numbers_are_written_with(delimiter: str, tmp_path: Pat
 
 @pytest.mark.parametrize("encoding", ["utf-7", "iso2022_jp", "utf-16", "utf-32"])
 def test_an_encoding_with_shifts_is_written_to_its_end(encoding: str, tmp_path: Path) -> None:
-    schema = table(Attribute("a", Categories(("漢",))), dialect=Dialect(encoding=encoding))
+    schema = table(Attribute("a", Categories(("漢",))), dialect=CsvDialect(encoding=encoding))
     write_rows({"a": np.zeros(3, np.uint8)}, tmp_path / "t.csv", schema, None, rng())
     assert (tmp_path / "t.csv").read_bytes() == "a\n漢\n漢\n漢\n".encode(encoding)
 
@@ -375,7 +375,7 @@ def test_a_full_disk_is_a_typed_error(tmp_path: Path) -> None:
 
 def test_a_character_the_encoding_lacks(tmp_path: Path) -> None:
     for encoding, value in (("cp1252", "漢"), ("idna", "x" * 70)):
-        schema = table(Attribute("a", Categories((value,))), dialect=Dialect(encoding=encoding))
+        schema = table(Attribute("a", Categories((value,))), dialect=CsvDialect(encoding=encoding))
         with pytest.raises(UsageError, match="utf-8"):
             write_rows({"a": np.zeros(1, np.uint8)}, tmp_path / "t.csv", schema, None, rng())
         assert not list(tmp_path.iterdir())

@@ -20,7 +20,7 @@ from understudy.publishing import publish
 from understudy.release import Release
 from understudy.release.frames import to_frame
 from understudy.release.writing import decode_rows, write_rows
-from understudy.schema import Dialect, Schema
+from understudy.schema import CsvDialect, Schema
 
 SCHEMA = """
 [table]
@@ -75,8 +75,8 @@ def texts(path: Path, delimiter: str = ",") -> dict[str, list[str]]:
     return dict(zip(names, map(list, zip(*rows))))
 
 
-@pytest.mark.parametrize("dialect", [Dialect(), Dialect(";", "utf-8", ",")])
-def test_a_csv_has_the_formats_of_the_schema(tmp_path: Path, dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", [CsvDialect(), CsvDialect(";", "utf-8", ",")])
+def test_a_csv_has_the_formats_of_the_schema(tmp_path: Path, dialect: CsvDialect) -> None:
     from dataclasses import replace
 
     schema = replace(Schema.from_toml(SCHEMA), csv=dialect)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from understudy.drafting import Documents, draft_file
 from understudy.errors import SchemaError, UsageError
-from understudy.schema import Booleans, Categories, Dialect, Intervals, Schema
+from understudy.schema import Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.codebook import strptime_format
 from understudy.schema.codebooks import read_codebook
 from understudy.schema.draft import draft
@@ -106,7 +106,7 @@ NAMES = ["age", "sex", "job", "income", "SMOKER", "born", "note", "children"]
 def test_a_codebook_settles_everything(tmp_path):
     text = draft(NAMES, codebook=write(tmp_path, "book.csv", BOOK))
     schema = Schema.from_toml(text)
-    assert schema.unconfirmed == [] and schema.rows == 1200 and schema.csv == Dialect("\t")
+    assert schema.unconfirmed == [] and schema.rows == 1200 and schema.csv == CsvDialect("\t")
     assert schema["age"].missing == ("999", "") and schema["age"].domain == _equal("integer", 0, 120, 24)
     assert schema["sex"].domain == Categories(("m", "w", "d")) and schema["sex"].missing == ("9",)
     assert schema["job"].taxonomy is not None and schema["job"].taxonomy.levels[0].labels == ("North", "South")
@@ -134,7 +134,7 @@ def test_value_rows_make_nested_groups(tmp_path):
     assert attribute.domain == Categories(("A1", "A2", "B1", "C1", "C2", "D")) and attribute.missing == ("9",)
     assert attribute.taxonomy is not None
     assert [level.labels for level in attribute.taxonomy.levels] == [("A", "B", "C", "D"), ("Infekt", "Krebs ä", "D")]
-    assert schema.csv == Dialect(";", "cp1252", ",")
+    assert schema.csv == CsvDialect(";", "cp1252", ",")
 
 
 def test_groups_of_uneven_depth(tmp_path):
@@ -317,7 +317,7 @@ def test_only_the_first_line_of_a_csv_is_read(tmp_path):
     schema = Schema.from_toml(text)
     assert [a.name for a in schema.attributes] == ["alter", "größe; cm", "name"]
     assert (
-        schema.csv == Dialect(";", decimal=",")
+        schema.csv == CsvDialect(";", decimal=",")
         and ("[table]", "decimal") in schema.unconfirmed
         and schema.name == "d"
         and "SECRET" not in text

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import SchemaError, UsageError
-from understudy.schema import Attribute, Axis, Booleans, Categories, Dialect, Identifier, Intervals, Schema, Taxonomy
+from understudy.schema import Attribute, Axis, Booleans, Categories, CsvDialect, Identifier, Intervals, Schema, Taxonomy
 from understudy.schema.files import schema_from_dict
 
 FULL = """\
@@ -88,7 +88,7 @@ def test_every_kind_is_read():
     ]  # fmt: skip
     assert schema.names == tuple(a.name for a in schema.attributes[2:])
     assert (schema.account, schema.rows, schema.rows_per_person) == ("people", 45222, 2)
-    assert schema.csv == Dialect(";", "cp1252", ",")
+    assert schema.csv == CsvDialect(";", "cp1252", ",")
     assert schema.unconfirmed == [("[table]", "rows"), ("workclass", "values")]
     assert schema["workclass"].provenance == "public" and schema["age"].provenance == "declared"
     assert schema["children"].size == 10 and schema["children"].encode(["99", "3"]).tolist() == [9, 3]
