@@ -17,15 +17,7 @@ from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.schema.scales.sql_cell import Type
-
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-_TYPES: dict[str, Type] = {
-    **dict.fromkeys(_INTEGERS, "integer"), "VARCHAR": "text", "BOOLEAN": "boolean", "FLOAT": "real",
-    '"NULL"': "text", "DOUBLE": "double", "TIME": "time", "DATE": "date", "TIMESTAMP": "timestamp",
-    "TIMESTAMP_S": "timestamp", "TIMESTAMP_MS": "timestamp", "TIMESTAMP_NS": "timestamp",
-    "TIMESTAMP WITH TIME ZONE": "instant",
-}  # fmt: skip
+from understudy.schema.scales.sql_types import Type, type_of
 
 
 class DuckDBRows:
@@ -136,7 +128,7 @@ class DuckDBRows:
 def _type(declared: str) -> Type | None:
     if declared.startswith("DECIMAL"):
         return "decimal"
-    return "text" if declared.startswith("ENUM") else _TYPES.get(declared)
+    return "text" if declared.startswith("ENUM") else type_of("duckdb", declared)
 
 
 def _driver() -> Any:

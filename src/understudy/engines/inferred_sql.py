@@ -18,8 +18,9 @@ from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import NULLS, numeral
 from understudy.schema.domain import UNFIT
 from understudy.schema.readings import Readings
-from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, MOMENTS, NAN, NUMBER_LIKE, NUMBERS, SqlCell
+from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell
 from understudy.schema.scales.sql_syntax import Syntax
+from understudy.schema.scales.sql_types import MOMENTS, NUMBERS, UNLISTED
 from understudy.schema.spreadsheet import neutralised
 
 
@@ -38,7 +39,7 @@ class _InferredWriter(Writer):
         if type is None or (type == "boolean" and self.attribute.domain.flags):
             return super().expression()
         if domain is None:
-            return self._foreign_cells() if type in (*MOMENTS, "time") else self._listed()
+            return self._foreign_cells() if type in (*MOMENTS, *UNLISTED) else self._listed()
         if type in domain.scale.sql_types:
             return self._typed(domain)
         return self._in_text(domain) if type in domain.scale.inferred_types else self._foreign_cells()

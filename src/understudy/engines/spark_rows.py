@@ -26,14 +26,9 @@ from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.schema.scales.sql_cell import Type
+from understudy.schema.scales.sql_types import Type, type_of
 
 FOLDER = "spark.understudy.folder"
-_TYPES: dict[str, Type] = {
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"), "string": "text", "void": "text",
-    "boolean": "boolean",
-    "float": "real", "double": "double", "date": "date", "timestamp_ntz": "timestamp", "timestamp": "instant",
-}  # fmt: skip
 _CONFIGURATION = {
     "spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true", "spark.sql.variable.substitute": "false", "spark.sql.shuffle.partitions": "16",
@@ -247,4 +242,4 @@ def _is_path(data: str) -> bool:
 def _type(declared: str) -> Type | None:
     if declared.startswith("decimal"):
         return "decimal"
-    return "text" if declared.startswith(("char", "varchar", "string")) else _TYPES.get(declared)
+    return "text" if declared.startswith(("char", "varchar", "string")) else type_of("spark", declared)

@@ -23,8 +23,9 @@ from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
 from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.narrow import Narrow
-from understudy.schema.scales.sql_cell import NUMBERS, SqlCell, SqlNumber, Type
+from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
+from understudy.schema.scales.sql_types import NUMBERS, UNLISTED, Type
 from understudy.schema.text_classes import DIGESTS, TextClass, TextClasses, TextDigests
 
 UNREADABLE = -2
@@ -72,7 +73,7 @@ class Writer:
 
     def expression(self) -> Expression:
         domain, type = self.attribute.intervals, self.column.type
-        if type is None or (type == "time" and domain is None):
+        if type is None or (type in UNLISTED and domain is None):
             raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
         if isinstance(self.attribute.domain, TextDigests):
             return self._digests()

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from understudy.errors import SchemaError
 from understudy.schema import toml_text as toml
-from understudy.schema.facts import MOVED, Facts, number_of
-from understudy.schema.scales import SCALES, ordered_scale
+from understudy.schema.facts import Facts, number_of
+from understudy.schema.scales import ORDERED_KINDS, SCALES, ordered_scale
 from understudy.schema.scales.booleans import Booleans
 from understudy.schema.tree_grid import MIN_VALUES
 
@@ -35,7 +35,7 @@ def domain_lines(name: str, facts: Facts) -> list[str]:
         return [f"pattern = {toml.string(facts.pattern)}"]
     if facts.kind == "boolean":
         return _boolean_lines(facts)
-    if facts.kind in MOVED:
+    if facts.kind in ORDERED_KINDS:
         return _range_lines(name, facts)
     return []
 

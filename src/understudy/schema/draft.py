@@ -19,12 +19,12 @@ from understudy.schema.codebooks.prose import PROSE
 from understudy.schema.column_names import Origin, check_unique
 from understudy.schema.ddl import read_ddl
 from understudy.schema.domain import Kind
-from understudy.schema.facts import MOVED, Facts, Source
+from understudy.schema.facts import Facts, Source
 from understudy.schema.files import parse_schema
 from understudy.schema.open_points import ATTRIBUTE_POINTS, reason
 from understudy.schema.public_domains import propose, unread_column
 from understudy.schema.public_file import read_public
-from understudy.schema.scales import SCALES
+from understudy.schema.scales import ORDERED_KINDS, SCALES
 
 _PUBLIC = "public (declared)"
 _TYPED_KIND = "the kind follows the file's type, which a program may have inferred from rows: is it so by a codebook?"
@@ -239,7 +239,7 @@ def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _C
             kind = facts.kind or proposal.facts.kind
             filled = replace(_with_empty(facts.over(proposal.facts)), kind=kind, source=f"proposed: {proposal.domain}")
             return _Column(name, filled, confirm, "proposed", f"{proposal.domain}, {proposal.reason}")
-        if facts.kind not in MOVED:
+        if facts.kind not in ORDERED_KINDS:
             # a list that nobody has written down: leaving the column out is safe, a guess is not
             said = (
                 "no source describes it" if facts.kind is None else "a text column, of which no source lists the values"
@@ -269,7 +269,7 @@ def _says_domain(facts: Facts) -> bool:
 
 def _lacks_domain(facts: Facts) -> bool:
     """Return whether nobody has said which values there are."""
-    if facts.kind in MOVED:
+    if facts.kind in ORDERED_KINDS:
         return not facts.has_range
     return facts.kind is None or (facts.kind == "category" and not facts.values)
 
@@ -278,7 +278,7 @@ def _is_public(facts: Facts, known: Facts) -> bool:
     """Return whether the domain itself was read from the public file."""
     if facts.kind == "category":
         return known.values is None and bool(facts.values)
-    return facts.kind in MOVED and not known.has_range and facts.has_range
+    return facts.kind in ORDERED_KINDS and not known.has_range and facts.has_range
 
 
 def _block(column: _Column, grouped: bool) -> list[str]:

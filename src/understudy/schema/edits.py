@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from understudy.errors import SchemaError
+from understudy.schema.scales import ORDERED_KINDS
 from understudy.schema.table import Schema, plain_lists
 
 _RANGES = ("range", "bins", "edges", "points", "step", "decimals", "format", "fine", "fine_cells", "heaps")
@@ -55,8 +56,9 @@ def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
     if "kind" in keys and keys["kind"] != body.get("kind"):
         return {k: v for k, v in kept.items() if k in ("missing", "other")} | _kept_range(body, keys)
     if "range" in keys or "edges" in keys:
-        if body.get("kind") not in ("integer", "number", "date", "datetime", "time"):
-            raise SchemaError('`range` goes with a kind: write kind="integer" (or number, date, datetime, time) too')
+        if body.get("kind") not in ORDERED_KINDS:
+            first, *others = ORDERED_KINDS
+            raise SchemaError(f'`range` goes with a kind: write kind="{first}" (or {", ".join(others)}) too')
         void = ("range", "bins", "edges") if "bins" not in keys else ("range", "edges")
         return {k: v for k, v in kept.items() if k not in void}
     if "bins" in keys:

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from understudy.schema.domain import Kind
-from understudy.schema.scales import SCALES, OrderedScale, ordered_scale
-
-MOVED = {kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)}  # the kinds that have a range
-MOMENTS = {kind for kind in MOVED if not ordered_scale(kind).arithmetic}  # those that a format is written in
+from understudy.schema.scales import MOMENT_SCALES
 
 
 @dataclass(frozen=True)
@@ -57,8 +54,7 @@ class Facts:
         if self.pattern is not None:
             return replace(self, kind="id")
         if self.format is not None:
-            clock = "datetime" if "%d" in self.format else "time"
-            return replace(self, kind=clock if "%H" in self.format else "date")
+            return replace(self, kind=kind_of_format(self.format))
         if self.has_range:
             kind = kind_of_ends(self.edges or (self.low or "", self.high or ""))
             return replace(self, kind="number" if kind == "integer" and self.is_fractional else kind)
@@ -123,9 +119,12 @@ def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
     numbers = [number_of(end) for end in ends]
     if not any(math.isnan(number) for number in numbers):
         return "integer" if all(number == math.floor(number) for number in numbers) else "number"
-    if not any(math.isnan(ordered_scale("time").parse(end)) for end in ends):
-        return "time"
-    return "date" if all(len(end) == 10 and end[4:5] == "-" for end in ends) else None
+    return next((scale.kind for scale in MOMENT_SCALES if all(map(scale.is_end, ends))), None)
+
+
+def kind_of_format(format: str) -> Kind:
+    """Return the kind whose values are written in this format."""
+    return next(scale.kind for scale in MOMENT_SCALES if scale.is_format(format))
 
 
 def _first(strong: Any, weak: Any) -> Any:

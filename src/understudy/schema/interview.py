@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import SchemaError
-from understudy.schema.facts import MOMENTS, MOVED, kind_of_ends, number_of
+from understudy.schema.facts import kind_of_ends, number_of
 from understudy.schema.files import parse_schema
 from understudy.schema.open_points import TABLE_POINTS, reason
 from understudy.schema.public_domains import DOMAINS, NO, YES
+from understudy.schema.scales import MOMENT_KINDS, ORDERED_KINDS
 from understudy.schema.table import Schema
 
 HELP = (
@@ -188,7 +189,7 @@ def _domain(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
     if known is not None:
         return _of_facts(known.facts)
     kind, _, rest = text.partition(" ")
-    if kind.casefold() not in MOVED:
+    if kind.casefold() not in ORDERED_KINDS:
         kind, rest = "", text
     ends = re.split(r"\.\.+|\s+to\s+", rest.strip(" []"))
     if len(ends) == 2:
@@ -209,10 +210,11 @@ def _of_facts(facts: Any) -> dict[str, Any]:
 
 def _range(kind: str, ends: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
     held = str(body.get("kind"))
-    kind = kind or (held if held in MOVED else "") or kind_of_ends(tuple(ends)) or ""
+    kind = kind or (held if held in ORDERED_KINDS else "") or kind_of_ends(tuple(ends)) or ""
     if not kind:
-        raise SchemaError("say what it is: integer, number, date, datetime or time, then the two ends as 0..120")
-    if kind in MOMENTS:
+        *first, last = ORDERED_KINDS
+        raise SchemaError(f"say what it is: {', '.join(first)} or {last}, then the two ends as 0..120")
+    if kind in MOMENT_KINDS:
         return {"kind": kind, "range": list(ends)}
     numbers = [number_of(end) for end in ends]
     if any(number != number for number in numbers):

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from understudy.schema.facts import MOVED, Facts
+from understudy.schema.facts import Facts
+from understudy.schema.scales import ORDERED_KINDS
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -292,6 +293,6 @@ def _first(stated: Facts, meant: Callable[[PublicDomain], bool], reason: str) ->
     if domain is None:
         return None
     facts = domain.facts
-    if stated.kind in MOVED and stated.kind != facts.kind:
+    if stated.kind in ORDERED_KINDS and stated.kind != facts.kind:
         facts = replace(facts, kind=stated.kind, decimals=None)
     return Proposal(facts, domain.name, reason)

@@ -15,7 +15,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
-from understudy.schema.scales import ordered_scale
+from understudy.schema.scales import MOMENT_SCALES, ordered_scale
 
 MAX_VALUES = 2_000  # a column with more texts than this is no category
 _FEW = 12  # whole numbers with so few values may be codes as well as counts; they are listed
@@ -111,9 +111,9 @@ def _kind(seen: set[str]) -> Kind | None:
         return "integer"
     if all(not math.isnan(number_of(text)) and not re.match(r"0\d", text) for text in seen):
         return "number"
-    for kind, mark in (("date", "-"), ("datetime", "-"), ("time", ":")):
-        if all(not math.isnan(ordered_scale(kind).parse(text)) and mark in text for text in seen):
-            return kind
+    for scale in MOMENT_SCALES:
+        if all(not math.isnan(scale.parse(text)) and scale.mark in text for text in seen):
+            return scale.kind
     return None
 
 

@@ -14,12 +14,12 @@ from understudy.privacy.budget import Budget
 from understudy.schema import Attribute, Schema
 from understudy.schema.interview import answered, described
 from understudy.schema.open_points import reason
+from understudy.schema.scales import ORDERED_KINDS
 from understudy.schema.writing import attribute_as_dict
 from understudy.studio.grid_picture import grid_picture
 from understudy.studio.taxonomy_text import taxonomy_of_text, taxonomy_text
 
-ORDERED = ("integer", "number", "date", "datetime", "time")
-KINDS = (*ORDERED, "category", "boolean", "id", "drop", "discover")
+KINDS = (*ORDERED_KINDS, "category", "boolean", "id", "drop", "discover")
 MAX_VALUES = 5000  # of a list in a form; a longer one is edited as text
 
 
@@ -115,7 +115,7 @@ def sent_keys(form: Mapping[str, str], attribute: Attribute) -> dict[str, Any]:
         return dict.fromkeys(held) | keys | {"kind": kind}
     if kind == "category":
         keys |= _values(form)
-    elif kind in ORDERED:
+    elif kind in ORDERED_KINDS:
         keys |= _span(kind, form, held)
     if kind != held.get("kind"):
         keys |= {"kind": kind} | ({"true": None, "false": None} if held.get("kind") == "boolean" else {})
@@ -149,7 +149,7 @@ def _span(kind: str, form: Mapping[str, str], held: Mapping[str, Any]) -> dict[s
         return {"edges": [_edge(kind, part) for part in bins.split(",")], "range": None, "bins": None}
     if not low or not high:
         raise SchemaError("write the lowest and the highest value that can be meant; what lies outside is clamped")
-    span = [low, high] if kind == "time" else answered(f"{kind} {low}..{high}", held)["range"]
+    span = answered(f"{kind} {low}..{high}", held)["range"]
     wanted: Any = int(bins) if bins.isdecimal() else bins or None
     return {"range": span, "bins": wanted, "edges": None}
 

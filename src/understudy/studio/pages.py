@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from understudy.errors import UnderstudyError, UsageError
+from understudy.schema.scales import ORDERED_KINDS
 from understudy.studio.sessions import HEADER, Session
 from understudy.studio.studio import Studio
 from understudy.studio.texts import TEXTS
@@ -39,6 +40,7 @@ class Pages:
             "version": VERSION,
             "url": self.url,
             "folder": studio.folder.root.name,
+            "ordered": " ".join(ORDERED_KINDS),  # the kinds that a range is asked of
         }
         self._environment.filters["drawn"] = Markup  # markup of the report's own builders, which escape
 

@@ -18,7 +18,8 @@ from typing import Any
 from understudy.errors import SchemaError, UsageError
 from understudy.schema.codebook import read_text
 from understudy.schema.domain import Kind
-from understudy.schema.facts import MOMENTS, MOVED, Facts, Source
+from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import MOMENT_KINDS, ORDERED_KINDS
 
 MAX_TEXT = 1 << 26  # characters of a document
 
@@ -147,7 +148,7 @@ def described(
         values = tuple(value for value in values if value not in missing) or None
     if values is not None and kind != "boolean":
         kind = "category"
-    ends = kind in MOVED
+    ends = kind in ORDERED_KINDS
     return Facts(
         kind=kind,
         values=values,
@@ -155,7 +156,7 @@ def described(
         high=scalar_text(high) if high is not None and ends else None,
         missing=missing or None,
         label=" ".join(str(label).split()) if label else None,
-        format=format if kind in MOMENTS else None,
+        format=format if kind in MOMENT_KINDS else None,
         declared_type=declared_type,
         decimals=decimals if kind == "number" else None,
         step=None if step is None else scalar_text(step),

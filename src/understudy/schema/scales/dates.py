@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from understudy.schema.domain import Floats
 from understudy.schema.scales.moments import DAY, PER_SECOND, Moment
 from understudy.schema.scales.scale import ORDERED_KEYS
-from understudy.schema.scales.sql_cell import ANY, MOMENTS, SqlCell, SqlNumber
+from understudy.schema.scales.sql_cell import ANY, SqlCell, SqlNumber
+from understudy.schema.scales.sql_types import MOMENTS
 
 _EPOCH = date(1970, 1, 1)
 _YEAR_FIRST = re.compile(r"%Y[^%\w]*%m[^%\w]*%d([^%\w]|T)*(%H[^%\w]*(%M[^%\w]*(%S[^%\w]*)?)?)?")
@@ -58,6 +59,12 @@ class Date(Moment):
     misfit_plain = ISO_DAYS + "([T ]00:00(:00(\\.0{1,6})?)?)?"
     seconds: ClassVar[int] = DAY
     datum: ClassVar[str] = "M8[D]"  # of numpy
+
+    def is_format(self, format: str) -> bool:
+        return "%H" not in format
+
+    def is_end(self, text: str) -> bool:
+        return len(text) == 10 and text[4:5] == "-"
 
     def from_iso(self, text: str) -> float:
         return float((date.fromisoformat(_MIDNIGHT.sub(r"\1", text)) - _EPOCH).days)

@@ -44,6 +44,12 @@ class DateTime(Date):
     seconds = 1
     datum = "M8[s]"
 
+    def is_format(self, format: str) -> bool:
+        return "%H" in format and "%d" in format
+
+    def is_end(self, text: str) -> bool:
+        return False
+
     def from_iso(self, text: str) -> float:
         return seconds_of(datetime.fromisoformat(text))
 

@@ -16,7 +16,8 @@ from understudy.errors import SchemaError
 from understudy.schema.canonical import BOOLEANS
 from understudy.schema.domain import Floats
 from understudy.schema.scales.scale import OrderedScale, cast, only
-from understudy.schema.scales.sql_cell import ANY, FAR, SPACE, SqlCell, SqlNumber, Type, literal, spelt
+from understudy.schema.scales.sql_cell import ANY, FAR, SPACE, SqlCell, SqlNumber, literal, spelt
+from understudy.schema.scales.sql_types import Type
 
 DAY = 86_400
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -51,6 +52,15 @@ class Moment(OrderedScale):
     sql_inferred: ClassVar[tuple[str, str]]  # of canonical texts: a pattern, the letters
     days: ClassVar[tuple[dict[str, str], ...]] = ({},)  # patterns of the parts of each kind of day
     misfit_plain: ClassVar[str]
+    mark: ClassVar[str] = "-"  # what every text in a public file has, where it is to be taken for this kind
+
+    @abstractmethod
+    def is_format(self, format: str) -> bool:
+        """Return whether a draft takes a column of this format, whose kind nobody names, for this kind."""
+
+    @abstractmethod
+    def is_end(self, text: str) -> bool:
+        """Return whether a draft takes a range with such an end, whose kind nobody names, for this kind."""
 
     def parse(self, text: str, format: str | None = None, decimal: str = ".") -> float:
         """Return days or seconds, or NaN; without a format, the text is ISO 8601."""

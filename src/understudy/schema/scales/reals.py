@@ -14,18 +14,8 @@ from understudy.errors import SchemaError
 from understudy.schema.canonical import numeral
 from understudy.schema.domain import Floats
 from understudy.schema.scales.scale import ORDERED_KEYS, OrderedScale, cast, only, whole_or_real
-from understudy.schema.scales.sql_cell import (
-    FAR,
-    LONGEST,
-    MOMENT_LIKE,
-    NUMBER_LIKE,
-    NUMBERS,
-    SPACE,
-    SqlCell,
-    SqlNumber,
-    Type,
-    literal,
-)
+from understudy.schema.scales.sql_cell import FAR, LONGEST, MOMENT_LIKE, NUMBER_LIKE, SPACE, SqlCell, SqlNumber, literal
+from understudy.schema.scales.sql_types import NUMBERS, Type
 
 _WORD = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SPACES = "[[:space:]]*"

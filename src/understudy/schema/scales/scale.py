@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Domain, Floats
-from understudy.schema.scales.sql_cell import SqlCell, SqlNumber, Type
+from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
+from understudy.schema.scales.sql_types import Type
 
 ORDERED_KEYS = ("range", "bins", "edges", "points", "fine", "fine_cells")
 _MAX_WHOLE = 1 << 16

@@ -9,14 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from understudy.schema.canonical import BOOLEANS
 from understudy.schema.scales.sql_syntax import Syntax
-
-Type = Literal["text", "integer", "real", "double", "decimal", "boolean", "date", "timestamp", "instant", "time"]
-NUMBERS: tuple[Type, ...] = ("integer", "real", "double", "decimal")
-MOMENTS: tuple[Type, ...] = ("date", "timestamp", "instant")
+from understudy.schema.scales.sql_types import Type
 
 LONGEST = 100  # characters of a numeral: with an exponent of two digits no double overflows
 EXACT = 10**15  # whole numbers up to here are compared as text

@@ -14,7 +14,8 @@ from understudy.schema.domain import Floats
 from understudy.schema.scales.dates import civil, clock, clock_inside, seconds_of
 from understudy.schema.scales.moments import DAY, PER_SECOND, Moment
 from understudy.schema.scales.scale import ORDERED_KEYS
-from understudy.schema.scales.sql_cell import ANY, MOMENTS, SqlCell, SqlNumber, Type
+from understudy.schema.scales.sql_cell import ANY, SqlCell, SqlNumber
+from understudy.schema.scales.sql_types import MOMENTS, Type
 
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.[0-9]{1,9})?)?")
 _SQL_CLOCK = "([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\\.[0-9]{1,9})?)?"
@@ -46,7 +47,14 @@ class TimeOfDay(Moment):
     example = "23:59:59"
     sql_plain = (_SQL_CLOCK, _SQL_CLOCK, "HMS")
     sql_inferred = (f"(?:([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})[T ])?{_SQL_CLOCK}", "YmdHMS")
+    mark = ":"
     misfit_plain = _CLOCK.pattern.replace("?:", "")
+
+    def is_format(self, format: str) -> bool:
+        return "%H" in format and "%d" not in format
+
+    def is_end(self, text: str) -> bool:
+        return not math.isnan(self.parse(text))
 
     def from_iso(self, text: str) -> float:
         """Return the seconds of HH:MM, HH:MM:SS or that with a fraction, which is cut off."""
