@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis
 
 MAX_CELLS = 50_000_000  # a factor above this is refused before it is allocated (400 MB)
 
@@ -63,15 +63,6 @@ def check_cells(cells: int, axes: Sequence[Axis], limit: int) -> None:
             f"a table over {', '.join(str(a) for a in axes)} has {cells:,} cells, the limit is {limit:,}. "
             "Ask for fewer attributes, give the larger ones a taxonomy or fewer bins, or lower the degree."
         )
-
-
-def generalise(factor: Factor, axes: Sequence[Axis], schema: Schema) -> Factor:
-    """Return the factor over coarser (or bit) views of its own base axes: cells that fall together are added."""
-    table = factor.table
-    for i, axis in enumerate(axes):
-        if axis != factor.axes[i]:
-            table = sum_groups(table, i, schema.view_map(axis), schema.size(axis))
-    return Factor(tuple(axes), table)
 
 
 def sum_groups(table: NDArray[np.float64], dimension: int, group: NDArray[np.int32], size: int) -> NDArray[np.float64]:

@@ -44,8 +44,8 @@ class Arrays(dict[str, NDArray[Any]]):
 
 
 @dataclass(frozen=True)
-class _Prefixed:
-    """The arrays of one part of a mixture."""
+class PrefixedArrays:
+    """The arrays of one part of a model, whose names in the file begin with a prefix."""
 
     arrays: ArraySource
     prefix: str
@@ -175,7 +175,7 @@ def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model
     if any(document["kind"] == "mixture" for document in documents):
         raise ValueError
     weights = _shares(arrays.take("weights", (len(documents),), np.float64))
-    parts = [model_from_parts(doc, _Prefixed(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
+    parts = [model_from_parts(doc, PrefixedArrays(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
     return Mixture.of(schema, parts, weights.tolist())
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError, UsageError
 from understudy.models.bayesian_network import Conditional, base_of
@@ -17,6 +16,7 @@ from understudy.models.serialization import (
     MAX_TOTAL,
     Arrays,
     ArraySource,
+    PrefixedArrays,
     axis_of,
     checked_noise,
     model_from_parts,
@@ -36,17 +36,6 @@ KIND = "histories"
 TABLES = "tables"
 MAX_WEIGHT = 1e9
 _SLACK = 1e-6  # within which probabilities add up
-
-
-@dataclass(frozen=True)
-class _Prefixed:
-    """The arrays of one table."""
-
-    arrays: ArraySource
-    prefix: str
-
-    def take(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-        return self.arrays.take(self.prefix + name, shape, dtype)
 
 
 def parts_of(model: Model) -> tuple[dict[str, Any], Arrays]:
@@ -111,7 +100,7 @@ def _histories(document: dict[str, Any], arrays: ArraySource, panel: Panel) -> H
     persons = document["persons"]
     if type(persons) is not int or not 1 <= persons <= MAX_TOTAL:
         raise ValueError
-    of_people, of_steps = _Prefixed(arrays, "people-"), _Prefixed(arrays, "steps-")
+    of_people, of_steps = PrefixedArrays(arrays, "people-"), PrefixedArrays(arrays, "steps-")
     people = model_from_parts(document["people"], of_people, panel.people)
     measured = document["measured"]
     first, second = _measured(measured[0], of_people, panel.people), _measured(measured[1], of_steps, panel.steps)
@@ -125,12 +114,12 @@ def _linked(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Li
     rows, tree = document["rows"], TableTree(schema)
     if type(rows) is not int or not 1 <= rows <= MAX_TOTAL or TableTree.of(schema) != tree:
         raise ValueError
-    root = model_from_parts(document["root"], _Prefixed(arrays, "root-"), tree.root.derived)
+    root = model_from_parts(document["root"], PrefixedArrays(arrays, "root-"), tree.root.derived)
     networks, measured = {}, {}
     if set(document["measured"]) != set(tree.branches) or {*document["networks"], schema.name} != set(tree.branches):
         raise ValueError
     for i, (name, branch) in enumerate(tree.branches.items()):
-        own = _Prefixed(arrays, f"table-{i}-")
+        own = PrefixedArrays(arrays, f"table-{i}-")
         if branch.child is not None:
             pairs = document["networks"][name]
             networks[name] = _network(pairs, own, branch.derived, branch.given, branch.targets)

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError
 from understudy.release.documents import read_document, write_document
-from understudy.release.replacement import replacing
 
 PLAIN_FORMAT = 1
 DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
@@ -71,14 +70,6 @@ def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> di
         np.lib.format.write_array(buffer, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
         members[f"arrays/{name}.npy"] = buffer.getvalue()
     return members
-
-
-def write_release(
-    path: Path, members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT
-) -> None:
-    """Write a release, all or nothing: a temporary file beside the target, synced, then moved into place."""
-    with replacing(path) as file:
-        file.write(release_bytes(members, ledger, format))
 
 
 def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:

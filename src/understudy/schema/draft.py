@@ -45,20 +45,6 @@ class Drafted:
     groups: Mapping[str, tuple[str, ...]]
 
 
-def draft(
-    names: Sequence[str],
-    types: Mapping[str, str] | Sequence[str] | None = None,
-    codebook: str | Path | Source | None = None,
-    ddl: str | Path | None = None,
-    public: str | Path | None = None,
-    table_name: str = "table",
-    settings: Mapping[str, str] | None = None,
-    origin: Origin = "declared",
-) -> str:
-    """Return the text of a schema.toml for a table with these columns; the parameters are those of `drafted`."""
-    return drafted(names, types, codebook, ddl, public, table_name, settings, origin).text
-
-
 def drafted(
     names: Sequence[str],
     types: Mapping[str, str] | Sequence[str] | None = None,

@@ -28,15 +28,6 @@ def checked_heaps(value: Any) -> tuple[float, ...]:
     return heaps
 
 
-def check_count(values: int, most: int) -> None:
-    """Refuse a range of so many values that they do not each have a unit of their own."""
-    if values > most:
-        raise SchemaError(
-            f"`heaps` need a range of at most {most:,} values as they are written, and this one has {values:,}: take a "
-            "larger `step`, fewer `decimals` or a shorter range"
-        )
-
-
 def _is_size(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value) and 1e-6 <= value <= MAX_INDEX

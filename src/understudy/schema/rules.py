@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -257,17 +258,15 @@ class _Reading:
         return Constraint(predicate, self._rules[index].text)
 
 
-class _named:
-    """Puts the rule before what is wrong with it."""
-
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UsageError | SchemaError) and not error.message.startswith("rule "):
-            raise SchemaError(f"rule {self._rule.text!r}: {error.message}", attribute=error.attribute) from None
+@contextmanager
+def _named(rule: Rule) -> Iterator[None]:
+    """Put the rule before what is wrong with it."""
+    try:
+        yield
+    except (UsageError, SchemaError) as error:
+        if error.message.startswith("rule "):
+            raise
+        raise SchemaError(f"rule {rule.text!r}: {error.message}", attribute=error.attribute) from None
 
 
 def _symbols(term: Term) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.schema.heaps import class_names
 from understudy.schema.taxonomy import LazyLevels, Level
 from understudy.schema.tree_grid import TreeGrid
 
@@ -21,8 +22,7 @@ class TreeLevels(LazyLevels):
 
     def _level(self, place: int) -> Level:
         if place == len(self.grid.sizes):
-            names = [f"multiples of {heap:g}" for heap in self.grid.heaps]
-            return Level((*names, "others"), tuple(self.grid.classes.tolist()))
+            return Level(class_names(self.grid.heaps), tuple(self.grid.classes.tolist()))
         starts = self.grid.first_units(self.grid.sizes[len(self.grid.sizes) - 1 - place])
         group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
         return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))

@@ -18,7 +18,7 @@ import pytest
 from understudy.errors import ReleaseError, UnderstudyError
 from understudy.publishing import publish
 from understudy.release import Release, storage
-from understudy.release.storage import content_hash, pack, write_release
+from understudy.release.storage import content_hash, pack, release_bytes
 from understudy.report import public_report
 from understudy.schema import Attribute, Booleans, Categories, Schema, files
 
@@ -53,6 +53,10 @@ def write(path: Path, members: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+def write_release(path: Path, members: Members, ledger: dict[str, Any]) -> None:
+    path.write_bytes(release_bytes(members, ledger))
 
 
 def forge(path: Path, change: Callable[[Members], Any]) -> None:

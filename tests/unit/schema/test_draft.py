@@ -18,7 +18,7 @@ from understudy.errors import SchemaError, UsageError
 from understudy.schema import Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.codebook import strptime_format
 from understudy.schema.codebooks import read_codebook
-from understudy.schema.draft import draft
+from understudy.schema.draft import drafted as make_draft
 from understudy.schema.header import read_header
 
 HOSPITAL = Path(__file__).parents[3] / "examples" / "hospital" / "make_hospital.py"
@@ -30,8 +30,12 @@ def write(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Path:
     return path
 
 
+def draft(*args: object, **sources: object) -> str:
+    return make_draft(*args, **sources).text  # type: ignore[arg-type]
+
+
 def drafted(*args: object, **sources: object) -> Schema:
-    return Schema.from_toml(draft(*args, **sources))  # type: ignore[arg-type]
+    return Schema.from_toml(draft(*args, **sources))
 
 
 # -- names and types -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from understudy.schema import Schema, reference
-from understudy.schema.draft import draft
+from understudy.schema.draft import drafted
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reference"
 AGAIN = "run: python -m understudy.schema.reference"
@@ -38,7 +38,7 @@ def test_the_examples_are_read() -> None:
 def test_a_draft_has_no_key_that_editors_would_refuse() -> None:
     import tomllib
 
-    document = tomllib.loads(draft(["age", "zeta", "visit_date"], origin="first line"))
+    document = tomllib.loads(drafted(["age", "zeta", "visit_date"], origin="first line").text)
     schema = reference.json_schema()["properties"]
     assert set(document["table"]) <= set(schema["table"]["properties"])
     known = set(schema["attributes"]["additionalProperties"]["properties"])

@@ -12,7 +12,7 @@ from understudy.errors import SchemaError
 from understudy.schema import Schema
 from understudy.schema.codebooks import READERS, read_codebook, read_object
 from understudy.schema.codebooks.prose import prose_facts
-from understudy.schema.draft import draft, drafted
+from understudy.schema.draft import drafted
 from understudy.schema.facts import Facts, Source
 
 CANARY = "31337"  # a statistic: it must not reach any draft
@@ -25,7 +25,7 @@ def saved(folder: Path, name: str, content: Any) -> Path:
 
 
 def schema_of(path: Path, names: list[str]) -> Schema:
-    return Schema.from_toml(draft(names, codebook=path))
+    return Schema.from_toml(drafted(names, codebook=path).text)
 
 
 # -- JSON and YAML -------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_nist_dictionary(tmp_path: Path) -> None:
     assert schema["REGION"].labels == ("1", "2") and schema["INC"].missing == ("N",)
     grid = schema["INC"].grid
     assert grid is not None and grid.high == 501 and grid.points == (501.0,)
-    assert schema["CODE"].kind == "drop" and CANARY not in draft(["CODE", "AGE"], codebook=path)
+    assert schema["CODE"].kind == "drop" and CANARY not in drafted(["CODE", "AGE"], codebook=path).text
     assert "origin" in schema.confirm  # some of its ends are those of one file
 
 
@@ -158,7 +158,7 @@ def test_a_profile_is_asked_about_and_its_extremes_are_not_read(tmp_path: Path) 
         }
     }
     path = saved(tmp_path, "schema.json", document)
-    text = draft(["AGEX", "S"], codebook=path)
+    text = drafted(["AGEX", "S"], codebook=path).text
     schema = Schema.from_toml(text)
     assert CANARY not in text and ("AGEX", "range") in schema.unconfirmed and "origin" in schema.confirm
     assert schema["S"].labels == ("N", "1") and schema["S"].provenance == "codebook: NIST schema.json"
@@ -248,7 +248,7 @@ DDI = f"""<?xml version="1.0"?>
 
 def test_ddi(tmp_path: Path) -> None:
     path = saved(tmp_path, "study.xml", DDI)
-    text = draft(["sex", "score", "seen"], codebook=path)
+    text = drafted(["sex", "score", "seen"], codebook=path).text
     schema = Schema.from_toml(text)
     assert schema["sex"].labels == ("1", "2", "missing") and schema["sex"].missing == ("9",)
     assert schema["score"].labels[0] == "0" and CANARY not in text and ("seen", "range") in schema.unconfirmed
