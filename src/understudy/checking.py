@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.cell_fit import CellFit as CellFit
+from understudy.engines.coding import NO_ROWS
 from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
 from understudy.errors import DataError, UsageError
 from understudy.progress import ProgressBar
@@ -57,7 +58,7 @@ def _tables_misfits(
     places = data_places(data, schema)
     found: list[tuple[str, str | None, str]] = []
     for name, own in _each(schema):
-        misfits = find_misfits(places[name], own, None, None, types)
+        misfits = [m for m in find_misfits(places[name], own, None, None, types) if name == schema.name or m != NO_ROWS]
         found += [(m.reason, m.attribute, f"table {name!r}: {m.message}") for m in misfits]
     if not found:
         try:

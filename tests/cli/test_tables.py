@@ -166,3 +166,25 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(tables: 
     refused = publish(tables, out="taken")
     assert refused.code == 2 and "are written to a folder" in refused.err
     assert publish(tables, out="no/where").code == 2 and not charged(tables[1].parent)
+
+
+def test_tables_of_a_duckdb_file_are_checked_and_published_where_they_are(tables: tuple[Path, Path]) -> None:
+    import duckdb
+
+    data, schema = tables
+    folder = schema.parent
+    with duckdb.connect(str(folder / "bank.db")) as connection:
+        for name, file in FILES.items():
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{data / file}', all_varchar = true)")
+    address = f"duckdb:///{folder}/bank.db"
+    fit, real = (run("check", place, "--schema", schema, "--json") for place in (address, data))
+    assert fit.code == 0 and fit.json["tables"] == real.json["tables"]
+    done = publish(tables, "--delta", "1e-6", data=address)
+    assert done.code == 0, done.text
+    assert_keys_fit(folder / "out")
+    refused = publish(tables, data=f"{address}?table=accounts", out="other")
+    assert refused.code == 2 and "leave `table` out" in refused.text
+    with duckdb.connect(str(folder / "bank.db")) as connection:
+        connection.execute("UPDATE orders SET account_id = 'SECRET' WHERE order_id = 'O00001'")
+    wrong = publish(tables, "--cap", "none", data=address, out="other")
+    assert wrong.code == 4 and "SECRET" not in wrong.text and not (folder / "other").exists()

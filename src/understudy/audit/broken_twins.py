@@ -38,9 +38,11 @@ from understudy.privacy.random_source import SystemSource
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.privacy.table import PrivateTable
 from understudy.privacy.thresholds import value_threshold
-from understudy.relations import derivation
+from understudy.relations import derivation, linking
 from understudy.relations.panel import Panel
+from understudy.relations.table_tree import Branch, TableTree
 from understudy.schema import Axis, Schema
+from understudy.schema.children import ChildTable
 
 Twin = Callable[[], AbstractContextManager[Any]]
 
@@ -143,6 +145,29 @@ def histories_not_cut() -> AbstractContextManager[Any]:
         return replace(rows, place=np.minimum(rows.place, 1))
 
     return mock.patch.object(derivation.Histories, "of", staticmethod(whole))
+
+
+def one_level_of_tables_charged() -> AbstractContextManager[Any]:
+    """Protect the rows of one parent, where a row of the root has several parents."""
+    right = TableTree._branch
+
+    def branch(tree: TableTree, name: str, child: ChildTable | None) -> Branch:
+        found = right(tree, name, child)
+        rows = 1 if child is None else child.at_most
+        return replace(found, derived=replace(found.derived, rows_per_person=rows))
+
+    return mock.patch.object(TableTree, "_branch", branch)
+
+
+def tables_cut_by_the_rows_of_others() -> AbstractContextManager[Any]:
+    """Choose which rows are used by a digest that knows how many rows there are in all."""
+    right = linking.place_within
+
+    def among_all(parent: Any, digests: Any) -> Any:
+        other = [linking.digest(one + str(len(parent)).encode()) for one in digests.tolist()]
+        return right(parent, np.asarray(other, dtype="S32"))
+
+    return mock.patch.object(linking, "place_within", among_all)
 
 
 # -- samplers ------------------------------------------------------------------------------------------------------

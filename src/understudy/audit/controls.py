@@ -80,6 +80,10 @@ def replay_controls() -> list[Control]:
         _replay("charged after counting, people with many rows", twins.charged_after_counting, "people with many"),
         _replay("one row of a history ignored", twins.one_row_of_a_history_ignored, "people with many"),
         _replay("histories that are not cut", twins.histories_not_cut, "people with many"),
+        _replay("one level of tables charged", twins.one_level_of_tables_charged, "foreign keys"),
+        _replay("tables cut by the rows of others", twins.tables_cut_by_the_rows_of_others, "foreign keys"),
+        _replay("charged after counting, tables", twins.charged_after_counting, "foreign keys"),
+        _replay("a price that depends on the rows, of tables", twins.price_from_the_rows, "foreign keys"),
     ]
 
 

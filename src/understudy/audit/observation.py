@@ -23,7 +23,7 @@ from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.random_source import Integers, RandomSource, Words
-from understudy.relations import reading
+from understudy.relations import reading, table_reading
 from understudy.schema import Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
@@ -237,8 +237,16 @@ def observed_runs() -> Iterator[Observed]:
         _listen(opened.engine.steps, seen.events)
         return opened
 
+    def opened_tables(*arguments: Any) -> Opened:
+        opened = table_reading.opened_tables(*arguments)
+        assert isinstance(opened.engine, table_reading.TreeEngine)
+        for engine in opened.engine.tables.values():
+            _listen(engine, seen.events)
+        return opened
+
     with (
         mock.patch.object(discovering, "open_engine", open_engine),
+        mock.patch.object(discovering, "opened_tables", opened_tables),
         mock.patch.object(discovering, "opened_people", opened_people),
         mock.patch.object(discovering, "open_groups", open_groups),
         mock.patch.object(discovering, "LocalPrivateTable", ObservedTable),

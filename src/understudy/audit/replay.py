@@ -120,6 +120,7 @@ def settings(long: bool) -> Iterator[Setting]:
     yield from _left_open(long)
     yield from _ruled(long)
     yield from _people(long)
+    yield from _linked(long)
 
 
 def _left_open(long: bool) -> Iterator[Setting]:
@@ -164,11 +165,65 @@ def _people(long: bool) -> Iterator[Setting]:
             yield Setting(what, method, schema, budget, one, two)
 
 
+def _linked(long: bool) -> Iterator[Setting]:
+    """Yield runs on tables with foreign keys: one more row of the root comes, with more of everything than is used."""
+    usual: Tables = {"a": [], "b": [], "c": []}
+    for k in range(PERSONS):  # some have more than is used, so that a cut by the rows of others would show
+        _add(usual, f"u{k}", str(k // 4 % 2), [(str(i % 2), "001"[: k // 8 % 4]) for i in range(k % 4)])
+    comers = {"with too much": [("1", "111")] * 4}
+    if long:
+        comers |= {"with nothing": [], "that is mixed": [("1", "01"), ("0", ""), ("1", "1")]}
+    schema = Schema.from_toml(f'[table]\nname = "a"\nneighbours = "add-remove"\n{TREE}')
+    for budget, method in ((BUDGETS[0], "auto"), (BUDGETS[1], "auto"), (LARGE, "privbayes")):
+        for who, own in comers.items():
+            more: Tables = {name: list(rows) for name, rows in usual.items()}
+            _add(more, "p", "1", own)
+            one, two = ({n: {c: [r[c] for r in rows] for c in rows[0]} for n, rows in t.items()} for t in (more, usual))
+            what = f"tables with foreign keys, one {who} ({method}, {accounting_of(budget).name} {budget.epsilon})"
+            yield Setting(what, method, schema, budget, one, two)
+
+
+Tables = dict[str, list[dict[str, str]]]
+
+
+def _add(tables: Tables, id: str, x: str, own: Sequence[tuple[str, str]]) -> None:
+    """Add a row of the root, the rows of `b` that belong to it, and to each the rows of `c`, a letter for each."""
+    tables["a"].append({"id": id, "x": x})
+    for at, (y, inner) in enumerate(own):
+        tables["b"].append({"id": f"{id}.{at}", "up": id, "y": y})
+        tables["c"] += [{"up": f"{id}.{at}", "z": z} for z in inner]
+
+
 def _row(id: str, at: int, c: str, x: int) -> dict[str, str]:
     return {"id": id, "at": str(at), "c": c, "x": str(x)}
 
 
 PERSONS = 600
+TREE = """[attributes.id]
+kind = "id"
+[attributes.x]
+kind = "boolean"
+[tables.b]
+parent = "a"
+key = "up"
+references = "id"
+at_most = 2
+[tables.b.attributes.id]
+kind = "id"
+[tables.b.attributes.up]
+kind = "id"
+[tables.b.attributes.y]
+kind = "boolean"
+[tables.c]
+parent = "b"
+key = "up"
+references = "id"
+at_most = 2
+[tables.c.attributes.up]
+kind = "id"
+[tables.c.attributes.z]
+kind = "boolean"
+"""
 PANEL = """[person]
 id = "id"
 order = "at"

@@ -18,7 +18,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.publishing import Publication, run
 from understudy.schema import Schema
 
-Texts = Mapping[str, list[str]]
+Texts = Mapping[str, Any]  # of each column its cells; with [tables.NAME], of each table its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,8 @@ def published(setting: Setting, rows: Texts, ledgers: Ledgers, source: Observer,
     """Run the real `publish` on one table; the ledger's own writes are noted as they reach the disk."""
     with ledgers.fresh() as ledger:
         ledger.connection.set_trace_callback(seen.statement)
+        data = {n: pa.table(dict(own)) for n, own in rows.items()} if setting.schema.tables else pa.table(dict(rows))
         return run(
-            pa.table(dict(rows)), setting.schema, setting.budget, setting.method, setting.options, ledger=ledger,
+            data, setting.schema, setting.budget, setting.method, setting.options, ledger=ledger,
             cap="none", source=source, register=False, quiet=True, types=setting.types,
         )  # fmt: skip

@@ -6,6 +6,7 @@ It may hold a password, so it has no text of its own: an error names the table a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -53,6 +54,22 @@ def address_of(data: str) -> Address:
         return Address(engine, names_of(tables[0]), unquote(parts.path[1:]))
     more = "?" + urlencode(rest, quote_via=quote) if rest else ""
     return Address(engine, names_of(tables[0]), f"postgresql://{parts.netloc}{parts.path}{more}")
+
+
+def table_addresses(data: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the address of each of several tables of a database, which is named without a table or as `schema.*`."""
+    scheme, (base, _, rest) = scheme_of(data), data.partition("?")
+    query = parse_qsl(rest, keep_blank_values=True)
+    tables = [value for key, value in query if key == "table"]
+    place = names_of(tables[0]) if len(tables) == 1 and tables[0] else ("*",)
+    if len(tables) > 1 or place[-1] != "*":
+        raise UsageError(
+            f"the schema has several tables, which are found by their names: leave `table` out of the {scheme}:// "
+            "address, or name the schema that they are in: ?table=sales.*"
+        )
+    more = [(key, value) for key, value in query if key != "table"]
+    quoted = {name: ".".join('"' + part.replace('"', '""') + '"' for part in (*place[:-1], name)) for name in names}
+    return {name: f"{base}?{urlencode([*more, ('table', table)], quote_via=quote)}" for name, table in quoted.items()}
 
 
 def names_of(table: str) -> tuple[str, ...]:

@@ -57,22 +57,28 @@ class Misfit:
         return DataError(self.message, attribute=self.attribute)
 
 
-def encode_table(source: Source, schema: Schema) -> CodedTable:
-    """Code the whole table, or refuse it with the first misfit."""
+NO_ROWS = Misfit("rows", None, "the table has no rows: there is nothing to publish")
+
+
+def encode_table(source: Source, schema: Schema, empty: bool = False) -> CodedTable:
+    """Code the whole table, or refuse it with the first misfit; it may have no rows where it may be `empty`."""
     coded: dict[str, list[NDArray[Any]]] = {name: [] for name in schema.names}
-    rows = encode_pieces(source, schema, lambda name, codes: coded[name].append(codes))
+    rows = encode_pieces(source, schema, lambda name, codes: coded[name].append(codes), empty)
+    if not rows:
+        coded = {name: [np.zeros(0, dtype=np.uint8)] for name in schema.names}
     # the pieces of a column are freed as it is joined: never two copies of the table
     columns = {name: np.concatenate(coded.pop(name)) for name in schema.names}
     return CodedTable(columns, rows, source.columns)
 
 
-def encode_pieces(source: Source, schema: Schema, keep: Keep) -> int:
+def encode_pieces(source: Source, schema: Schema, keep: Keep, empty: bool = False) -> int:
     """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
     for misfit in structure_misfits(source, schema) + type_misfits(source, schema):
         raise misfit.error()
     rows, unfit = _code(source, schema, keep)
     for misfit in cell_misfits(schema, unfit, source.trust) + row_misfits(schema, rows):
-        raise misfit.error()
+        if misfit != NO_ROWS or not empty:
+            raise misfit.error()
     return rows
 
 
@@ -172,7 +178,7 @@ def _unfit(attribute: Attribute, trust: Trust) -> str:
 
 def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
     if rows == 0:
-        return [Misfit("rows", None, "the table has no rows: there is nothing to publish")]
+        return [NO_ROWS]
     if schema.rows is not None and rows != schema.rows:
         return [Misfit("rows", None, (
             f"the schema declares rows = {schema.rows} and the data has another number of rows. The count is public "

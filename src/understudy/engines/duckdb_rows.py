@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from understudy.engines.addresses import Address, duckdb_pattern
 from understudy.engines.scratch import Scratch
-from understudy.engines.sql import Integers
+from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
@@ -74,10 +75,17 @@ class DuckDBRows:
             found = self._connection.execute(f"DESCRIBE SELECT * FROM {self.relation}").fetchall()
         return tuple(Column(name, _type(declared), declared) for name, declared, *_ in found)
 
-    def keep(self, coded: str) -> str:
+    def beside(self, address: Address) -> DuckDBRows:
+        """Return another table of the same file, in the same transaction."""
+        other = copy(self)
+        other._source = address
+        other.__dict__.pop("columns", None)
+        return other
+
+    def keep(self, coded: str, name: str = KEPT) -> str:
         with self._told("coded"):
-            self._connection.execute(f"CREATE TEMP TABLE understudy_coded AS SELECT * FROM {coded}")
-        return "understudy_coded"
+            self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {coded}")
+        return name
 
     def row(self, sql: str) -> tuple[int | None, ...]:
         with self._told("counted"):

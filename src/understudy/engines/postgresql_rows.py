@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from understudy.engines.addresses import Address
-from understudy.engines.sql import Integers
+from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import PostgreSQLSyntax
 from understudy.engines.trust import Types
@@ -39,8 +40,7 @@ class PostgreSQLRows:
     def __init__(self, address: Address) -> None:
         psycopg = _driver()
         self.syntax = PostgreSQLSyntax()
-        self.relation = ".".join(map(self.syntax.quoted, address.table))
-        self._table = ".".join(address.table)
+        self._name(address)
         self._connection: Any = None
         try:
             with self._told():
@@ -52,6 +52,10 @@ class PostgreSQLRows:
         except BaseException:
             self.close()
             raise
+
+    def _name(self, address: Address) -> None:
+        self.relation = ".".join(map(self.syntax.quoted, address.table))
+        self._table = ".".join(address.table)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -66,7 +70,14 @@ class PostgreSQLRows:
         types = {oid: "text" if oid in texts else type_of(self.name, oid) for oid in oids}
         return tuple(Column(c.name, types[c.type_code], names.get(c.type_code, "?")) for c in described)
 
-    def keep(self, coded: str) -> str:
+    def beside(self, address: Address) -> PostgreSQLRows:
+        """Return another table of the same database, in the same snapshot."""
+        other = copy(self)
+        other._name(address)
+        other.__dict__.pop("columns", None)
+        return other
+
+    def keep(self, coded: str, name: str = KEPT) -> str:
         return coded
 
     def row(self, sql: str) -> tuple[int | None, ...]:

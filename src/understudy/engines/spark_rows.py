@@ -21,7 +21,7 @@ import numpy as np
 
 from understudy.engines.addresses import names_of
 from understudy.engines.scratch import Scratch
-from understudy.engines.sql import Integers
+from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
@@ -83,7 +83,7 @@ class SparkRows:
             for field in self._frame.schema.fields
         )
 
-    def keep(self, coded: str) -> str:
+    def keep(self, coded: str, name: str = KEPT) -> str:
         """Write the codes, counting the rows that are written; a copy that other machines cannot see is noticed."""
         from pyspark.sql import Observation
         from pyspark.sql.functions import count, lit
@@ -93,14 +93,14 @@ class SparkRows:
         with self._told("coded"):
             frame = self._session.sql(f"SELECT * FROM {coded}").observe(written, count(lit(1)).alias("rows"))
             frame.write.mode("error").option("compression", "zstd").parquet(f"{folder}/coded")
-            self._session.read.parquet(f"{folder}/coded").createOrReplaceTempView("understudy_coded")
-            (found,) = self.row("SELECT count(*) FROM understudy_coded")
+            self._session.read.parquet(f"{folder}/coded").createOrReplaceTempView(name)
+            (found,) = self.row(f"SELECT count(*) FROM {name}")
         if found != written.get["rows"]:
             raise UnderstudyError(
                 f"the workers do not share this machine's folders, so the coded copy is not whole: set {FOLDER} to a "
                 "folder that all of them reach (hdfs://…, or a mounted one)"
             )
-        return "understudy_coded"
+        return name
 
     def _folder(self) -> str:
         """Return a private folder where the configuration says, else a scratch folder of this machine."""
@@ -141,7 +141,7 @@ class SparkRows:
             self._copy = None
         if self._session is not None:
             with suppress(Exception):
-                for view in ("understudy_source", "understudy_coded"):
+                for view in ("understudy_source", KEPT):
                     self._session.catalog.dropTempView(view)
             if self._owned:
                 with suppress(Exception):

@@ -34,6 +34,7 @@ CACHE_CELLS = 32_000_000  # 256 MB of counts
 MAX_CELLS = 100_000_000
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
+KEPT = "understudy_coded"  # what a private copy is called
 FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several asks
 
 
@@ -59,8 +60,8 @@ class Warehouse(Protocol):
         """Return the table, as SQL."""
         ...
 
-    def keep(self, coded: str) -> str:
-        """Return what is counted from: the coded rows, as SQL or as a private copy."""
+    def keep(self, coded: str, name: str = KEPT) -> str:
+        """Return what is counted from: the coded rows, as SQL or as a private copy of this name."""
         ...
 
     def row(self, sql: str) -> tuple[int | None, ...]:

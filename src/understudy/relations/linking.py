@@ -1,26 +1,28 @@
 """Linking: coded rows of several tables, and which row of its parent each belongs to, become the counted tables.
 
 What one row of the root adds to any table is a function of that row and of all that belongs to it alone: of the rows
-that belong to one row, the first `at_most` are used, in an order that a public hash of their codes gives, of the codes
-of the rows above and of what belongs to them. Nobody else's rows move anything (relations/PROOF.md).
+that belong to one row, the first `at_most` are used, in the order of a public digest of their codes, of the codes of
+the rows above and of what belongs to them. Nobody else's rows move anything (relations/PROOF.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from hashlib import md5
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import DataError
 from understudy.relations.changes import Codes, smallest
 from understudy.relations.table_tree import TableTree, count_of, given_name
+from understudy.schema.children import ChildTable
 
 Index = NDArray[np.int64]
-Words = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+Digests = NDArray[np.bytes_]  # of rows, in hexadecimal; empty where none is needed
 Columns = dict[str, Codes]
-_STEP, _FIRST, _SECOND = (np.uint64(w) for w in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,39 +91,88 @@ def used_rows(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Link
 
 
 def _places(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Index]:
-    """Return the place of each row among those of its parent: by its hash, from the lowest tables up."""
-    hashes = _from_above(tree, coded)
+    """Return the place of each row among those of its parent: by its digest where there are more than are used."""
+    ranked, digests = _ranked(tree, coded), _from_above(tree, coded)
     places: dict[str, Index] = {}
     for name in reversed(tree.branches):
-        rows = coded[name]
-        if rows.parent is None:
-            continue
-        places[name] = place_within(rows.parent, hashes[name])
-        branch = tree.branches[name]
-        assert branch.child is not None
-        used = places[name] < branch.child.at_most
-        above = hashes[branch.child.parent]
-        np.add.at(above, rows.parent[used], mixed(hashes[name][used] ^ _word(name)))  # whatever their order
+        rows, branch = coded[name], tree.branches[name]
+        if tree.children(name):
+            digests[name] = _with_children(tree, name, coded, digests, places, ranked)
+        if branch.child is not None and rows.parent is not None:
+            places[name] = place_within(rows.parent, digests[name])
     return places
 
 
-def _from_above(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Words]:
-    """Return a hash of each row's codes and of those of the rows that it belongs to."""
-    found: dict[str, Words] = {}
+def _ranked(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Mask]:
+    """Return the rows whose digest matters: their parent has more than are used, or theirs has, and so on up."""
+    found: dict[str, Mask] = {}
     for name, branch in tree.branches.items():
-        rows = coded[name]
-        start = np.zeros(rows.rows, dtype=np.uint64)
-        if rows.parent is not None and branch.child is not None:
-            start = found[branch.child.parent][rows.parent]
-        for attribute in branch.schema.names:
-            start = mixed(start ^ rows.columns[attribute].astype(np.uint64))
-        found[name] = start
+        parent = coded[name].parent
+        if branch.child is None or parent is None:
+            found[name] = np.zeros(coded[name].rows, dtype=bool)
+        else:
+            many = np.bincount(parent, minlength=coded[branch.child.parent].rows)
+            found[name] = (many[parent] > branch.child.at_most) | found[branch.child.parent][parent]
     return found
 
 
-def place_within(parent: Index, hashes: Words) -> Index:
-    """Return the place of each row among those with the same parent, in the order of their hashes."""
-    by = np.lexsort((hashes, parent))
+def _from_above(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Digests]:
+    """Return a digest of each row's codes and of those of the rows that it belongs to, where one matters."""
+    wanted = _ranked(tree, coded)
+    for name in reversed(tree.branches):
+        branch, parent = tree.branches[name], coded[name].parent
+        if branch.child is not None and parent is not None:
+            wanted[branch.child.parent][parent[wanted[name]]] = True
+    found: dict[str, Digests] = {}
+    for name, branch in tree.branches.items():
+        rows, at = coded[name], np.flatnonzero(wanted[name])
+        above = [b""] * len(at)
+        if branch.child is not None and rows.parent is not None:
+            above = found[branch.child.parent][rows.parent[at]].tolist()
+        codes = zip(*(rows.columns[attribute][at].tolist() for attribute in branch.schema.names))
+        texts = (start + b"," + ",".join(map(str, own)).encode() for start, own in zip(above, codes))
+        found[name] = _placed(rows.rows, at, texts)
+    return found
+
+
+def _with_children(
+    tree: TableTree,
+    name: str,
+    coded: Mapping[str, CodedRows],
+    digests: Mapping[str, Digests],
+    places: Mapping[str, Index],
+    ranked: Mapping[str, Mask],
+) -> Digests:
+    """Return the digests of a table's rows with those of the rows that are used of what belongs to them, in order."""
+    at = np.flatnonzero(ranked[name])
+    texts = digests[name][at].tolist()
+    for child in tree.children(name):
+        parent = coded[child.name].parent
+        assert parent is not None
+        used = np.flatnonzero((places[child.name] < child.at_most) & ranked[name][parent])
+        used = used[np.lexsort((digests[child.name][used], parent[used]))]
+        ends = np.searchsorted(parent[used], at, side="right")
+        begins = np.searchsorted(parent[used], at, side="left")
+        own = digests[child.name][used].tolist()
+        texts = [text + b"|" + b"".join(own[b:e]) for text, b, e in zip(texts, begins, ends)]
+    return _placed(len(ranked[name]), at, texts)
+
+
+def _placed(rows: int, at: Index, texts: Iterable[bytes]) -> Digests:
+    """Return the digests of these texts at their places, and nothing elsewhere."""
+    found = np.zeros(rows, dtype="S32")
+    found[at] = [digest(text) for text in texts]
+    return found
+
+
+def digest(text: bytes) -> bytes:
+    """Return the digest that decides which rows are used: MD5 in hexadecimal, which databases have too."""
+    return md5(text, usedforsecurity=False).hexdigest().encode()
+
+
+def place_within(parent: Index, digests: Digests) -> Index:
+    """Return the place of each row among those with the same parent, in the order of their digests."""
+    by = np.lexsort((digests, parent))
     own = parent[by]
     starts = np.flatnonzero(np.append(True, own[1:] != own[:-1])) if len(own) else np.zeros(0, dtype=np.int64)
     sizes = np.diff(np.append(starts, len(own)))
@@ -130,14 +181,27 @@ def place_within(parent: Index, hashes: Words) -> Index:
     return places
 
 
-def mixed(words: Words) -> Words:
-    """Return words whose bits all depend on all bits of these (the finalizer of splitmix64)."""
-    with np.errstate(over="ignore"):
-        words = words + _STEP
-        words = (words ^ (words >> np.uint64(30))) * _FIRST
-        words = (words ^ (words >> np.uint64(27))) * _SECOND
-        return np.asarray(words ^ (words >> np.uint64(31)))
+# -- rows that do not hang together: names and rules, never a value or a count -----------------------------------
 
 
-def _word(name: str) -> Any:
-    return np.uint64(int.from_bytes(name.encode()[:8].ljust(8, b"\0"), "little"))
+def of_table(name: str, error: DataError) -> DataError:
+    """Return a refusal that says of which table it is."""
+    return DataError(f"table {name!r}: {error.message}", attribute=error.attribute)
+
+
+def twice(column: str) -> DataError:
+    """Return the refusal of an id that two rows have."""
+    return DataError(
+        f"two rows have the same {column!r}, so nobody knows which of them the rows of other tables belong to: give "
+        "every row an id of its own",
+        attribute=column,
+    )
+
+
+def no_parent(child: ChildTable) -> DataError:
+    """Return the refusal of rows that belong to no row."""
+    return DataError(
+        f"some rows have a {child.key!r} that no row of {child.parent!r} has: take them out, or add the rows of "
+        f"{child.parent!r} that they belong to",
+        attribute=child.key,
+    )

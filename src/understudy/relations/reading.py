@@ -71,7 +71,7 @@ def open_people(
     """Return the engines over the tables derived from these rows, and the order of the source's columns."""
     panel = Panel.of(schema)
     if (warehouse := _warehouse(data, engine, master, types)) is not None:
-        with _closed_on_error(warehouse):
+        with closed_on_error(warehouse):
             rows = SqlHistories(warehouse, panel)
             return PanelEngine(*rows.engines(), warehouse.name), rows.columns
     coded, person = _coded(data, panel, types)
@@ -116,7 +116,8 @@ def _warehouse(data: Any, engine: str | None, master: str | None, types: str | N
 
 
 @contextmanager
-def _closed_on_error(warehouse: Warehouse) -> Iterator[None]:
+def closed_on_error(warehouse: Warehouse) -> Iterator[None]:
+    """Close a connection that nobody gets."""
     try:
         yield
     except BaseException:

@@ -12,14 +12,9 @@ from dataclasses import dataclass
 from understudy.engines.coding import structure_misfits
 from understudy.engines.sources import Header
 from understudy.engines.sql import Passes, SqlEngine, Warehouse, coded_rows, table_fit
-from understudy.engines.sql_coding import Column
-from understudy.errors import DataError
 from understudy.relations.derivation import two_values
 from understudy.relations.panel import ROWS, Panel, now, previous
-from understudy.relations.persons import HEXADECIMAL, WHOLE, doubtful, no_id
-from understudy.schema.scales.sql_syntax import Syntax
-
-_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # what `str.strip` takes off
+from understudy.relations.sql_persons import compared, fault, faults_found, id_text, refuse_faults
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,8 @@ class SqlHistories:
         self.columns = tuple(column.name for column in warehouse.columns)
         for misfit in structure_misfits(Header(self.columns, {}), panel.schema):
             raise misfit.error()
-        self._ordered = warehouse.keep(self._in_order(coded_rows(warehouse, panel.schema, {"p": self._id_text()})))
+        whose = {"p": id_text(warehouse, panel.schema[panel.person.id].column)}
+        self._ordered = warehouse.keep(self._in_order(coded_rows(warehouse, panel.schema, whose)))
         for misfit in table_fit(warehouse, panel.schema, self._ordered)[1]:
             raise misfit.error()
         self.tally = self._checked()
@@ -71,45 +67,31 @@ class SqlHistories:
 
     # -- whose rows they are ---------------------------------------------------------------------------------
 
-    def _id_text(self) -> str:
-        column = self._panel.schema[self._panel.person.id].column
-        found = next(c for c in self._warehouse.columns if c.name == column)
-        _check_type(found)
-        syntax = self._warehouse.syntax
-        text = syntax.as_text(syntax.quoted(column))
-        if found.type == "decimal":  # 7.5 and 7.50 are one number
-            text = f"CASE WHEN {syntax.contains(text, '.')} THEN rtrim({text}, '0') ELSE {text} END"
-        return f"trim({text}, {syntax.text(_BLANKS)})"
-
     def _in_order(self, coded: str) -> str:
         """Return the codes with the place of each row, how many its person has, and the codes of the row before."""
         syntax, order = self._warehouse.syntax, self._panel.person.order
         codes = [f"q{at}" for at in self._place.values()]
         ties = [f"q{at}" for name, at in self._place.items() if name != order]
-        whose = f"(SELECT {', '.join(codes)}, p, {_person(syntax)} AS w FROM {coded}{syntax.fence}) AS whose"
+        whose = f"(SELECT {', '.join(codes)}, p, {compared('p', syntax)} AS w FROM {coded}{syntax.fence}) AS whose"
         befores = [f"lag(q{at}) OVER o AS b{at}" for at in self._place.values()]
         windows = f"WINDOW o AS (PARTITION BY w ORDER BY {', '.join([f'q{self._place[order]}', *ties])})"
-        numbered = ["row_number() OVER o AS place", "count(*) OVER (PARTITION BY w) AS many", f"{_fault(syntax)} AS f"]
+        numbered = [
+            "row_number() OVER o AS place",
+            "count(*) OVER (PARTITION BY w) AS many",
+            f"{fault('p', syntax)} AS f",
+        ]
         return f"(SELECT {', '.join([*codes, *befores, *numbered])} FROM {whose} {windows}{syntax.fence}) AS ordered"
 
     def _checked(self) -> SqlTally:
         """Refuse rows that are nobody's and constants with two values; count the rest."""
         panel = self._panel
-        faults = [f"max(CASE WHEN f = {fault} THEN 1 ELSE 0 END)" for fault in (1, 2)]
+        faults = faults_found("f")
         faults += [f"max(CASE WHEN {_pair('q{0} <> b{0}', self._place[n])} THEN 1 ELSE 0 END)" for n in panel.constants]
         used = f"sum(CASE WHEN place <= {panel.person.at_most} THEN 1 ELSE 0 END)"
         counts = ["count(*)", "sum(CASE WHEN place = 1 THEN 1 ELSE 0 END)", "max(many)", used]
         found = self._warehouse.row(f"SELECT {', '.join([*counts, *faults])} FROM {self._ordered}")
-        column = panel.schema[panel.person.id].column
-        without, hexadecimal, *broken = found[len(counts) :]
-        if without:
-            raise no_id(column)
-        if hexadecimal:
-            raise DataError(
-                f"some ids in {column!r} are written as hexadecimal numbers, which only the embedded engines compare "
-                "with others: write them plainly in a view, or publish an exported file",
-                attribute=column,
-            )
+        refuse_faults(found[len(counts) : len(counts) + 2], panel.schema[panel.person.id].column)
+        broken = found[len(counts) + 2 :]
         for name, flag in zip(panel.constants, broken):
             if flag:
                 raise two_values(name)
@@ -137,23 +119,6 @@ class SqlHistories:
     def _rows(self) -> str:
         most = self._panel.person.at_most
         return f"CASE WHEN many < {most} THEN many - 1 ELSE {most - 1} END"
-
-
-def _check_type(column: Column) -> None:
-    if column.type not in ("text", "integer", "decimal") and column.declared.lower() != "uuid":
-        raise doubtful(column.name, f"of the type {column.declared}")
-
-
-def _person(syntax: Syntax) -> str:
-    """Return the SQL of an id that is compared byte by byte: of a whole number the digits, as in `persons`."""
-    digits = syntax.group("p", WHOLE.pattern, 2)
-    signed = f"CASE WHEN {syntax.group('p', WHOLE.pattern, 1)} = '-' AND {digits} <> '0' THEN '-' ELSE '' END"
-    return syntax.as_text(f"CASE WHEN {syntax.matches('p', WHOLE.pattern)} THEN {signed} || {digits} ELSE p END")
-
-
-def _fault(syntax: Syntax) -> str:
-    hexadecimal = syntax.matches("p", HEXADECIMAL.pattern)
-    return f"CASE WHEN p IS NULL OR p = '' THEN 1 WHEN {hexadecimal} THEN 2 ELSE 0 END"
 
 
 def _pair(template: str, at: str) -> str:

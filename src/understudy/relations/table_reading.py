@@ -1,29 +1,37 @@
-"""Reading tables with foreign keys: the files of a folder, or frames by name, become counted tables, in memory."""
+"""Reading tables with foreign keys: files of a folder, frames by name or tables of a database become counted tables.
+
+Files and frames are joined in memory, tables of a database where they are.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from understudy.engines.addresses import scheme_of
+from understudy.engines.addresses import address_of, scheme_of, table_addresses
 from understudy.engines.coding import encode_table
+from understudy.engines.duckdb_rows import DuckDBRows
+from understudy.engines.engine import OpenEngine
 from understudy.engines.file_guard import unchanged
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import Opened, engine_for
+from understudy.engines.opening import Opened, engine_for, warehouse_of
 from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
+from understudy.engines.postgresql_rows import PostgreSQLRows
 from understudy.engines.sources import Source, open_source
 from understudy.engines.trust import types_of
 from understudy.errors import DataError, UsageError, did_you_mean
 from understudy.privacy.custodian import CustodianFigures
-from understudy.relations.linking import CodedRows, Columns, Index, linked_tables, used_rows
+from understudy.relations.linking import CodedRows, Columns, Index, linked_tables, no_parent, of_table, twice, used_rows
 from understudy.relations.persons import person_numbers
+from understudy.relations.reading import closed_on_error
+from understudy.relations.sql_linking import SqlTables
 from understudy.relations.table_tree import Branch, TableTree
 from understudy.schema import Schema
 from understudy.schema.delimited_names import is_delimited
@@ -33,7 +41,7 @@ from understudy.schema.delimited_names import is_delimited
 class TreeEngine:
     """The engines over the counted tables, by name; their counts never leave the kernel."""
 
-    tables: dict[str, MemoryEngine]
+    tables: Mapping[str, OpenEngine]
     name: str = "memory"
 
     def fingerprint(self, key: bytes) -> str:
@@ -67,6 +75,10 @@ def opened_tables(
 ) -> Opened:
     """Return the engines over the tables of a folder, or of frames by name, as what a publication opens."""
     tree = TableTree.of(schema)
+    if (warehouses := table_warehouses(data, tree, engine, master)) is not None:
+        with closed_on_error(warehouses[schema.name]):
+            rows = SqlTables(warehouses, tree)
+            return Opened(TreeEngine(rows.engines(), warehouses[schema.name].name), rows.columns)  # type: ignore[arg-type]
     coded, order = coded_tables(data, tree, engine, master, types)
     columns = linked_tables(tree, coded)
     engines = {name: _engine(tree.branches[name], columns[name]) for name in tree.branches}
@@ -83,6 +95,11 @@ def tables_fit(
 ) -> list[TableFit]:
     """Return the exact figures of all tables, for the custodian alone; refuse rows that do not hang together."""
     tree = TableTree.of(schema)
+    if (warehouses := table_warehouses(data, tree, engine, master)) is not None:
+        with closing(warehouses[schema.name]):
+            tallies = SqlTables(warehouses, tree).tallies
+        bounds = {child.name: child.at_most for child in schema.tables}
+        return [TableFit(name, own.rows, own.used, bounds.get(name, 0), own.most) for name, own in tallies.items()]
     coded, _ = coded_tables(data, tree, engine, master, types)
     used, found = used_rows(tree, coded), []
     for name, branch in tree.branches.items():
@@ -110,13 +127,13 @@ def coded_tables(
                 guard.enter_context(unchanged(path))
         for name, branch in tree.branches.items():
             try:
-                table = encode_table(sources[name], branch.schema)
+                table = encode_table(sources[name], branch.schema, empty=branch.child is not None)
                 order = table.order if branch.child is None else order
                 parent = _parent_rows(sources[name], branch, tree, table.rows, numbers)
                 for column in dict.fromkeys(child.references for child in tree.children(name)):
                     numbers[name, column] = _numbers(sources[name], branch, column, table.rows)
             except DataError as error:
-                raise DataError(f"table {name!r}: {error.message}", attribute=error.attribute) from None
+                raise of_table(name, error) from None
             found[name] = CodedRows(table.columns, table.rows, parent)
     return found, order
 
@@ -126,11 +143,7 @@ def _numbers(source: Source, branch: Branch, column: str, rows: int) -> dict[str
     known: dict[str, int] = {}
     person_numbers(source, branch.schema[column].column, rows, known)
     if len(known) < rows:
-        raise DataError(
-            f"two rows have the same {column!r}, so nobody knows which of them the rows of other tables belong to: "
-            "give every row an id of its own",
-            attribute=column,
-        )
+        raise twice(column)
     return known
 
 
@@ -143,11 +156,7 @@ def _parent_rows(
     known = numbers[child.parent, child.references]
     found = person_numbers(source, branch.schema[child.key].column, rows, dict(known))
     if (found >= len(known)).any():
-        raise DataError(
-            f"some rows have a {child.key!r} that no row of {child.parent!r} has: take them out, or add the rows of "
-            f"{child.parent!r} that they belong to",
-            attribute=child.key,
-        )
+        raise no_parent(child)
     return found
 
 
@@ -158,10 +167,10 @@ def table_sources(
     data: Any, tree: TableTree, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> dict[str, Source]:
     """Return the source of each table: a file of a folder, or a frame or path of a mapping."""
-    if not isinstance(data, Mapping) and engine_for(data, engine, master) not in (None, "memory"):
+    if engine not in (None, "memory") or master is not None:
         raise UsageError(
-            "tables with foreign keys are joined in memory: name a folder of files, or give frames by name; export the "
-            "tables of a database to one. Other engines do not join them yet"
+            "tables with foreign keys are joined in memory, or by DuckDB or PostgreSQL where they are: name a folder "
+            f"of files, or an address without a table. The engine {engine or 'spark'} does not join files"
         )
     places = data_places(data, tree.schema)
     return {
@@ -170,8 +179,29 @@ def table_sources(
     }
 
 
+def table_warehouses(
+    data: Any, tree: TableTree, engine: str | None, master: str | None
+) -> dict[str, DuckDBRows | PostgreSQLRows] | None:
+    """Return the tables of one database, in one snapshot; None where they are files or frames."""
+    if not isinstance(data, Mapping) and scheme_of(data) is None:
+        return None
+    places = data_places(data, tree.schema)
+    if not any(scheme_of(place) is not None for place in places.values()):
+        return None
+    if not all(scheme_of(place) is not None for place in places.values()):
+        raise UsageError("tables that are joined are in one place: all of them in one database, or none of them")
+    addresses = {name: address_of(place) for name, place in places.items()}
+    for place in places.values():
+        engine_for(place, engine, master)
+    if len({(address.engine, address.place) for address in addresses.values()}) > 1:
+        raise UsageError("tables that are joined are in one database: the addresses name several")
+    root = warehouse_of(places[tree.schema.name], addresses[tree.schema.name].engine, None, None)
+    assert isinstance(root, DuckDBRows | PostgreSQLRows)
+    return {name: root if name == tree.schema.name else root.beside(address) for name, address in addresses.items()}
+
+
 def data_places(data: Any, schema: Schema) -> dict[str, Any]:
-    """Return the file or frame of each table; refuse what is no folder and no mapping, and tables that are absent."""
+    """Return the file, frame or address of each table; refuse what has no tables, and tables that are absent."""
     files = {schema.name: schema.file} | {child.name: child.file for child in schema.tables}
     if isinstance(data, Mapping):
         for name in data:
@@ -180,7 +210,9 @@ def data_places(data: Any, schema: Schema) -> dict[str, Any]:
         if absent := [name for name in files if name not in data]:
             raise UsageError(f"the table {absent[0]!r} is not among the data: give all of {', '.join(files)}")
         return {name: data[name] for name in files}
-    if not isinstance(data, str | os.PathLike) or scheme_of(data) is not None:
+    if scheme_of(data) is not None:
+        return dict(table_addresses(data, files))
+    if not isinstance(data, str | os.PathLike):
         raise UsageError(
             "a schema with [tables.NAME] is of several tables: name the folder of their files, or give a mapping of "
             "frames by the tables' names"

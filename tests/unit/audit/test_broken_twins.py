@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from understudy.audit import broken_twins as twins
@@ -69,6 +71,23 @@ def test_replay_shows_what_depends_on_the_rows(twin, says) -> None:
             with twin():
                 found = replayed(setting, ledgers)
     assert found.holds == (twin is None) and says in found.says
+
+
+@pytest.mark.parametrize(
+    ("twin", "says"),
+    [
+        (None, "questions alike"),
+        (twins.one_level_of_tables_charged, "more than its budget"),
+        (twins.tables_cut_by_the_rows_of_others, "more than its budget"),
+        (twins.charged_after_counting, "counted before the charge"),
+    ],
+)
+def test_replay_of_tables_with_foreign_keys_shows_what_is_charged_for_one_level_only(twin, says) -> None:
+    setting = next(s for s in settings(long=False) if "foreign keys" in s.what)
+    with twin() if twin else nullcontext(), fresh_ledgers() as ledgers:
+        found = replayed(setting, ledgers)
+    assert found.holds == (twin is None) and says in found.says
+    assert twin is not None or found.bound > 0.9 * found.claim  # the comer has more than is used, everywhere
 
 
 def test_a_report_of_a_broken_program_says_so() -> None:

@@ -131,8 +131,9 @@ def test_what_an_entity_adds_is_a_function_of_its_own_rows_alone() -> None:
 
     place_within = linking.place_within
 
-    def among_all(parent: Any, hashes: Any) -> Any:  # a twin: which rows are used depends on how many there are
-        return place_within(parent, linking.mixed(hashes ^ np.uint64(len(parent))))
+    def among_all(parent: Any, digests: Any) -> Any:  # a twin: which rows are used depends on how many there are
+        other = [linking.digest(one + str(len(parent)).encode()) for one in digests.tolist()]
+        return place_within(parent, np.asarray(other, dtype="S32"))
 
     with mock.patch.object(linking, "place_within", among_all):
         assert not _adds_up(tree())
@@ -161,7 +162,7 @@ def test_the_order_of_the_files_moves_nothing() -> None:
         return all((one == two).all() for a, b in pairs for one, two in zip(a, b))
 
     assert agree()
-    with mock.patch.object(linking, "mixed", lambda words: words * np.uint64(0)):  # a twin: in the order of the file
+    with mock.patch.object(linking, "digest", lambda text: b""):  # a twin: in the order of the file
         assert not agree()
 
 

@@ -82,6 +82,10 @@ class Syntax(ABC):
     def digest(self, text: str) -> str:
         """The first 28 bits of the MD5 digest of a text's UTF-8 bytes, as an integer."""
 
+    def whole_digest(self, text: str) -> str:
+        """Return the SQL of the MD5 digest of a text of ASCII characters in hexadecimal, compared byte by byte."""
+        return self.as_text(f"md5({text})")
+
     @abstractmethod
     def days(self, column: str) -> str:
         """Return the SQL of a finite date as days since 1970."""
