@@ -145,7 +145,7 @@ def test_data_that_is_no_folder_of_these_tables_ends_with_2(tables: tuple[Path, 
     address = "postgresql://somebody:password@nowhere.invalid/db?table=accounts"
     for given, match in (
         (data / "accounts.csv", "is not a folder"), (schema.parent / "nowhere", "is not a folder"),
-        (address, "name a folder of files"),
+        (address, "leave `table` out of the postgresql:// address"),
     ):  # fmt: skip
         for refused in (publish(tables, data=given), run("check", given, "--schema", schema)):
             assert refused.code == 2 and match.split()[-1] in refused.err and "password" not in refused.text
@@ -179,12 +179,12 @@ def test_tables_of_a_duckdb_file_are_checked_and_published_where_they_are(tables
     address = f"duckdb:///{folder}/bank.db"
     fit, real = (run("check", place, "--schema", schema, "--json") for place in (address, data))
     assert fit.code == 0 and fit.json["tables"] == real.json["tables"]
-    done = publish(tables, "--delta", "1e-6", data=address)
+    refused = publish(tables, data=f"{address}?table=accounts", out="other")
+    assert refused.code == 2 and "leave `table` out" in refused.text and not charged(folder)
+    done = publish(tables, "--delta", "1e-6", "--cap", 8, data=address)
     assert done.code == 0, done.text
     assert_keys_fit(folder / "out")
-    refused = publish(tables, data=f"{address}?table=accounts", out="other")
-    assert refused.code == 2 and "leave `table` out" in refused.text
     with duckdb.connect(str(folder / "bank.db")) as connection:
         connection.execute("UPDATE orders SET account_id = 'SECRET' WHERE order_id = 'O00001'")
-    wrong = publish(tables, "--cap", "none", data=address, out="other")
+    wrong = publish(tables, "--delta", "1e-6", data=address, out="other")
     assert wrong.code == 4 and "SECRET" not in wrong.text and not (folder / "other").exists()
