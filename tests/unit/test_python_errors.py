@@ -43,6 +43,8 @@ MISTAKES: list[tuple[str, str, Callable[[Any, Path], Any]]] = [
     ("method None", "there is no method", lambda r, d: understudy.plan(SCHEMA, epsilon=1, method=None)),  # type: ignore[arg-type]
     ("an option twice removed", "no option 'degre'", lambda r, d: understudy.plan(SCHEMA, epsilon=1, method="privbayes", degre=2)),
     ("evaluate None", "", lambda r, d: understudy.evaluate(people(), None, SCHEMA)),
+    ("evaluate with an epsilon", "buying.buy", lambda r, d: understudy.evaluate(people(), people(), SCHEMA, epsilon=1)),
+    ("evaluate misspelt", "Did you mean 'measures'", lambda r, d: understudy.evaluate(people(), people(), SCHEMA, mesures="tvd")),
     ("seed a text", "", lambda r, d: r.sample(3, seed="x")),
     ("no schema and no epsilon", "a schema is a Schema", lambda r, d: understudy.publish(people(), None)),
     ("no epsilon", "say how much privacy loss", lambda r, d: understudy.publish(people(), SCHEMA)),

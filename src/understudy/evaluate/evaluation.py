@@ -15,7 +15,7 @@ from understudy.errors import DataError, UsageError
 from understudy.evaluate.classification import ClassifierErrors, classify
 from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
 from understudy.evaluate.distances import TableErrors, compare_sets
-from understudy.evaluate.question import Question
+from understudy.evaluate.question import Question, check_options
 from understudy.evaluate.ranges import RangeErrors, random_queries, range_errors
 from understudy.evaluate.raw import (
     Matches,
@@ -161,6 +161,7 @@ def evaluate(
     if declared.tables:
         raise UsageError("tables with foreign keys are compared by understudy.evaluate.hops.compare_tables")
     public = declared.with_public_bins()
+    check_options(question)
     asked = Question.of(public, counted=stays_in_place(original), **question)
     with ProgressBar(progress) as bar:
         bar("reading", 0, 1, Fraction(0))

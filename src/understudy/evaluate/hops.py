@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.planning import as_schema
 from understudy.privacy.custodian import STAMP, CustodianFigures
 from understudy.relations.linking import CodedRows
 from understudy.relations.table_reading import coded_tables
 from understudy.relations.table_tree import TableTree
 from understudy.schema import Schema
+from understudy.showing import html_of
 
 LARGE = 0.01  # of the joined rows: queries with fewer are not looked at
 _WIDEST = 1024  # codes of an attribute that is looked at
@@ -42,7 +45,7 @@ class Hop(CustodianFigures):
         return super().as_json() | {"tables": list(self.tables), "hops": int(self.hops)} | numbers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HopFigures(CustodianFigures):
     """A synthetic set of tables against the real one.
 
@@ -82,10 +85,24 @@ class HopFigures(CustodianFigures):
         lines += [f"  {hops:>4}   {'all':<26} {'':>8}   {error:>21.3f}" for hops, error in self.median.items()]
         return "\n".join([*lines, "", STAMP])
 
+    def __repr__(self) -> str:
+        worst = ", ".join(f"{hops}-hop {error:.3f}" for hops, error in self.median.items())
+        return f"<HopFigures of {self.name!r}: median relative error {worst or 'not known'}; print it; {STAMP}>"
 
-def compare_tables(original: Any, synthetic: Any, schema: Schema, types: str | None = None) -> HopFigures:
+    def __str__(self) -> str:
+        """Return the page: whoever prints it sees the stamp."""
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+
+def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, types: str | None = None) -> HopFigures:
     """Compare folders, or mappings of frames, that both fit a schema with [tables.NAME]."""
-    tree = TableTree.of(schema)
+    declared = as_schema(schema)
+    if not declared.tables:
+        raise UsageError("this schema has one table: understudy.evaluate compares those")
+    tree = TableTree.of(declared)
     real, _ = coded_tables(original, tree, types=types)
     other, _ = coded_tables(synthetic, tree, types=None if isinstance(synthetic, str) else types)
     return compare_coded(tree, real, other)

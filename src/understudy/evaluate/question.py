@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,3 +125,16 @@ def _known(what: str, names: Iterable[str] | None, known: list[str]) -> tuple[st
         if name not in known:
             raise UsageError(f"there is no {what} {name!r}. {did_you_mean(name, known)}")
     return chosen
+
+
+def check_options(given: Mapping[str, Any]) -> None:
+    """Refuse options of `evaluate` that do not exist, before anything is read."""
+    known = [name for name in inspect.signature(Question.of).parameters if name not in ("schema", "counted")]
+    for name in given:
+        if name in ("epsilon", "delta", "ledger", "cap"):
+            raise UsageError(
+                f"`{name}` goes with understudy.evaluate.buying.buy, which buys figures that may be published; "
+                "evaluate computes exact ones, for the custodian only"
+            )
+        if name not in known:
+            raise UsageError(f"evaluate has no option {name!r}. {did_you_mean(name, known)}".rstrip())

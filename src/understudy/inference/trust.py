@@ -104,7 +104,7 @@ def verdict(pairs: tuple[Trust, ...]) -> str:
         return _history_verdict(pairs)
     count = {s: sum(p.status == s for p in pairs) for s in ("measured", "inferred", "assumed independent")}
     known = [p.error for p in pairs if p.error is not None]
-    words = f"of {len(pairs):,} pairs {count['measured']:,} were measured"
+    words = f"of {_pairs(pairs)} {count['measured']:,} were measured"
     words += (
         f", {count['inferred']:,} follow from other tables, {count['assumed independent']:,} are assumed independent"
     )
@@ -120,6 +120,10 @@ def _history_verdict(pairs: tuple[Trust, ...]) -> str:
     first, then = (sum(link in (p.links or ()) for p in pairs) for link in (FIRST_ROW, NEXT_ROW))
     neither = sum(not p.links for p in pairs)
     return (
-        f"of {len(pairs):,} pairs {first:,} were measured {FIRST_ROW}, {then:,} {NEXT_ROW}, {neither:,} in neither; "
+        f"of {_pairs(pairs)} {first:,} were measured {FIRST_ROW}, {then:,} {NEXT_ROW}, {neither:,} in neither; "
         "how far off the tables of all rows are is not known"
     )
+
+
+def _pairs(pairs: tuple[Trust, ...]) -> str:
+    return "1 pair" if len(pairs) == 1 else f"{len(pairs):,} pairs"

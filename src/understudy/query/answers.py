@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from understudy.query.grammar import Measure
@@ -72,6 +72,7 @@ class Answer:
     confidence: float | None = None
     interval_covers: str | None = None
     comparisons: tuple[Comparison, ...] = ()
+    question: str = field(default="", compare=False)  # as it was asked
 
     @property
     def value(self) -> float | None:

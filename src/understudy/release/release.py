@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,7 +241,7 @@ class Release:
         from understudy.query.queries import Query, answer
 
         query = Query.of_text(text, self.schema, self.rows, self.shapes)
-        found = answer(self.model, query, self.measurements)
+        found = replace(answer(self.model, query, self.measurements), question=" ".join(text.split()))
         return found if inference is None else inference.answer(query, found, confidence, simultaneous)
 
     def inference(self, population: Population = "finite", cache: Path | None = None) -> Inference:
@@ -372,6 +372,8 @@ class Release:
 
     def plot(self, attribute: str) -> View:
         """Return the published shares of one attribute as bars, with the noise of what was measured.
+
+        "orders.price" is an attribute of a table below the root.
 
         >>> release.plot("age")
         <age: shown in a notebook, or .save("FILE.html")>

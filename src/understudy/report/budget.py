@@ -11,7 +11,7 @@ from understudy.report.markup import Markup, join, shape, tag
 from understudy.report.numerals import amount, percent
 
 _WIDTH = 1000
-_TONES = 6  # colours of the style sheet
+TONES = 10  # colours of the style sheet
 
 
 def budget_bar(card: Card) -> Markup:
@@ -21,7 +21,7 @@ def budget_bar(card: Card) -> Markup:
     cuts, at = [], 0.0
     for i, charge in enumerate(charges):
         width = _WIDTH * charge.cost / total
-        cuts.append(shape("rect", class_=f"tone{i % _TONES}", x=at, width=max(0.0, width - 2), height=20))
+        cuts.append(shape("rect", class_=f"tone{i % TONES}", x=at, width=max(0.0, width - 2), height=20))
         at += width
     bar = drawing(_WIDTH, 20, *cuts, class_="stack", stretched=True)
     return join([bar, _table(charges, total)])
@@ -47,7 +47,7 @@ def _figures(charge: ChargeTotal, total: float) -> list[Markup]:
 
 def tone_swatch(i: int) -> Markup:
     """Return a square in the colour of the i-th phase."""
-    return swatch(shape("rect", class_=f"tone{i % _TONES}", width=12, height=12, rx=3))
+    return swatch(shape("rect", class_=f"tone{i % TONES}", width=12, height=12, rx=3))
 
 
 def swatch(content: Markup) -> Markup:

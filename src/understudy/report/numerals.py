@@ -33,7 +33,7 @@ def amount(value: float | None) -> str:
         return "–"
     if value and not 1e-4 <= abs(value) < 1e7:
         return f"{value:.4g}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 9999.5 else f"{value:.4g}"  # 2004 may be a year
 
 
 def plural(many: int, one: str, more: str | None = None) -> str:

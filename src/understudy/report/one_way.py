@@ -103,9 +103,9 @@ class OneWay:
         return f"Error bars from the measured table of {listed(self.reading.others)}."
 
 
-def attribute_card(attribute: Attribute, table: Markup, *notes: Child) -> Markup:
+def attribute_card(attribute: Attribute, table: Markup, *notes: Child, title: str | None = None) -> Markup:
     kind = f"{attribute.kind}, {plural(attribute.size, 'value')}"
-    head = tag("h3", attribute.name, tag("span", kind, class_="kind"))
+    head = tag("h3", title or attribute.name, tag("span", kind, class_="kind"))
     return tag("article", head, table, *(tag("p", note, class_="source") for note in notes), class_="card")
 
 

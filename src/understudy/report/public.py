@@ -16,6 +16,7 @@ from understudy.report.network import network_section
 from understudy.report.numerals import count, listed, plural
 from understudy.report.one_way import one_way_tables
 from understudy.report.page import Section, page, paragraphs, tiles
+from understudy.report.tables import modelled_in_all, tables_section
 from understudy.report.what_holds import what_holds_section
 
 _RELEASE_ALONE = "Made from the release alone; no row was read."
@@ -35,6 +36,7 @@ def public_report(release: Release, bought: Sequence[BoughtFigures] = (), signat
         promise_section(release, _own_promise(bought)),
         budget_section(release),
         *(bought_section(figures) for figures in bought),
+        tables_section(release),
         structure_section(release),
         rules_section(release),
         what_holds_section(release),
@@ -121,7 +123,9 @@ def closing_sections(release: Release, signature: str | None = None) -> list[Sec
 
 def columns_in_words(release: Release) -> str:
     """Return what became of the columns that are no part of the model."""
-    by_kind = {kind: [a.name for a in release.schema.attributes if a.kind == kind] for kind in ("id", "drop")}
+    schemas = (release.schema, *(child.schema for child in release.schema.tables))
+    every = [a for schema in schemas for a in schema.attributes]
+    by_kind = {kind: list(dict.fromkeys(a.name for a in every if a.kind == kind)) for kind in ("id", "drop")}
     words = ""
     if by_kind["id"]:
         read = "never read" if not release.schema.relational else "read to know whose row each is, never shown"
@@ -134,9 +138,11 @@ def columns_in_words(release: Release) -> str:
 
 def _header(release: Release) -> Markup:
     card = release.card
-    rows, columns = count(release.rows), plural(len(release.schema.modelled), "attribute")
+    rows, columns = count(release.rows), plural(modelled_in_all(release.schema), "attribute")
+    many = len(release.schema.tables) + 1
+    fitted = "a private table" if many == 1 else f"{many} private tables"
     lead = (
-        f"A model of {columns}, fitted to a private table under differential privacy, and synthetic rows drawn from "
+        f"A model of {columns}, fitted to {fitted} under differential privacy, and synthetic rows drawn from "
         f"it. Not one row of the original is shown, here or there.{columns_in_words(release)}"
     )
     figures = [(f"ε = {card.epsilon:.6g}", card.unit), (rows, "rows" if release.schema.rows else "rows, noisy")]

@@ -5,14 +5,14 @@ from __future__ import annotations
 LIGHT = """
 --paper:#f7f6f2;--sheet:#fffefb;--ink:#1b2126;--muted:#5d666e;--rule:#dedbd1;--track:#efede6;
 --accent:#1d6b86;--soft:#cfe3ea;--gain:#d98a2b;--gained:#95550c;--line:#3a444c;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
---t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;--t4:#b3411b;--t5:#7d868d;
+--t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;--t4:#b3411b;--t5:#7d868d;--t6:#c2578a;--t7:#a8921f;--t8:#3f5bb0;--t9:#8a6a4f;
 --h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;--h7:#0c3b4d
 """
 
 DARK = """
 --paper:#12171b;--sheet:#191f24;--ink:#e9e6df;--muted:#9aa4ab;--rule:#2e373e;--track:#232b31;
 --accent:#5cb0cc;--soft:#21404c;--gain:#e8a655;--gained:#e8a655;--line:#d5dade;--original:#f58b5c;--alarm:#ee7079;--banner:#b3202c;
---t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;
+--t0:#5cb0cc;--t1:#e8a655;--t2:#b98cc6;--t3:#93c06f;--t4:#f58b5c;--t5:#8d979e;--t6:#e48fb6;--t7:#d6c559;--t8:#8ea6ee;--t9:#c4a58b;
 --h0:#20282e;--h1:#1f3640;--h2:#204755;--h3:#245d70;--h4:#2a6f86;--h5:#4b9bb5;--h6:#7dc0d5;--h7:#bfe6f1
 """
 
@@ -57,7 +57,7 @@ PARTS = """
 .tiles span{font-size:13px;color:var(--muted)}
 .panel,.card,.signed{background:var(--sheet);border:1px solid var(--rule);border-radius:12px;padding:18px 20px}
 .card{break-inside:avoid;margin:0 0 18px;padding:16px 18px}
-.cards{columns:420px;column-gap:18px}
+.cards{columns:420px;column-gap:18px}.spaced{margin-top:18px}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:18px;align-items:start}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th{font-weight:400;text-align:left}
@@ -98,7 +98,7 @@ svg.swatch{display:inline-block;width:12px;height:12px;margin-right:8px}
 .whisker{stroke:var(--line);stroke-width:1.3}.measured{stroke:var(--line);stroke-width:3}
 .strip .mark{stroke:var(--original);stroke-width:3}.stack .mark{stroke:var(--ink);stroke-width:2}
 .tone0{fill:var(--t0)}.tone1{fill:var(--t1)}.tone2{fill:var(--t2)}.tone3{fill:var(--t3)}.tone4{fill:var(--t4)}
-.tone5{fill:var(--t5)}
+.tone5{fill:var(--t5)}.tone6{fill:var(--t6)}.tone7{fill:var(--t7)}.tone8{fill:var(--t8)}.tone9{fill:var(--t9)}
 .heat0{fill:var(--h0)}.heat1{fill:var(--h1)}.heat2{fill:var(--h2)}.heat3{fill:var(--h3)}.heat4{fill:var(--h4)}
 .heat5{fill:var(--h5)}.heat6{fill:var(--h6)}.heat7{fill:var(--h7)}
 svg.density{width:100%;height:120px;margin-top:12px}.density .flat{fill:none;stroke:var(--line);stroke-width:1.2;
@@ -133,7 +133,7 @@ _PAPER = """
 :root{--paper:#fff;--sheet:#fff;--ink:#000;--muted:#444;--rule:#bbb;--track:#eee;--accent:#1d6b86;--soft:#cfe3ea;
 --gain:#d98a2b;--gained:#95550c;--line:#222;--original:#b3411b;--alarm:#a31621;--banner:#a31621;
 --t0:#1d6b86;--t1:#d98a2b;--t2:#7a4e86;--t3:#5b8a3c;
---t4:#b3411b;--t5:#7d868d;--h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;
+--t4:#b3411b;--t5:#7d868d;--t6:#c2578a;--t7:#a8921f;--t8:#3f5bb0;--t9:#8a6a4f;--h0:#f3f1ea;--h1:#dfe9e8;--h2:#bcd7dc;--h3:#8fbdc9;--h4:#5c9cb0;--h5:#347c95;--h6:#1a5a72;
 --h7:#0c3b4d}
 @page{margin:16mm 14mm}
 html{-webkit-print-color-adjust:exact;print-color-adjust:exact}

@@ -24,7 +24,7 @@ table{border:0;margin:0;table-layout:auto;background:none}table.bars{table-layou
 tr,tbody tr:nth-child(odd),tbody tr:nth-child(even),tbody tr:hover{background:none;border:0}
 th,td{text-align:left;padding:3px 10px 3px 0;border:0;vertical-align:middle;max-width:none;white-space:normal;
 color:inherit;line-height:1.35;overflow-wrap:break-word}
-.figure{text-align:right;padding:3px 0 3px 10px}.bars .bar{padding:0}
+.figure{text-align:right;padding:3px 0 3px 10px}.key{padding-right:10px}.bars .bar{padding:0}
 .tiles{margin:12px 0 4px;gap:8px 32px}.tiles b{font-size:21px}.tiles span{font-size:12px}
 .panel{padding:12px 14px;margin:0 0 10px}.warning{margin:8px 0}.stack+.panel{margin-top:8px}
 .bars thead .figure{width:74px}.card{padding:12px 14px;margin:0 0 12px}.grown{font-size:21px;margin:0 0 6px}

@@ -9,6 +9,7 @@ from pathlib import Path
 from understudy.errors import UsageError, check_path
 from understudy.evaluate.buying import BoughtFigures
 from understudy.evaluate.evaluation import Evaluation
+from understudy.evaluate.hops import HopFigures
 from understudy.methods.plan import Plan
 from understudy.privacy.ledger import Ledger
 from understudy.query.queries import Answer
@@ -18,9 +19,18 @@ from understudy.report.file import check_custodian_file, check_public_file, writ
 from understudy.report.markup import Markup, tag
 from understudy.report.network import network_section
 from understudy.report.one_way import OneWay
+from understudy.report.tables import Below
 from understudy.report.view_style import VIEW_STYLE
-from understudy.report.views_of_answers import answer_view, bought_view, compared_attribute, evaluation_view, pairs_map
-from understudy.report.views_of_releases import ledger_view, plan_view, release_view, schema_view
+from understudy.report.views_of_answers import (
+    answer_view,
+    bought_view,
+    compared_attribute,
+    evaluation_view,
+    hops_view,
+    pairs_map,
+)
+from understudy.report.views_of_releases import ledger_view, plan_view, release_view
+from understudy.report.views_of_schemas import schema_view
 from understudy.schema import Schema
 
 _PLOT_LINES = 40  # of one attribute that is drawn alone
@@ -81,7 +91,7 @@ def view_of(thing: object) -> View:
     """Return the view of an object that has one."""
     for kind, make in _VIEWS.items():
         if isinstance(thing, kind):
-            exact = isinstance(thing, Evaluation)
+            exact = isinstance(thing, Evaluation | HopFigures)
             return framed(make(thing), kind.__name__.lower(), exact)
     raise TypeError(f"a {type(thing).__name__} has no view")
 
@@ -92,6 +102,7 @@ _VIEWS: dict[type, Callable[..., Markup]] = {
     Schema: schema_view,
     Ledger: ledger_view,
     Evaluation: evaluation_view,
+    HopFigures: hops_view,
     BoughtFigures: bought_view,
     Answer: answer_view,
 }
@@ -105,16 +116,26 @@ def figure_of(thing: Release | Evaluation, figure: str, *names: str) -> View:
         case Release(), "network":
             return _network(thing)
         case Release(), "plot":
-            attribute = thing.schema[names[0]]
-            if not attribute.modelled:
-                raise UsageError(f"{attribute.name} is not part of the model (kind {attribute.kind})")
-            return framed(OneWay(thing, attribute).card(_PLOT_LINES), attribute.name)
+            return framed(_attribute(thing, names[0]), names[0])
         case Evaluation(), "report":
             return ReportPage("custodian's report", "", True, page=custodian_report(thing))
         case Evaluation(), "plot":
             drawn = compared_attribute(thing, names[0], _PLOT_LINES) if names else pairs_map(thing)
             return framed(drawn, names[0] if names else "every pair", True)
     raise TypeError(f"a {type(thing).__name__} has no figure {figure!r}")
+
+
+def _attribute(release: Release, name: str) -> Markup:
+    """Return one attribute; "orders.price" is one of a table below the root."""
+    below, (table, _, own) = Below.of(release), str(name).partition(".")
+    child = next((c for c in release.schema.tables if c.name == table), None)
+    schema = child.schema if child is not None and own else release.schema
+    attribute = schema[own if schema is not release.schema else name]
+    if not attribute.modelled:
+        raise UsageError(f"{attribute.name} is not part of the model (kind {attribute.kind})")
+    if below is not None and schema is not release.schema:
+        return below.card(table, attribute, _PLOT_LINES)
+    return OneWay(release, attribute).card(_PLOT_LINES)
 
 
 def _network(release: Release) -> View:

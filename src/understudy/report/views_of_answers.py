@@ -5,6 +5,7 @@ from __future__ import annotations
 from understudy.errors import UsageError
 from understudy.evaluate.buying import BoughtFigures
 from understudy.evaluate.evaluation import Evaluation
+from understudy.evaluate.hops import HopFigures
 from understudy.privacy.custodian import STAMP
 from understudy.query.answer_text import compared, shown_number
 from understudy.query.queries import Answer, Figure
@@ -12,13 +13,14 @@ from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.bought import bought_section
 from understudy.report.custodian import compared_card, errors_table, worst_tables
 from understudy.report.heat_map import heat_map
-from understudy.report.markup import Markup, coded, join, tag
+from understudy.report.markup import Child, Markup, coded, join, shortened, tag
 from understudy.report.numerals import TVD_IN_WORDS, count, plural
 from understudy.report.page import tiles
-from understudy.report.views_of_releases import heading
+from understudy.report.parts import heading, plain_table
 
 MAX_FIGURES = 60  # of an answer
 MAX_DRAWN = 6  # attributes of an evaluation
+_LONGEST = 160  # characters of a question
 REACH = 1.96  # standard errors of a whisker: 19 times in 20
 
 
@@ -27,7 +29,8 @@ def answer_view(answer: Answer) -> Markup:
     more = len(answer.figures) - len(shown)
     title = f"{answer.measure} by {', '.join(answer.by)}" if answer.by else answer.measure
     return join([
-        heading("answer", title), _groups(answer, shown) if answer.by else _single(answer),
+        heading("answer", shortened(answer.question, _LONGEST) or title),
+        _groups(answer, shown) if answer.by else _single(answer),
         tag("p", plural(more, "more group"), class_="source") if more > 0 else None,
         *_covers(answer), _compared(answer),
         *(tag("p", coded(note), class_="source") for note in answer.notes),
@@ -144,6 +147,30 @@ def compared_attribute(found: Evaluation, name: str, most: int) -> Markup:
     if name not in found.one_way:
         raise UsageError(f"{name} was not compared (kind {attribute.kind})", attribute=name)
     return join([_stamp(), compared_card(attribute, found.one_way[name], most)])
+
+
+def hops_view(found: HopFigures) -> Markup:
+    """Return how well tables with foreign keys go together, under the stamp."""
+    words = "Counts by a value of each of two joined tables, of at least 1 % of the joined rows: how far they are off."
+    tables: list[list[Child]] = [
+        [tag("b", name), count(real), count(other), _distance(found.fan_out.get(name))]
+        for name, (real, other) in found.rows.items()
+    ]
+    hops: list[list[Child]] = [
+        [" and ".join(hop.tables), f"{hop.hops}", f"{hop.queries:,}", f"{hop.median:.3f}", f"{hop.tvd:.4f}"]
+        for hop in found.hops
+    ]
+    figures = [(f"{error:.3f}", f"median relative error, {hops}-hop") for hops, error in found.median.items()]
+    return join([
+        _stamp(), heading("evaluation", f"How good are the stand-ins for {found.name}?", words),
+        tiles(*figures) if figures else None,
+        plain_table(["table", "real rows", "synthetic rows", "TVD of rows per parent"], tables, 3),
+        plain_table(["tables", "hops", "queries", "median relative error", "mean TVD"], hops, 4),
+    ])  # fmt: skip
+
+
+def _distance(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
 
 
 def bought_view(bought: BoughtFigures) -> Markup:

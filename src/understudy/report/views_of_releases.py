@@ -1,4 +1,4 @@
-"""Views of a release, a plan, a schema and a ledger."""
+"""Views of a release, a plan and a ledger."""
 
 from __future__ import annotations
 
@@ -10,42 +10,18 @@ from understudy.privacy.entries import Account, Entry
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
 from understudy.report.bars import Bar, drawing, strip
-from understudy.report.budget import budget_bar, suspicion, tone_swatch
+from understudy.report.budget import TONES, budget_bar, suspicion, tone_swatch
 from understudy.report.markup import Child, Markup, coded, join, shape, shortened, tag
 from understudy.report.network import network_section
 from understudy.report.numerals import amount, count, plural
 from understudy.report.one_way import OneWay
 from understudy.report.page import tiles
-from understudy.schema import Attribute, Schema
+from understudy.report.parts import heading, next_calls, plain_table
+from understudy.report.tables import Below, modelled_in_all
 
 MAX_DRAWN = 6  # attributes of a release
-MAX_LISTED = 60  # attributes of a schema
 MAX_ENTRIES = 12  # of a ledger
-_TONES = 6
 _LONGEST = 70
-
-
-def heading(kind: str, title: str, *words: Child) -> Markup:
-    """Return the top of a view: what it is of, its name, a sentence."""
-    return join([
-        tag("p", f"understudy · {kind}", class_="eyebrow"), tag("h1", title), *(tag("p", w) for w in words if w),
-    ])  # fmt: skip
-
-
-def plain_table(heads: list[str], lines: list[list[Child]], figures: int) -> Markup:
-    """Return a table whose last `figures` columns are numbers."""
-    from_right = len(heads) - figures
-    top = [tag("th", h, scope="col", class_="figure" if i >= from_right else None) for i, h in enumerate(heads)]
-    body = [
-        tag("tr", *(tag("td", cell, class_="figure" if i >= from_right else None) for i, cell in enumerate(line)))
-        for line in lines
-    ]
-    table = tag("table", tag("thead", tag("tr", *top)), tag("tbody", *body), class_="plain")
-    return tag("div", table, class_="panel scroll")
-
-
-def _next(*calls: str) -> Markup:
-    return tag("p", "Next: ", *(part for call in calls for part in (tag("code", call), " ")), class_="next")
 
 
 # -- a release ---------------------------------------------------------------------------------------------------
@@ -57,7 +33,10 @@ def release_view(release: Release) -> Markup:
         (f"ε = {card.epsilon:.6g}", card.unit),
         *([(f"δ = {card.delta:.6g}", "failure probability")] if card.delta else []),
         (count(release.rows), "rows" if schema.rows else "rows, noisy"),
-        (str(len(schema.modelled)), "attributes"),
+        (
+            str(modelled_in_all(schema)),
+            "attributes" + (f" in {len(schema.tables) + 1} tables" if schema.tables else ""),
+        ),
         (card.method, "method"),
     ]
     warnings = [tag("p", warning, class_="warning") for warning in card.warnings]
@@ -66,8 +45,8 @@ def release_view(release: Release) -> Markup:
     first, structure = schema.modelled[0].name, _structure(release)
     return join([
         heading("release", f"A stand-in for {schema.name}"), *warnings, tiles(*figures),
-        tag("div", promise, bought, class_="two"), structure, _attributes(release),
-        _next("release.sample(1000)", f'release.query("count by {first}")', f'release.plot("{first}")',
+        tag("div", promise, bought, class_="two"), structure, _attributes(release), _below(release),
+        next_calls("release.sample(1000)", f'release.query("count by {first}")', f'release.plot("{first}")',
               *(["release.network()"] if structure else []), "release.report()", 'release.save("FILE.release.zip")'),
     ])  # fmt: skip
 
@@ -86,6 +65,17 @@ def _attributes(release: Release) -> Markup:
     return tag("details", tag("summary", "One attribute at a time"), tag("div", *cards, class_="cards"), rest)
 
 
+def _below(release: Release) -> Markup | None:
+    below = Below.of(release)
+    if below is None:
+        return None
+    cards = below.cards(8, MAX_DRAWN)
+    more = len(below.attributes()) - len(cards)
+    rest = tag("p", f'{more:,} more: release.plot("TABLE.NAME")', class_="source") if more else None
+    title = f"The tables below {release.schema.name}"
+    return tag("details", tag("summary", title), tag("div", *cards, class_="cards"), rest)
+
+
 # -- a plan ------------------------------------------------------------------------------------------------------
 
 
@@ -94,7 +84,7 @@ def plan_view(plan: Plan) -> Markup:
     cuts, at = [], 0.0
     for i, phase in enumerate(plan.phases):
         width = 1000 * float(phase.cost) / total
-        cuts.append(shape("rect", class_=f"tone{i % _TONES}", x=at, width=max(0.0, width - 2), height=20))
+        cuts.append(shape("rect", class_=f"tone{i % TONES}", x=at, width=max(0.0, width - 2), height=20))
         at += width
     lines: list[list[Child]] = [
         [
@@ -111,54 +101,6 @@ def plan_view(plan: Plan) -> Markup:
         drawing(1000, 20, *cuts, class_="stack", stretched=True), plain_table(heads, lines, 5),
         *(tag("p", coded(note), class_="note") for note in plan.notes), tag("p", needs, class_="source"),
     ])  # fmt: skip
-
-
-# -- a schema ----------------------------------------------------------------------------------------------------
-
-
-def schema_view(schema: Schema) -> Markup:
-    rows = count(schema.rows) if schema.rows else "private"
-    unit = "row" if schema.rows_per_person == 1 else f"person, up to {schema.rows_per_person} rows"
-    figures = [
-        (str(len(schema.modelled)), "attributes modelled"), (rows, "rows"), (schema.neighbours, "neighbours"),
-        (unit, "unit of protection"), (schema.account, "account"),
-    ]  # fmt: skip
-    shown = schema.attributes[:MAX_LISTED]
-    lines: list[list[Child]] = [
-        [
-            tag("b", a.name),
-            a.kind,
-            shortened(_values(a), _LONGEST),
-            _marks(a, schema),
-            f"{a.size:,}" if a.modelled else "–",
-        ]
-        for a in shown
-    ]
-    more = len(schema.attributes) - len(shown)
-    open_points = [f"{key} of {name}" for name, key in schema.unconfirmed]
-    confirm = tag("p", f"Still to confirm: {', '.join(open_points[:12])}", class_="warning") if open_points else None
-    return join([
-        heading("schema", schema.name, "All of this is public: nothing here was read from the rows."),
-        tiles(*figures), confirm, plain_table(["attribute", "kind", "values", "", "codes"], lines, 1),
-        tag("p", f"{plural(more, 'more attribute')}", class_="source") if more > 0 else None,
-    ])  # fmt: skip
-
-
-def _values(attribute: Attribute) -> str:
-    if not attribute.modelled:
-        return "fresh numbers on output" if attribute.published else "not published"
-    labels = attribute.labels
-    if len(labels) <= 6:
-        return ", ".join(labels)
-    ways = (f"{', '.join(labels[:first])}, … {labels[-1]}" for first in (3, 2, 1))
-    return next((words for words in ways if len(words) <= _LONGEST), f"{labels[0]}, …")
-
-
-def _marks(attribute: Attribute, schema: Schema) -> str:
-    levels = attribute.levels - 1 if attribute.modelled else 0
-    marks = [f"taxonomy, {plural(levels, 'level')}"] if levels > 0 else []
-    marks += ["bins by a noisy tree"] if attribute.name in {a.name for a in schema.unbinned} else []
-    return ", ".join(marks + (["may be missing"] if attribute.modelled and attribute.has_missing else []))
 
 
 # -- a ledger ----------------------------------------------------------------------------------------------------
@@ -183,7 +125,7 @@ def ledger_view(ledger: Ledger) -> Markup:
     return join([
         heading("ledger", ledger.path.name, words), *map(_account, accounts),
         tag("p", "No account yet.") if not accounts else listing,
-        _next("ledger.verify()", 'ledger.cap(ACCOUNT, 3, "why")'),
+        next_calls("ledger.verify()", 'ledger.cap(ACCOUNT, 3, "why")'),
     ])  # fmt: skip
 
 
