@@ -79,7 +79,8 @@ def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1)
         return "priview"
     if owners > 1:
         return "dp-subn" if takes("dp-subn") else "privbayes"
-    return "aim" if schema is not None and suits(schema) and takes("aim") else "privbayes"
+    fits = schema is not None and suits(schema.with_public_bins())  # a range has as many cells as bins, not as units
+    return "aim" if fits and takes("aim") else "privbayes"
 
 
 __all__ = ["METHODS", "Fit", "Method", "Plan", "best_for", "method_named"]

@@ -31,16 +31,18 @@ from understudy.schema.attribute import decimals_name
 from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
 
-TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one
+TREES_SHARE = Fraction(1, 10)  # of the budget, for the trees of all attributes if each had one, where rows are many
 LINEAR_TREES_SHARE = Fraction(1, 5)  # the same where the noise of levels adds up: pure epsilon
-COUNT_SHARE = Fraction(1, 8)  # of what the trees cost, for a row count that says how deep they go
+MAX_TREES_SHARE = Fraction(2, 5)  # where they are few: columns are then most of what can be known
+MANY_ROWS = 512.0  # standard deviations of a count: so many are bought, if the share for it is not too large
+COUNT_SHARE = Fraction(1, 8)  # of the least that trees cost, for a row count that says how deep they go
 HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
 MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
 DECIMALS_SHARE = Fraction(1, 100)  # of the budget, for the decimal classes of all numbers without declared decimals
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
-FEWER_NODES = 4  # times fewer where the noise of a level grows with their number and not with its root: pure epsilon
+FEWER_NODES = 4  # times fewer (and rows to aim at) where noise grows with the number of levels: pure epsilon
 MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
 MIN_SEEN = 8.0  # standard deviations of a count of decimal classes that the rows must be for them to be bought
@@ -68,17 +70,27 @@ class Trees:
         return self.each * len(self.attributes) if self.enough else Fraction(0)
 
     @property
-    def each(self) -> Fraction:
+    def least(self) -> Fraction:
+        """Return what a tree costs where rows are many."""
         share = LINEAR_TREES_SHARE if self.costs_add_up else TREES_SHARE
         return self.whole * share / len(self.schema.modelled)
 
     @cached_property
+    def each(self) -> Fraction:
+        """Return what a tree costs: more the fewer rows there are, in whole hundredths of the least."""
+        most = self.whole * MAX_TREES_SHARE / len(self.schema.modelled)
+        aim = MANY_ROWS / (FEWER_NODES if self.costs_add_up else 1)
+        short = aim * self._deviation(self.least) / max(self.rows, 1.0)
+        times = min(float(most / self.least), max(1.0, short**self.accounting.power))
+        return self.least * Fraction(round(100 * times), 100)
+
+    @cached_property
     def deviation(self) -> float:
         """Return the standard deviation of a count, if a tree's price bought one table."""
-        return self._deviation(Fraction(1))
+        return self._deviation(self.each)
 
-    def _deviation(self, share: Fraction) -> float:
-        return math.sqrt(table_noise(self.schema, self.accounting, self.each * share).variance)
+    def _deviation(self, cost: Fraction) -> float:
+        return math.sqrt(table_noise(self.schema, self.accounting, cost).variance)
 
     @property
     def costs_add_up(self) -> bool:
@@ -249,7 +261,7 @@ def _small_enough(trees: Trees, binned: Callable[[Trees], Schema]) -> tuple[Tree
 
 
 def _count_cost(schema: Schema, trees: Trees) -> Fraction:
-    return trees.each * len(trees.attributes) * COUNT_SHARE if schema.rows is None else Fraction(0)
+    return trees.least * len(trees.attributes) * COUNT_SHARE if schema.rows is None else Fraction(0)
 
 
 def _counted(table: PrivateTable, trees: Trees) -> tuple[Trees, Measurement | None, Fraction]:

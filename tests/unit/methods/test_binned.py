@@ -17,8 +17,8 @@ from pyarrow import parquet
 from conftest import private_table, same_noise
 from understudy.errors import ReleaseError, UsageError
 from understudy.evaluate.raw import wasserstein
-from understudy.methods import METHODS, method_named
-from understudy.methods.binned import LINEAR_TREES_SHARE, TREES_SHARE, Binned, Trees
+from understudy.methods import METHODS, best_for, method_named
+from understudy.methods.binned import LINEAR_TREES_SHARE, MAX_TREES_SHARE, TREES_SHARE, Binned, Trees
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -101,6 +101,25 @@ def test_the_levels_together_cost_what_was_paid(delta: float) -> None:
     share = TREES_SHARE if delta else LINEAR_TREES_SHARE
     assert trees.cost == total_cost(budget) * share * 2 / 3
     assert min(trees.shares) > 0
+
+
+@pytest.mark.parametrize(("delta", "some"), [(0, 4_000), (1e-6, 15_000)])
+def test_trees_cost_more_where_rows_are_few(delta: float, some: int) -> None:
+    """From the least share to the largest, never less for fewer rows, and the row count before them costs the same."""
+    schema, budget = schema_of("replace-one"), Budget(1, delta)
+    whole, least = total_cost(budget), TREES_SHARE if delta else LINEAR_TREES_SHARE
+    bought = [Trees(schema, accounting_of(budget), whole, schema.unbinned, float(n)) for n in (10**7, some, 300, 1, 0)]
+    shares = [trees.each * 3 / whole for trees in bought]
+    assert shares[0] == least and shares[-2:] == [MAX_TREES_SHARE] * 2
+    assert shares == sorted(shares) and least < shares[1] < MAX_TREES_SHARE
+    assert {trees.least for trees in bought} == {whole * least / 3}
+
+
+def test_auto_counts_the_bins_of_a_range_and_not_its_units() -> None:
+    text = "".join(f'[attributes.a{i}]\nkind = "integer"\nrange = [0, 9999]\n' for i in range(70))
+    schema = Schema.from_toml('[table]\nname = "t"\nrows = 500\n' + text)
+    assert sum(a.size for a in schema.modelled) > 500_000
+    assert best_for(schema, {}) == "aim"
 
 
 def test_the_noise_of_a_level_follows_its_share(ledger_path: Path) -> None:
