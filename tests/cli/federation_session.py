@@ -176,6 +176,8 @@ class Town:
     roster: Roster
     tables: dict[str, pa.Table]
     resume: bool = False
+    schema: Schema = SCHEMA
+    types: str | None = None
 
     @staticmethod
     def make(folder: Path, owners: int, dropping: int = 0, delta: str = "0", method: str = "privbayes") -> Town:
@@ -199,6 +201,19 @@ class Town:
         }
         return Town(folder, names, roster, tables)
 
+    @staticmethod
+    def of_schema(folder: Path, schema: Schema, tables: dict[str, pa.Table], delta: str, dropping: int = 0) -> Town:
+        """Make a town of these tables; their row counts are private."""
+        make_certificates(folder / "certs", [*tables], "office")
+        roster = write_roster(
+            folder / "roster.toml", schema, "town", folder / "certs", "office", dict.fromkeys(tables), EPSILON, delta,
+            1, dropping, "auto", {},
+        )  # fmt: skip
+        return Town(folder, [*tables], roster, tables, schema=schema, types="declared")
+
+    def with_rows(self, rows: int) -> Schema:
+        return _with_rows(rows) if self.schema is SCHEMA else self.schema
+
     def identity(self, name: str) -> Identity:
         certs = self.folder / "certs"
         return Identity(certs / f"{name}.pem", certs / f"{name}.key", certs / "ca.pem")
@@ -211,9 +226,9 @@ class Town:
 
     def party(self, name: str, port: int, patience: float) -> Party:
         return Party(
-            self.tables[name], _with_rows(ROWS), self.roster, self.identity(name), f"https://127.0.0.1:{port}",
+            self.tables[name], self.with_rows(ROWS), self.roster, self.identity(name), f"https://127.0.0.1:{port}",
             self.ledger(name), patience=patience, approve=lambda terms: True,
-            resume=self.resume,
+            resume=self.resume, types=self.types,
         )  # fmt: skip
 
     def charges(self, name: str) -> list[Fraction]:
@@ -312,7 +327,7 @@ def play(town: Town, curator: Actor, owners: dict[str, Actor], timeout: float = 
 
     def curating() -> Any:
         with mock.patch.object(FederatedTable, "__init__", _remembering(witness)):
-            return curate(_with_rows(town.roster.rows or 1), town.roster, town.desk(port, timeout), save=save)
+            return curate(town.with_rows(town.roster.rows or 1), town.roster, town.desk(port, timeout), save=save)
 
     threads = [_live(curator, curating)]
     threads += [_live(actor, town.party(name, port, patience).take_part) for name, actor in owners.items()]

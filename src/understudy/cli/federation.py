@@ -55,15 +55,19 @@ def roster(
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
 ) -> None:
     """Write the roster: who takes part, with which certificates, on what terms."""
+    from understudy.federation.completing import losses
     from understudy.federation.writing import write_roster
     from understudy.schema import Schema
 
+    declared = Schema.open(schema)
     made = write_roster(
-        output, Schema.open(schema), name, certs, curator, _rows(owners), epsilon, delta, colluding, dropping, method,
+        output, declared, name, certs, curator, _rows(owners), epsilon, delta, colluding, dropping, method,
         settings(set),
     )  # fmt: skip
     counted_on = f"t = {made.colluding}, u = {made.dropping}, h = {made.honest}"
     say(f"Wrote {output.name}: {len(made.owners)} owners, {made.budget} each, {counted_on}, {made.method}.")
+    for note in losses(declared, made):
+        say(f"{note[0].upper()}{note[1:]}.")
     say(f"Hash {made.hash}. Everyone needs this same file: compare the hash by telephone.")
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
 from understudy.errors import FederationError, UnderstudyError, UsageError
 from understudy.federation.certificates import Identity
+from understudy.federation.completing import completed_by, discovery_of
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.journal import CuratorJournal
 from understudy.federation.roster import Roster
 from understudy.federation.server import MailServer
 from understudy.methods import Method, method_named
+from understudy.methods.discovery import Discovered, Discovery
 from understudy.privacy.entries import GENESIS, ChargeEntry, Head
 from understudy.privacy.table import Progress
 from understudy.progress import Clock
@@ -57,8 +59,7 @@ def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[S
     """Check all that can be wrong before anyone is spoken to."""
     common = roster.common_schema(schema)
     check_confirmed(common)
-    method = method_named(roster.method, dict(roster.options), common, owners=len(roster.owners))
-    method.plan(common, roster.budget, rows=common.rows or 1000)
+    method = agreed_plan(common, roster)
     fingerprint, public_key = identity.certificate_facts()
     if (fingerprint, public_key) != (roster.curator.fingerprint, roster.curator.public_key):
         raise UsageError(
@@ -66,6 +67,19 @@ def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[S
             f"roster ({roster.curator.fingerprint[:16]}…)"
         )
     return common, method
+
+
+def agreed_plan(common: Schema, roster: Roster) -> Method:
+    """Return the method, where a part of the schema is to be bought that for a guess; refuse what cannot be done."""
+    bought = discovery_of(common, roster)
+    guessed, budget = (common, roster.budget) if bought is None else (bought.stand_in(), bought.budget)
+    method = method_named(roster.method, dict(roster.options), guessed, owners=len(roster.owners))
+    if bought is None:
+        method.plan(common, budget, rows=common.rows or 1000)
+        return method
+    bought.check(common.rows)
+    method.plan(guessed, budget.shared(1 - bought.cost / bought.whole), rows=common.rows or 1000)
+    return method
 
 
 def curate(
@@ -121,13 +135,17 @@ def _session(
         journal.note("gathered", "yes")
     table = FederatedTable(schema, roster, server, journal.session, clock)
     try:
-        fit = method.fit(table)
+        found, bought = _bought(table, roster)
+        if bought is not None:
+            method = method_named(roster.method, dict(roster.options), found.schema, owners=len(roster.owners))
+            table = table.coded_by(found.schema, found.bodies)
+        fit = method.fit(table.knowing(found.known).with_total_cost(table.left) if bought else table)
     except FederationError as error:
         gone = "; ".join(f"{name}: {why}" for name, why in server.dropped.items())
         raise type(error)(error.message + (f". Not there: {gone}" if gone else "")) from None
     card = Card.of(
-        schema, roster.budget, method.name, fit.facts.get("options", {}), largest_charges(table, roster), None, True,
-        fit.notes, _together(roster),
+        found.schema, roster.budget if bought is None else bought.budget, method.name, fit.facts.get("options", {}),
+        largest_charges(table, roster), None, True, (*found.notes, *fit.notes), _together(roster), declared=schema,
     )  # fmt: skip
     release = release_of(fit, card, tuple(a.name for a in schema.attributes), Head(0, GENESIS))
     clock("write", 0, 1, table.total_cost)
@@ -136,6 +154,17 @@ def _session(
         release, clock.stop(), table.charges, journal.resumed, roster.names, server.dropped, len(server.rounds),
         server.traffic,
     )  # fmt: skip
+
+
+def _bought(table: FederatedTable, roster: Roster) -> tuple[Discovered, Discovery | None]:
+    """Buy what the schema leaves open, of all owners: sums on the probes, and each owner's lists."""
+    wanted = discovery_of(table.schema, roster)
+    if wanted is None:
+        return Discovered(table.schema), None
+    found = wanted.buy(table.coded_by(wanted.probes()))
+    bodies = json.loads(json.dumps(found.bodies))  # as the owners read it
+    notes, schema = (*found.notes, *wanted.losses()), completed_by(table.schema, bodies)
+    return replace(found, schema=schema, bodies=bodies, notes=notes), wanted
 
 
 def largest_charges(table: FederatedTable, roster: Roster) -> list[ChargeEntry]:

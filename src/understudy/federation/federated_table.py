@@ -9,6 +9,7 @@ good as one on all rows would be at `cost` (PROOF.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError, UsageError
+from understudy.federation.completing import Found, discovery_of, lists_from_json, lists_limit, united
 from understudy.federation.messages import Place
 from understudy.federation.roster import Roster
 from understudy.federation.seams import Owners
 from understudy.federation.secure_sum import CuratorRound, centred
 from understudy.federation.statements import Bins, Statements, terms_of
 from understudy.privacy.accounting import accounting_of, total_cost
-from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection
-from understudy.privacy.questions.question import split
+from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
+from understudy.privacy.questions.question import Question, split
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
 from understudy.schema import Schema
 
@@ -68,14 +70,29 @@ class FederatedTable(PrivateTable):
         if set(owners.names) != set(roster.names):
             raise UsageError("the owners that can be reached are not those of the roster")
         self.schema = roster.common_schema(schema)
-        self.accounting = accounting_of(roster.budget)
-        self.total_cost = total_cost(roster.budget)
+        bought = discovery_of(self.schema, roster)
+        budget = roster.budget if bought is None else bought.budget
+        self.accounting = accounting_of(budget)
+        self.total_cost = total_cost(budget)
         self._roster = roster
         self._owners = owners
         self._whole = self.total_cost
         self._session = _Session(Place(session, roster.hash, 0), dict.fromkeys(roster.names, Fraction(0)))
         self._progress = progress
         self._bins: Bins = {}  # that were found; owners are told with every question
+        self._found: Found = {}  # what was bought of the schema; likewise
+
+    def coded_by(self, schema: Schema, found: Found | None = None) -> Self:
+        """Return the same rows by the probes of the declared schema, or by what was bought of it."""
+        twin = copy(self)
+        twin.schema = schema
+        twin._found = found or {}
+        return twin
+
+    @property
+    def left(self) -> Fraction:
+        """Return what the owner that paid most can still be asked for."""
+        return self._whole - max(self._session.paid.values())
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
         check_regrouping(self.schema, schema, homes)
@@ -85,10 +102,10 @@ class FederatedTable(PrivateTable):
         coarser._bins = {name: np.flatnonzero(np.diff(home, prepend=-1)).tolist() for name, home in units.items()}
         return coarser
 
-    def asked(self, question: Selection[Any] | NoisyQuery[Any], cost: Fraction, purpose: str) -> dict[str, Any]:
+    def asked(self, question: Question[Any], cost: Fraction, purpose: str) -> dict[str, Any]:
         """Return what a question's first message says."""
         said = {"question": question.as_json(), "cost": str(cost), "purpose": purpose}
-        return said | ({"bins": self._bins} if self._bins else {})
+        return said | ({"bins": self._bins} if self._bins else {}) | ({"found": self._found} if self._found else {})
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self._progress is not None:
@@ -193,12 +210,12 @@ class FederatedTable(PrivateTable):
                 "measure them. Choose by score instead, or measure tables"
             )
         state = self._session
-        cost = min(cost, self._whole - max(state.paid.values()))  # an early stop leaves an owner with less
+        cost = min(cost, self.left)  # an early stop leaves an owner with less
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
         for name in state.paid:
             state.paid[name] += cost
         state.charges.append((purpose, cost, "all"))
-        terms = terms_of(question, cost, purpose, self.schema, self.accounting, self._bins)
+        terms = terms_of(question, cost, purpose, self.schema, self.accounting, self._bins, self._found)
         statements = Statements(self._roster, state.next_place(), terms)
         total = CuratorRound(self._owners, statements, sum(block.cells for block in blocks)).run(
             self.asked(question, cost, purpose)
@@ -207,6 +224,33 @@ class FederatedTable(PrivateTable):
         shares, honest = len(total.survivors), self._roster.honest
         noise = {block.noise: block.noise.summed(honest, shares) for block in blocks}
         return [NoisyBlock(v, noise[block.noise]) for v, block in zip(split(total.values, blocks), blocks)]
+
+    # -- value lists ---------------------------------------------------------------------------------------------
+
+    def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+        """Ask every owner for the lists of its own rows, under its own noise, and unite them."""
+        noise = question.noise(self.schema, self.accounting, cost)
+        state, names = self._session, self._roster.names
+        for name in names:
+            state.paid[name] += cost
+        state.charges.append((purpose, cost, "all"))
+        place = state.next_place()
+        body = place.pack("lists", **self.asked(question, cost, purpose))
+        replies = self._owners.ask(
+            place.round, "lists", dict.fromkeys(names, body), lists_limit(len(question.groupings))
+        )
+        parts = {}
+        for name, reply in replies.items():
+            with suppress(FederationError):
+                head, _ = place.unpack("lists", reply, lists=list)
+                parts[name] = lists_from_json(head["lists"], question, noise)
+        state.missing = set(names) - set(parts)
+        if len(state.missing) > self._roster.dropping:
+            raise FederationAborted(
+                f"value lists: {len(state.missing)} owners did not answer as they should, and u = "
+                f"{self._roster.dropping} may be missing. What was charged stays spent"
+            )
+        return united([parts[name] for name in names if name in parts], everyone=not state.missing)
 
 
 class Alone(PrivateTable):

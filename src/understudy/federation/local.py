@@ -7,10 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from understudy.engines.engine import CountingEngine
+from understudy.engines.engine import CountingEngine, GroupingEngine
 from understudy.errors import UnderstudyError
+from understudy.federation.completing import discovery_of
 from understudy.federation.federated_table import FederatedTable
-from understudy.federation.owner import OwnerAnswers, RoundStore
+from understudy.federation.owner import Complete, OwnerAnswers, RoundStore
 from understudy.federation.roster import Owner, Roster, schema_hash
 from understudy.federation.seams import Answers
 from understudy.federation.signatures import KeySigner
@@ -86,8 +87,14 @@ def local_federation(
     source: RandomSource | None = None,
     disturb: Disturb = undisturbed,
     stores: Mapping[str, RoundStore] | None = None,
+    texts: Mapping[str, GroupingEngine] | None = None,
+    reopen: Callable[[str, Schema], CountingEngine] | None = None,
 ) -> Iterator[LocalFederation]:
-    """Yield a federation of owners with these engines, fresh keys and a ledger each. Their row counts become public."""
+    """Yield a federation of owners with these engines, fresh keys and a ledger each. Their row counts become public.
+
+    Where a part of the schema is to be bought, the engines have its probes, `texts` counts an owner's texts, and
+    `reopen` returns an owner's rows by the completed schema.
+    """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -102,6 +109,12 @@ def local_federation(
     roster = Roster(owners, schema_hash(schema), budget, colluding=colluding, dropping=dropping)
     session = draw.words(2).tobytes().hex()
     signers = {name: KeySigner(key) for name, key in keys.items()}
+
+    def completing(name: str, reservation: Reservation) -> Complete | None:
+        if reopen is None:
+            return None
+        return lambda completed: LocalPrivateTable(completed, reopen(name, completed), reservation, draw)
+
     with ExitStack() as stack:
         answers: dict[str, Answers] = {}
         reservations = {}
@@ -110,11 +123,18 @@ def local_federation(
             ledger = Ledger(folder / f"{name}.ledger.db")
             stack.callback(ledger.close)
             request = {"federation": roster.name}
-            reservation = ledger.reserve(own, budget, request, unlimited=True, private=draw.private, fingerprint=name)
+            own_bought = discovery_of(own, roster)
+            reservation = ledger.reserve(
+                own, budget if own_bought is None else own_bought.budget, request, unlimited=True,
+                private=draw.private, fingerprint=name,
+            )  # fmt: skip
             stack.callback(reservation.abandon, "the simulation has ended")
-            table = LocalPrivateTable(own, engine, reservation, draw)
+            coded = own if own_bought is None else own_bought.probes()
+            table = LocalPrivateTable(coded, engine, reservation, draw, groups=None if texts is None else texts[name])
             store = None if stores is None else stores[name]
-            answers[name] = OwnerAnswers(name, roster, session, table, signers[name], draw, store)
+            answers[name] = OwnerAnswers(
+                name, roster, session, table, signers[name], draw, store, own, completing(name, reservation)
+            )
             reservations[name] = reservation
         local = LocalOwners(answers, disturb)
         yield LocalFederation(FederatedTable(schema, roster, local, session), roster, local, reservations, signers)

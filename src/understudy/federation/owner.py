@@ -19,19 +19,31 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from understudy.errors import FederationError, MessageRefused, UnderstudyError
+from understudy.federation.completing import Found, completed_by, listed_columns, lists_as_json
 from understudy.federation.messages import LARGEST_QUESTION, SUM_STAGES, Place, size_limit
 from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Bins, Statements, terms_of
 from understudy.privacy.local_table import LocalPrivateTable
-from understudy.privacy.question_json import bins_from_json, fraction_from_json, query_from_json, selection_from_json
+from understudy.privacy.question_json import (
+    bins_from_json,
+    fraction_from_json,
+    lists_from_json,
+    query_from_json,
+    selection_from_json,
+)
+from understudy.privacy.questions import ValueLists
 from understudy.privacy.random_source import RandomSource, Words
+from understudy.schema import Schema
 
-FIRST_STAGES: Final = ("decide", "alone", "keys")
+FIRST_STAGES: Final = ("decide", "alone", "lists", "keys")
 _LONGEST_PURPOSE: Final = 200
 _MAX_ROUNDS: Final = 1_000_000
 _LONGEST_LEFT: Final = 1 << 16  # bits of what is left of the budget: sums of longer fractions take long
+
+
+Complete = Callable[[Schema], LocalPrivateTable]  # the same rows by a completed schema
 
 
 @dataclass(frozen=True)
@@ -89,11 +101,12 @@ class MemoryStore:
 class _Question:
     """What a round begins with: checked, not yet paid for."""
 
-    asked: Any  # the Selection of a decision, else a NoisyQuery
+    asked: Any  # the Selection of a decision, the ValueLists of a list, else a NoisyQuery
     cost: Fraction
     purpose: str
     table: LocalPrivateTable  # this owner's, in the bins that the question names
     bins: Bins
+    found: Found
 
 
 @dataclass(frozen=True)
@@ -126,9 +139,17 @@ class OwnerAnswers:
         signer: Signer,
         source: RandomSource,
         store: RoundStore | None = None,
+        declared: Schema | None = None,
+        complete: Complete | None = None,
     ) -> None:
-        if roster.own_schema(table.schema, name).rows != table.schema.rows:
+        """Answer with `table`; where owners buy a part of their schema, it is on the probes of the `declared` one, and
+        `complete` returns the rows by the schema that came out."""
+        self._declared = table.schema if declared is None else declared
+        if roster.own_schema(self._declared, name).rows != table.schema.rows:
             raise FederationError(f"the table of {name!r} does not have the rows that the roster says")
+        self._complete = complete
+        self._found: Found = {}  # of the schema that was completed: one in a session
+        self._completed: tuple[Found, LocalPrivateTable] | None = None
         self._name = name
         self._roster = roster
         self._session = session
@@ -139,7 +160,7 @@ class OwnerAnswers:
         self._lock = Lock()
         self._round = 0
         self._sum: _Sum | None = None
-        self._last: tuple[Bins, LocalPrivateTable] | None = None
+        self._last: tuple[Found, Bins, LocalPrivateTable] | None = None
         for request in list(self._store.requests()):
             self._again(request)
 
@@ -187,6 +208,9 @@ class OwnerAnswers:
                 raise MessageRefused("the curator asks for more than is left of this owner's budget", "budget")
             if (left - step.read.cost).denominator.bit_length() > _LONGEST_LEFT:
                 raise MessageRefused("the curator's costs do not add up to a number of moderate length", "budget")
+            asked = step.read.asked
+            if isinstance(asked, ValueLists) and asked.delta > self._table.delta_left:
+                raise MessageRefused("the curator asks for more delta than is set aside for value lists", "budget")
         return step
 
     def _read(self, round: int, stage: str, body: bytes) -> _Step:
@@ -202,27 +226,49 @@ class OwnerAnswers:
             return _Step(place, stage, self._sum.stages.read(stage, body))
 
     def _question(self, place: Place, stage: str, body: bytes) -> _Question:
-        head, _ = place.unpack(stage, body, optional={"bins": dict}, question=list, cost=str, purpose=str)
-        bins = bins_from_json(head.get("bins", {}), self._table.schema)
-        table, cost, purpose = self._grouped(bins), fraction_from_json(head["cost"]), _purpose(head["purpose"])
+        optional = {"bins": dict, "found": dict}
+        head, _ = place.unpack(stage, body, optional=optional, question=list, cost=str, purpose=str)
+        found, cost, purpose = head.get("found", {}), fraction_from_json(head["cost"]), _purpose(head["purpose"])
+        if stage == "lists":
+            lists = lists_from_json(head["question"], listed_columns(self._declared))
+            self._table.check_lists(lists, cost)
+            return _Question(lists, cost, purpose, self._table, {}, {})
+        whole = self._by_found(found)
+        bins = bins_from_json(head.get("bins", {}), whole.schema)
+        table = self._grouped(whole, found, bins)
         if stage == "decide":
             choice = selection_from_json(head["question"], table.schema)
             table.check_selection(choice, cost)
-            return _Question(choice, cost, purpose, table, bins)
+            return _Question(choice, cost, purpose, table, bins, found)
         query = query_from_json(head["question"], table.schema)
         table.check_query(query, cost, self._roster.honest if stage == "keys" else None)
-        return _Question(query, cost, purpose, table, bins)
+        return _Question(query, cost, purpose, table, bins, found)
 
-    def _grouped(self, bins: Bins) -> LocalPrivateTable:
+    def _by_found(self, found: Found) -> LocalPrivateTable:
+        """Return this owner's table by the schema that was completed with this, or on the probes before there is one.
+
+        A session has one completed schema, that of the first question that was accepted with it.
+        """
+        if not found:
+            return self._table
+        if self._complete is None:
+            raise FederationError("this schema leaves nothing open, and a question says what was bought of it")
+        if self._found and found != self._found:
+            raise FederationError("this session has another completed schema already")
+        if self._completed is None or self._completed[0] != found:
+            self._completed = found, self._complete(completed_by(self._declared, found))
+        return self._completed[1]
+
+    def _grouped(self, whole: LocalPrivateTable, found: Found, bins: Bins) -> LocalPrivateTable:
         """Return this owner's table in these bins; the last one is kept, since a method asks about one at a time."""
         if not bins:
-            return self._table
-        if self._last is None or self._last[0] != bins:
-            schema = self._table.schema
-            found = {name: np.asarray(first, dtype=np.int64) for name, first in bins.items()}
-            homes = {name: schema[name].homes(first) for name, first in found.items()}
-            self._last = bins, self._table.regrouped(schema.binned(found), homes)
-        return self._last[1]
+            return whole
+        if self._last is None or self._last[:2] != (found, bins):
+            schema = whole.schema
+            firsts = {name: np.asarray(first, dtype=np.int64) for name, first in bins.items()}
+            homes = {name: schema[name].homes(first) for name, first in firsts.items()}
+            self._last = found, bins, whole.regrouped(schema.binned(firsts), homes)
+        return self._last[2]
 
     # -- what is done ----------------------------------------------------------------------------------------------
 
@@ -249,13 +295,16 @@ class OwnerAnswers:
     def _begin(self, place: Place, stage: str, question: _Question) -> bytes:
         """Begin a round, which ends the one before."""
         self._round, self._sum = place.round, None
+        self._found = question.found or self._found
         table, asked, cost, purpose = question.table, question.asked, question.cost, question.purpose
         if stage == "decide":
             return place.pack("decide", index=table.select(asked, cost, purpose))
         if stage == "alone":  # this owner's rows only, with the whole noise on them
             noisy = table.answer(asked, cost, purpose)
             return place.pack("alone", b"".join(block.values.astype("<i8").tobytes() for block in noisy))
-        terms = terms_of(asked, cost, purpose, table.schema, table.accounting, question.bins)
+        if stage == "lists":  # likewise; what few rows share is not in them
+            return place.pack("lists", lists=lists_as_json(table.list_texts(asked, cost, purpose)))
+        terms = terms_of(asked, cost, purpose, table.schema, table.accounting, question.bins, question.found)
         statements = Statements(self._roster, place, terms)
         seed = self._store.seed(place.round, self._source.words(4).tobytes())
         self._sum = _Sum(question, OwnerRound(self._name, statements, seed, self._signer))

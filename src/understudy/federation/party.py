@@ -10,16 +10,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.engines.opening import Opened, open_engine
+from understudy.engines.opening import Opened, open_engine, open_groups
 from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
 from understudy.federation.certificates import Identity
 from understudy.federation.client import CuratorClient
+from understudy.federation.completing import discovery_of
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.owner import OwnerAnswers
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import KeySigner
 from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
+from understudy.methods.discovery import Discovery
+from understudy.methods.discovery_probes import LISTS
 from understudy.privacy.budget import Amount, show
 from understudy.privacy.entries import ChargeEntry
 from understudy.privacy.ledger import Ledger
@@ -45,6 +48,7 @@ class Terms:
     account: str
     spent: Fraction
     cap: Fraction | None
+    lists: int | None = None  # from how many of its rows on a text may be listed, where lists are bought
 
     def text(self) -> str:
         roster, budget = self.roster, self.roster.budget
@@ -62,12 +66,21 @@ class Terms:
             f"(epsilon {show(self.spent)} spent so far, {cap})",
             "  Leaves    what was chosen when it is your turn to choose, and counts with noise: summed over all owners",
             "            under masks, or of yours alone with the whole noise. No row, no exact count.",
+            *self._lists(),
             f"  Holds     against anyone outside, the curator, any owner, and the curator with up to {colluding}",
             f"            (K = {len(roster.owners)}, t = {roster.colluding}, u = {roster.dropping}, "
             f"h = {roster.honest}). A person held by p owners has p times the loss.",
             f"  Roster    {roster.hash}",
         ]
         return "\n".join(lines)
+
+    def _lists(self) -> list[str]:
+        if self.lists is None:
+            return []
+        return [
+            f"            And texts of columns whose values nobody declared, which about {self.lists:,} of your rows",
+            "            or more share, with noise on every count. The curator sees which texts are yours.",
+        ]
 
 
 @dataclass(frozen=True)
@@ -104,12 +117,19 @@ class Party:
     resume: bool = False  # go on with an interrupted session of an earlier version, which does not say what it read
     types: str | None = None
 
+    @property
+    def how(self) -> tuple[str | None, str | None, str | None]:
+        """Return how the data is read: engine, Spark's master, what the columns' types are."""
+        return self.engine, self.master, self.types
+
     def take_part(self) -> Participation:
         """Take part: check what can fail without a word to anyone, ask for consent, then call the curator."""
         name = owner_of(self.roster, self.identity)
         signer = KeySigner(self.identity.private_key())
         own = self.roster.own_schema(self.schema, name)
         check_confirmed(own)
+        bought = discovery_of(own, self.roster)
+        coded, budget = (own, self.roster.budget) if bought is None else (bought.probes(), bought.budget)
         client = CuratorClient(
             self.url, self.identity, self.roster.curator.fingerprint, self.patience,
             lambda why: self.told(f"waiting for the curator ({why})"),
@@ -117,15 +137,15 @@ class Party:
         book = Ledger(self.ledger)
         try:
             try:
-                refuse_early(book, own, self.roster.budget)
+                refuse_early(book, own, budget)
             except BudgetError:
                 with suppress(FederationError):  # a curator that is not there now need not hear of it
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, own, self.engine, self.master, self.types, book.source_key())
+            opened = open_engine(self.data, coded, *self.how, book.source_key())
             try:
-                return self._with_consent(name, own, opened, book, client, signer)
+                return self._with_consent(name, own, bought, opened, book, client, signer)
             finally:
                 opened.engine.close()
         finally:
@@ -133,14 +153,22 @@ class Party:
             book.close()
 
     def _with_consent(
-        self, name: str, own: Schema, opened: Opened, book: Ledger, client: CuratorClient, signer: KeySigner
+        self,
+        name: str,
+        own: Schema,
+        bought: Discovery | None,
+        opened: Opened,
+        book: Ledger,
+        client: CuratorClient,
+        signer: KeySigner,
     ) -> Participation:
         book.refuse_other_source(
             own.account, {"roster": self.roster.hash}, opened.engine.fingerprint(book.source_key()), self.resume
         )
         account = book.account(own.account)
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
-        agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap))
+        lists = None if bought is None else bought.groups.get(LISTS)
+        agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap, lists))
         self.told("calling the curator")
         welcome = client.send(self._joining("" if agreed else "its operator did not agree"))
         if welcome.kind != "welcome" or welcome.facts.get("roster") != self.roster.hash:
@@ -150,12 +178,14 @@ class Party:
         for sentence in close_unfinished(book, own.account, self.roster, welcome.session):
             self.told(sentence)
         journal = OwnerJournal(session_file(self.ledger, welcome.session))
-        sitting = _Sitting(self, name, own, opened, book, client, signer, journal, welcome.session)
+        sitting = _Sitting(self, name, own, bought, opened, book, client, signer, journal, welcome.session)
         try:
             return sitting.run()
         except BaseException:
             sitting.give_up()
             raise
+        finally:
+            sitting.close_rows()
 
     def _joining(self, declined: str = "") -> Message:
         """Return the message that this owner joins, or that it does not: then nobody waits for it."""
@@ -177,6 +207,7 @@ class _Sitting:
         party: Party,
         name: str,
         own: Schema,
+        bought: Discovery | None,
         opened: Opened,
         book: Ledger,
         client: CuratorClient,
@@ -187,6 +218,8 @@ class _Sitting:
         self._party = party
         self._name = name
         self._own = own
+        self._bought = bought
+        self._reopened: Opened | None = None  # by the completed schema
         self._opened = opened
         self._book = book
         self._client = client
@@ -240,11 +273,31 @@ class _Sitting:
         if self._answers is None:
             roster = self._party.roster
             self._reservation = self._reserve()
-            table = LocalPrivateTable(self._own, self._opened.engine, self._reservation, self._source)
+            engine, reservation, source = self._opened.engine, self._reservation, self._source
+            if self._bought is None:
+                table, complete = LocalPrivateTable(self._own, engine, reservation, source), None
+            else:
+                texts = open_groups(self._party.data, self._bought.probes(), *self._party.how)
+                table = LocalPrivateTable(self._bought.probes(), engine, reservation, source, groups=texts)
+                complete = self._completed
             self._answers = OwnerAnswers(
-                self._name, roster, self._session, table, self._signer, self._source, self._journal
+                self._name, roster, self._session, table, self._signer, source, self._journal, self._own, complete
             )
         return self._answers
+
+    def _completed(self, schema: Schema) -> LocalPrivateTable:
+        """Return the rows by the schema that the owners completed: read once more."""
+        self.close_rows()
+        assert self._reservation is not None
+        self._party.told("reading the data by the completed schema")
+        self._reopened = open_engine(self._party.data, schema, *self._party.how)
+        return LocalPrivateTable(schema, self._reopened.engine, self._reservation, self._source)
+
+    def close_rows(self) -> None:
+        """Let go of the rows that were read by a completed schema."""
+        if self._reopened is not None:
+            self._reopened.engine.close()
+            self._reopened = None
 
     def _reserve(self) -> Reservation:
         roster, cap = self._party.roster, self._party.cap
@@ -252,8 +305,9 @@ class _Sitting:
             "federation": roster.name, "session": self._session, "roster": roster.hash, "method": roster.method,
             "options": dict(roster.options),
         }  # fmt: skip
+        budget = roster.budget if self._bought is None else self._bought.budget
         return self._book.reserve(
-            self._own, roster.budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
+            self._own, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
             private=self._source.private, fingerprint=self._opened.engine.fingerprint(self._book.source_key()),
             resume=self._party.resume,
         )  # fmt: skip

@@ -134,6 +134,8 @@ class Roster:
 
     def agreed_schema(self, schema: Schema) -> Schema:
         """Return the schema as this roster means it: one of an earlier version has public bins instead of a tree."""
+        if schema.undiscovered:  # which no earlier version could buy
+            return schema
         public = schema.for_owners()
         return public if schema_hash(public) == self.schema_hash else schema
 

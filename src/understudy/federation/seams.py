@@ -3,6 +3,7 @@
 A body is opaque to the transport. A round is a number that both sides count up; a stage is one exchange of a round:
 
     decide, alone                                 one owner chooses, or answers with the whole noise
+    lists                                         every owner lists the texts that many of its own rows share
     keys, shares, masked, survivors, unmask       the secure sum, in this order
 """
 

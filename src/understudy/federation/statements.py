@@ -83,13 +83,15 @@ def terms_of(
     schema: Schema,
     accounting: Accounting,
     bins: Bins | None = None,
+    found: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what a round is about. Scales are part of it: shares of different scales would not add up to enough noise.
 
-    So are the bins that rows are counted in, where a noisy tree found them.
+    So are the bins that rows are counted in, where a noisy tree found them, and what was bought of the schema.
     """
     parts = [(b.cells, b.noise.scale.hex()) for b in question.noise_blocks(schema, accounting, cost)]
-    return digest(question.as_json(), str(cost), purpose, parts, *([bins] if bins else []))
+    more = [*([bins] if bins else []), *([{"found": found}] if found else [])]
+    return digest(question.as_json(), str(cost), purpose, parts, *more)
 
 
 def _members(members: Mapping[str, PublicKeys]) -> bytes:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from understudy.errors import UsageError
 from understudy.federation.certificates import certificate_facts
+from understudy.federation.curator import agreed_plan
 from understudy.federation.roster import Curator, Owner, Roster, schema_hash
-from understudy.methods import method_named
 from understudy.privacy.budget import Amount, Budget
 from understudy.schema import Schema
 from understudy.schema.confirmation import check_confirmed
@@ -42,19 +42,17 @@ def write_roster(
     if schema.tables:
         raise UsageError("several owners cannot publish tables with foreign keys: leave [tables] out")
     whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
-    chosen = method_named(method, options, whole, owners=len(rows))
-    budget = Budget(epsilon, delta)
-    chosen.plan(whole, budget, rows=whole.rows or 1000)
     roster = Roster(
         owners=tuple(Owner(n, count, *certificate_facts(certificates / f"{n}.pem")) for n, count in rows.items()),
         schema_hash=schema_hash(schema),
-        budget=budget,
-        method=chosen.name,
+        budget=Budget(epsilon, delta),
+        method=method,
         options=tuple(sorted((key, str(value)) for key, value in options.items())),
         colluding=colluding,
         dropping=dropping,
         curator=Curator(curator, *certificate_facts(certificates / f"{curator}.pem")),
         name=name,
     )
+    roster = replace(roster, method=agreed_plan(whole, roster).name)
     roster.save(path)
     return roster

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from understudy.errors import SchemaError, UsageError
+from understudy.errors import UsageError
+from understudy.methods.discovered_attributes import (
+    MIDDLE,
+    ORDERED,
+    completed_body,
+    completed_schema,
+    one_way,
+)
+from understudy.methods.discovered_attributes import ROOM as ROOM
 from understudy.methods.discovery_probes import (
     FEW_VALUES,
     FORMATS,
@@ -39,7 +47,6 @@ from understudy.models.discovered import (
     listed_body,
     range_body,
     visible,
-    without_codes,
 )
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -51,10 +58,8 @@ from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.attribute import MISSING
 from understudy.schema.files import attribute_from_dict
 from understudy.schema.octaves import FEW, octave_edges
-from understudy.schema.scales import ordered_scale
-from understudy.schema.scales.identifiers import Dropped
 from understudy.schema.text_classes import TextClasses, formats
-from understudy.schema.undiscovered import PAID, What
+from understudy.schema.undiscovered import What
 
 KINDS_SHARE = Fraction(1, 25)  # of the budget, for the formats of all columns if each had to be found
 RANGES_SHARE = Fraction(1, 25)
@@ -76,6 +81,16 @@ class Discovered:
     schema: Schema
     known: tuple[Measurement, ...] = ()
     notes: tuple[str, ...] = ()
+    bodies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of what was bought, as a file has them
+
+
+@dataclass(frozen=True)
+class Among:
+    """Several owners: how many, how many shares make up the whole noise, and each one's rows where they are public."""
+
+    owners: int
+    honest: int
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,17 +100,18 @@ class Discovery:
     schema: Schema
     budget: Budget  # with the delta of value lists set aside
     portion: Fraction = Fraction(1)  # how many times the usual shares are spent: more where nothing else is bought
+    among: Among | None = None
 
     @staticmethod
-    def of(schema: Schema, budget: Budget) -> Discovery:
-        """Return what is to be bought; refuse lists under pure epsilon."""
+    def of(schema: Schema, budget: Budget, among: Among | None = None) -> Discovery:
+        """Return what is to be bought, by several owners perhaps; refuse lists under pure epsilon."""
         if schema.rules:
             raise UsageError("rules need a schema in which nothing is left to be bought: buy it first (init --epsilon)")
         left = {left_open(a).what for a in schema.undiscovered}
         if "values" in left and not budget.delta:
             raise UsageError(NO_DELTA)
         aside = budget.delta * LISTS_DELTA if left & {"values", "kind"} else Fraction(0)
-        return Discovery(schema, budget.setting_aside(aside))
+        return Discovery(schema, budget.setting_aside(aside), among=among)
 
     def alone(self) -> Discovery:
         """Return the same for a run that buys nothing else, and so spends all on it."""
@@ -136,7 +152,8 @@ class Discovery:
 
     def table_noise(self, share: Fraction) -> Noise:
         """Return the noise of one histogram."""
-        return table_noise(self.schema, self.accounting, self._each(share))
+        noise = table_noise(self.schema, self.accounting, self._each(share))
+        return noise if self.among is None else noise.summed(self.among.honest, self.among.owners)
 
     def list_threshold(self) -> tuple[Noise, int]:
         """Return the noise of a list's counts, and the noisy count from which a value is listed."""
@@ -160,11 +177,14 @@ class Discovery:
         """Refuse, from public facts, what would see no group smaller than a quarter of the rows."""
         if rows is None:
             return
+        alone = rows if self.among is None else max(self.among.rows, default=rows)
         for what, group in self.groups.items():
-            if group > LARGEST_GROUP * rows:
+            whole = alone if what == LISTS else rows
+            if group > LARGEST_GROUP * whole:
+                held = "there are" if whole == rows else "the largest owner has"
                 raise UsageError(
                     f"discovery of {what} would see no group of fewer than about {group:,} rows, more than a quarter "
-                    f"of the {rows:,} there are: nothing would be found. Declare more of the schema, leave columns "
+                    f"of the {whole:,} {held}: nothing would be found. Declare more of the schema, leave columns "
                     "out, or spend a larger epsilon"
                 )
 
@@ -178,7 +198,25 @@ class Discovery:
                 f"for the conversion, {float(self.budget.aside):.6g} for value lists, evenly over "
                 f"{len(self._asked('values', 'kind'))} columns"
             )
-        return tuple(found)
+        return (*found, *self.losses())
+
+    def losses(self) -> list[str]:
+        """Return what several owners lose against one table of all their rows."""
+        if self.among is None:
+            return []
+        found = []
+        if self._asked("kind", "range"):
+            found.append(
+                f"several owners: kinds and ranges are sums over all of them, with {self.among.owners} owners' shares "
+                f"of noise of which {self.among.honest} are enough"
+            )
+        if LISTS in self.groups:
+            found.append(
+                f"several owners: each lists the texts that about {self.groups[LISTS]:,} of its own rows share, and "
+                "the list is the union: a text that is spread thin over the owners counts as other, and counts are "
+                "bought again where the lists differ"
+            )
+        return found
 
     def phases(self) -> tuple[Phase, ...]:
         """Return what would be bought, at most."""
@@ -228,16 +266,16 @@ class Discovery:
         """Buy what is left open from a table coded on `probes`, in the order that a resumed run asks again."""
         bodies, notes = self._kinds(table)
         bodies |= {a.name: left_open(a).body for a in self._asked("range", "values")}
-        ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in _ORDERED]
+        ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in ORDERED]
         few = self._ranges(table, ranged, bodies, notes)
         counted = self._few_values(table, few, bodies)
         listed = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") == "category"]
         lists = self._lists(table, listed, bodies, notes)
-        found = {a.name: _completed(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
-        schema = self._with(found)
-        known = [m for n, v in lists.items() if (m := _one_way(schema[n], v)) is not None]
+        found = {a.name: completed_body(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
+        schema = completed_schema(self.schema, found)
+        known = [m for n, v in lists.items() if (m := one_way(schema[n], v)) is not None]
         known += [m for m in counted if m.values.size == schema[m.axes[0].attribute].size]
-        return Discovered(schema, tuple(known), tuple(notes))
+        return Discovered(schema, tuple(known), tuple(notes), found)
 
     def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
         asked = self._asked("kind")
@@ -276,7 +314,7 @@ class Discovery:
             else:
                 most = int(np.argmax(histogram.values[: len(edges) - 1]))
                 middle = (edges[most] + edges[most + 1]) / 2
-                bodies[attribute.name] = body | range_body(body, edges, *found) | {_MIDDLE: middle}
+                bodies[attribute.name] = body | range_body(body, edges, *found) | {MIDDLE: middle}
                 few += [attribute] if few_values(body["kind"], edges, *found) else []
         return few
 
@@ -292,7 +330,7 @@ class Discovery:
             counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
             body = few_body(counts.tolist(), found.noise)
             if body is not None:
-                bodies[attribute.name] |= body | {_MIDDLE: float(np.argmax(counts))}
+                bodies[attribute.name] |= body | {MIDDLE: float(np.argmax(counts))}
                 low, high = body["range"]
                 kept = np.append(counts[low : high + 1], found.values[-1])
                 known.append(Measurement((Axis(attribute.name),), kept, found.noise))
@@ -321,11 +359,6 @@ class Discovery:
         return {a.name: found for a, found in zip(asked, lists)}
 
 
-ROOM = "a missing code lies in what was found: the range ends before it, and what is beyond counts as that end"
-_MIDDLE = "middle"  # of a body while it is made: where most rows were seen
-_ORDERED = ("integer", "number", "date", "datetime")
-
-
 def _most(attribute: Attribute) -> Fraction:
     """Return the largest share of the budget that an attribute may cost, of that of one column."""
     asked = left_open(attribute)
@@ -341,46 +374,6 @@ def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
     missing = attribute.missing or tuple(body.get("missing", ()))
     label = body.get("other", OTHER)
     return Grouping(attribute.column, missing, (label, MISSING), bool(missing) and label != MISSING)
-
-
-def _completed(name: str, body: Mapping[str, Any], notes: list[str]) -> Attribute:
-    """Return the attribute with what was bought; left out if no schema can have it (a public fact by now)."""
-    full = {key: value for key, value in body.items() if value is not None} | {"provenance": PAID}
-    if full["kind"] in _ORDERED:
-        full.setdefault("other", MISSING)
-        notes += _make_room(name, full, full.pop(_MIDDLE))
-    try:
-        return attribute_from_dict(name, full, in_file=True)
-    except SchemaError as error:
-        notes.append(f"{name}: what was found makes no attribute ({error.message}), so the column is left out")
-        return Attribute(name, Dropped(), provenance=PAID)
-
-
-def _make_room(name: str, body: dict[str, Any], middle: float) -> list[str]:
-    """Cut a found range where a missing code lies in it, and say so: no text can be a value and missing too.
-
-    `middle` is where most rows were seen: that side of a code is kept.
-    """
-    scale, missing = ordered_scale(body["kind"]), body.get("missing")
-    found = [scale.parse(text, body.get("format")) for text in missing] if isinstance(missing, list) else []
-    span = [scale.parse(str(end)) for end in body["range"]]
-    unit = 10.0 ** -body.get("decimals", 0) if body["kind"] == "number" else 1.0
-    codes = sorted(code for code in found if span[0] <= code <= span[1])  # NaN is in no range
-    if codes:
-        ends = [scale.show(end) for end in without_codes(span, codes, unit, middle)]
-        body["range"] = [float(end) for end in ends] if scale.arithmetic else ends
-    return [f"{name}: {ROOM}"] if codes else []
-
-
-def _one_way(attribute: Attribute, found: ValueList) -> Measurement | None:
-    """Return the one-way table that came with a list: its codes are the values, `other`, then missing.
-
-    Where the other texts are missing by now, both noisy counts are that cell's.
-    """
-    counts = found.counts
-    if len(found.values) + 2 == len(counts) == attribute.size + 1:
-        counts = np.append(counts[:-2], counts[-2:].sum())
-    return Measurement((Axis(attribute.name),), counts, found.noise) if attribute.size == len(counts) else None
 
 
 def _guess(attribute: Attribute, listed: bool = False) -> Attribute:

@@ -121,6 +121,23 @@ class LocalPrivateTable(PrivateTable):
         """Return what this reservation can still pay for."""
         return self.__reservation.left
 
+    @property
+    def delta_left(self) -> Fraction:
+        """Return what of delta this reservation has left for value lists."""
+        return self.__reservation.delta_left
+
+    def check_lists(self, question: ValueLists, cost: Fraction) -> None:
+        """Refuse value lists that `list_texts` could not make, by public facts alone. Nothing is charged."""
+        question.check(self.schema)
+        if self.__groups is None:
+            raise UsageError("value lists cannot be bought of rows that are already coded")
+        question.noise(self.schema, self.accounting, cost).check_share(1)  # no scale that the sampler would cut off
+
+    def list_texts(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+        """Return the value lists of this owner's rows alone, with the whole noise on every count."""
+        self.check_lists(question, cost)
+        return self._list(question, cost, purpose)
+
     def check_selection(self, question: Selection[Any], cost: Fraction) -> None:
         """Refuse a choice that `select` could not make, by public facts alone. Nothing is charged."""
         question.check(self.schema)

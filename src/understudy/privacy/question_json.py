@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, get_args
@@ -26,9 +26,11 @@ from understudy.privacy.questions import (
     Marginals,
     NoisyQuery,
     Selection,
+    ValueLists,
     WaveletTable,
 )
 from understudy.privacy.questions.question import Integers
+from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind
 from understudy.privacy.scores import SCORES, Pair, Score
 from understudy.schema import Axes, Axis, Schema
@@ -37,6 +39,8 @@ MAX_OPTIONS = 1_000_000  # also of tables in one question
 MAX_SCORED_CELLS = 20_000_000_000  # of all options of a choice together
 MAX_TABLE_AXES = 60  # of one table: an array has at most 64 dimensions
 MAX_DIFFERENT_SHARES = 10_000  # each has a noise scale of its own
+MAX_WORDS = 1000  # of one column that mean "missing", or are never listed
+LEAST_DELTA = Fraction(1, 10**30)  # of one column's list: thresholds for less take long to work out
 _LARGEST_NUMBER = 2**62
 _MAX_DENOMINATOR = 2**8192  # of shares that are added up; gcds of longer numbers take long
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
@@ -82,6 +86,37 @@ def bins_from_json(data: Any, schema: Schema) -> dict[str, list[int]]:
         if first[0] != 0 or first[-1] >= units or any(b <= a for a, b in pairwise(first)):
             raise _refused("bins in order")
     return data
+
+
+def lists_from_json(data: Any, columns: Collection[str]) -> ValueLists:
+    """Return the question for value lists of some of these columns; anything else is refused."""
+    if len(_list(data, "a question")) != 3 or data[0] != ValueLists.kind or not len(_list(data[1], "columns")) > 0:
+        raise _refused(ValueLists.kind)
+    if len(data[1]) > len(columns):
+        raise _refused("columns that differ")
+    question = ValueLists(tuple(_grouping(item, columns) for item in data[1]), fraction_from_json(data[2]))
+    if not LEAST_DELTA <= question.delta / len(question.groupings) < Fraction(1, 2):
+        raise _refused("a delta above 1e-30 and below 1/2 for each column")
+    return question
+
+
+def _grouping(data: Any, columns: Collection[str]) -> Grouping:
+    if [type(part) for part in _list(data, "a column")] != [str, list, list, bool]:
+        raise _refused("a column")
+    column, missing, unlisted, counted = data
+    if column not in columns:
+        raise UsageError("a list of a column whose values this owner's schema does not leave open")
+    if max(len(missing), len(unlisted)) > MAX_WORDS or not all(map(is_text, (*missing, *unlisted))):
+        raise _refused(f"at most {MAX_WORDS:,} words for a missing cell")
+    return Grouping(column, tuple(missing), tuple(unlisted), counted)
+
+
+def is_text(data: Any) -> bool:
+    """Return whether this is a text of whole characters: half a pair, which JSON can write, has no bytes."""
+    try:
+        return type(data) is str and data.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _question(data: Any, schema: Schema, kinds: Readers) -> Any:

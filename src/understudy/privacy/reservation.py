@@ -74,6 +74,11 @@ class Reservation:
         return self._left
 
     @property
+    def delta_left(self) -> Fraction:
+        """What of delta is left for value lists."""
+        return self._delta_left
+
+    @property
     def drawn(self) -> bool:
         """Whether any noise was drawn on this reservation."""
         return self._ledger.drawn(self._id)

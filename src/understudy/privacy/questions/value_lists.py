@@ -17,6 +17,7 @@ import numpy as np
 
 from understudy.engines.engine import Grouping as Grouping
 from understudy.engines.engine import GroupingEngine, Groups
+from understudy.engines.engine import listable as listable
 from understudy.errors import UsageError
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Gaussian, as_integers
@@ -37,6 +38,7 @@ class ValueList:
     values: tuple[str, ...]
     counts: Integers  # len(values) + 1, and one more where missing cells are counted
     noise: Gaussian
+    is_table: bool = True  # whether every row is in one of the counts that it should be in
 
 
 @dataclass(frozen=True)
