@@ -148,7 +148,8 @@ def test_there_is_no_way_to_exact_counts() -> None:
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
     federated = {  # an owner's side of a federation: no method sees these
-        "answer", "check_query", "check_selection", "contribute", "left", "select",
+        "answer", "check_lists", "check_query", "check_selection", "contribute", "delta_left", "left", "list_texts",
+        "select",
     }  # fmt: skip
     assert {name for name in dir(LocalPrivateTable) if not name.startswith("_")} == verbs | federated
 
