@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 
-from understudy.methods.dp_subn.nocd import Grid
+from understudy.methods.dp_subn.nocd import ViewGrid
 
 
-def published_grid(attributes: int, printed: bool = True) -> Grid:
-    trees, error = [Grid(0, 0)], [0]
+def published_grid(attributes: int, printed: bool = True) -> ViewGrid:
+    trees, error = [ViewGrid(0, 0)], [0]
     for d in range(1, attributes + 1):
-        best, tree = 2**d, Grid(d, d)
+        best, tree = 2**d, ViewGrid(d, d)
         for n in range(max(2, math.isqrt(d)), d):
             rows = -(-d // n)
             if any(n % p == 0 for p in range(2, math.isqrt(n) + 1)) or rows > n:
@@ -25,7 +25,7 @@ def published_grid(attributes: int, printed: bool = True) -> Grid:
                 lines = 2 ** (rows - 1) * (n * d - n * n * rows + 2 * n * n)
             found = error[last] + (rows - 1) * error[n] + lines
             if found < best:
-                best, tree = found, Grid(d, n, (*[trees[n]] * (rows - 1), trees[last]))
+                best, tree = found, ViewGrid(d, n, (*[trees[n]] * (rows - 1), trees[last]))
         error.append(best)
         trees.append(tree)
     return trees[attributes]

@@ -136,11 +136,11 @@ def publish(
         ).release  # fmt: skip
 
 
-def _target(save: str | Path, force: bool) -> Target:
+def _target(save: str | Path, force: bool) -> ReleaseTarget:
     path = Path(check_path(save, "a release", "saved to"))
     if not path.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {path.parent.name!r} for the release: make it, or choose another place")
-    return Target(path, lambda release: release.save(path), force)
+    return ReleaseTarget(path, lambda release: release.save(path), force)
 
 
 def progress_bar(wanted: bool | None, budget: Budget) -> ProgressBar:
@@ -149,7 +149,7 @@ def progress_bar(wanted: bool | None, budget: Budget) -> ProgressBar:
 
 
 @dataclass(frozen=True)
-class Target:
+class ReleaseTarget:
     """Where a release goes, how it is written there, and whether it may take the place of a file."""
 
     path: Path
@@ -189,7 +189,7 @@ def run(
     cap: Amount | None = None,
     source: RandomSource | None = None,
     progress: Progress | None = None,
-    target: Target | None = None,
+    target: ReleaseTarget | None = None,
     engine: str | None = None,
     master: str | None = None,
     types: str | None = None,
@@ -278,7 +278,7 @@ def _publish(
     reservation: Reservation,
     source: RandomSource,
     clock: Clock,
-    target: Target | None,
+    target: ReleaseTarget | None,
     data: Any,
     notes: tuple[str, ...],
 ) -> Publication:

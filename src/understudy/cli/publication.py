@@ -13,7 +13,7 @@ from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.entries import ChargeEntry
 from understudy.privacy.run_ledger import default_ledger
-from understudy.publishing import Target, progress_bar, refuse_large_epsilon, run
+from understudy.publishing import ReleaseTarget, progress_bar, refuse_large_epsilon, run
 from understudy.release import Release
 from understudy.release.linked_tables import check_folder
 from understudy.release.writing import check_output
@@ -104,7 +104,7 @@ def publish_to_files(
     with progress_bar(progress, budget) as bar, telling(bar.compiling):
         publication = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=bar,
-            target=Target(target, save, force), engine=engine, master=master, resume=resume, register=register,
+            target=ReleaseTarget(target, save, force), engine=engine, master=master, resume=resume, register=register,
             types=types, quiet=quiet,
         )  # fmt: skip
     return Published(

@@ -17,7 +17,7 @@ import numpy as np
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import coder_of, type_misfits
 from understudy.engines.remedies import remedies
-from understudy.engines.sources import Source
+from understudy.engines.sources import RowSource
 from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Intervals, Schema, Taxonomy
 from understudy.schema.domain import UNFIT
@@ -70,7 +70,7 @@ class CellFit:
         return body | ({"cells": shown} if shown else {})
 
 
-def source_fit(source: Source, schema: Schema, show: int = 0) -> list[CellFit]:
+def source_fit(source: RowSource, schema: Schema, show: int = 0) -> list[CellFit]:
     """Count the cells of a file or a frame in one pass; keep up to `show` distinct offending cells of each sort."""
     wrong = {misfit.attribute for misfit in type_misfits(source, schema)}
     present = [a for a in schema.modelled if a.column in source.columns and a.name not in wrong]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.engines.arrow_parsing import as_texts, is_numeric_type
 from understudy.engines.inferred import InferredCoder, codes_between, offsets, pick
 from understudy.engines.misfit_sql import finding_sql
-from understudy.engines.sources import Header, Source
+from understudy.engines.sources import RowSource, TableHeader
 from understudy.engines.threads import stream
 from understudy.engines.trust import Trust, inferred_fault, numeric_fault
 from understudy.errors import DataError, did_you_mean
@@ -60,7 +60,7 @@ class Misfit:
 NO_ROWS = Misfit("rows", None, "the table has no rows: there is nothing to publish")
 
 
-def encode_table(source: Source, schema: Schema, empty: bool = False) -> CodedTable:
+def encode_table(source: RowSource, schema: Schema, empty: bool = False) -> CodedTable:
     """Code the whole table, or refuse it with the first misfit; it may have no rows where it may be `empty`."""
     coded: dict[str, list[NDArray[Any]]] = {name: [] for name in schema.names}
     rows = encode_pieces(source, schema, lambda name, codes: coded[name].append(codes), empty)
@@ -71,7 +71,7 @@ def encode_table(source: Source, schema: Schema, empty: bool = False) -> CodedTa
     return CodedTable(columns, rows, source.columns)
 
 
-def encode_pieces(source: Source, schema: Schema, keep: Keep, empty: bool = False) -> int:
+def encode_pieces(source: RowSource, schema: Schema, keep: Keep, empty: bool = False) -> int:
     """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
     for misfit in structure_misfits(source, schema) + type_misfits(source, schema):
         raise misfit.error()
@@ -82,7 +82,7 @@ def encode_pieces(source: Source, schema: Schema, keep: Keep, empty: bool = Fals
     return rows
 
 
-def misfits(source: Source, schema: Schema) -> list[Misfit]:
+def misfits(source: RowSource, schema: Schema) -> list[Misfit]:
     """Return every reason why `encode_table` would refuse, in the order of columns and attributes."""
     found = structure_misfits(source, schema)
     present = [a.name for a in schema.attributes if a.column in source.columns]
@@ -105,7 +105,7 @@ def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]
     return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
 
 
-def failing_attributes(source: Source, schema: Schema) -> list[str]:
+def failing_attributes(source: RowSource, schema: Schema) -> list[str]:
     """Return the names of all columns and attributes that do not fit."""
     return list(dict.fromkeys(m.attribute for m in misfits(source, schema) if m.attribute is not None))
 
@@ -113,7 +113,7 @@ def failing_attributes(source: Source, schema: Schema) -> list[str]:
 # -- what does not fit ---------------------------------------------------------------------------------------
 
 
-def structure_misfits(source: Source | Header, schema: Schema) -> list[Misfit]:
+def structure_misfits(source: RowSource | TableHeader, schema: Schema) -> list[Misfit]:
     """Return the columns that only one of the two has. A name of the data that the schema lacks may be a cell of a file
     without a header (or of a frame that was read from one): it is told by its place, never quoted.
     """
@@ -149,7 +149,7 @@ def _absent(name: str) -> str:
     )
 
 
-def type_misfits(source: Source, schema: Schema) -> list[Misfit]:
+def type_misfits(source: RowSource, schema: Schema) -> list[Misfit]:
     """Return what the schema and the declared types forbid, whatever the cells are."""
     if source.trust == "text":
         return []
@@ -197,7 +197,7 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
 # -- codes ---------------------------------------------------------------------------------------------------
 
 
-def _code(source: Source, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
+def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
     """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
     coders = {a.name: _coder(a, schema.csv.decimal, source.trust) for a in schema.modelled}
     readers: dict[str, list[str]] = {}

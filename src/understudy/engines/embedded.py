@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.engines.delimited import Delimited
 from understudy.engines.engine import OpenEngine
-from understudy.engines.sources import ParquetFile, Source, open_source
+from understudy.engines.sources import ParquetFile, RowSource, open_source
 from understudy.engines.trust import Types
 from understudy.schema import Schema
 
@@ -48,7 +48,7 @@ def fits_in_memory(rows: int | None, schema: Schema) -> bool:
     return rows < MAPPED_ROWS and (free is None or coded_bytes(schema, rows) * MEMORY_SHARE < free)
 
 
-def expected_rows(source: Source, schema: Schema) -> int | None:
+def expected_rows(source: RowSource, schema: Schema) -> int | None:
     """Return the public row count, else what the size of the file suggests; None for frames. Never shown."""
     if not isinstance(source, ParquetFile | Delimited):
         return None

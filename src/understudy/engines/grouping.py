@@ -17,7 +17,7 @@ import numpy as np
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.engine import MAX_TEXT, Grouping, Groups, listable
 from understudy.engines.scratch import Scratch
-from understudy.engines.sources import Source
+from understudy.engines.sources import RowSource
 from understudy.engines.sql import Warehouse
 from understudy.engines.sql_coding import Column
 from understudy.engines.trust import WAYS_OUT
@@ -44,7 +44,7 @@ def inferred_refusal(column: str) -> DataError:
 class SourceGroups:
     """Counts the texts of a source that is opened when they are asked for."""
 
-    open: Callable[[], Source]
+    open: Callable[[], RowSource]
 
     def groups(self, groupings: Sequence[Grouping], above: int) -> Iterator[Groups]:
         source = self.open()

@@ -14,7 +14,7 @@ from understudy.engines.cached import CachedEngine
 from understudy.engines.coding import encode_pieces
 from understudy.engines.kernels import pack
 from understudy.engines.scratch import Scratch
-from understudy.engines.sources import Source
+from understudy.engines.sources import RowSource
 from understudy.engines.store import Words, code_type
 from understudy.schema import Axis, Schema
 
@@ -27,7 +27,7 @@ class MappedEngine(CachedEngine):
     name = "mapped"
 
 
-def open_mapped(source: Source, schema: Schema, needed: int = 0) -> MappedEngine:
+def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> MappedEngine:
     """Code the source into files, or refuse it as the in-memory engine would; a refusal leaves nothing behind."""
     scratch = Scratch(needed)
     try:

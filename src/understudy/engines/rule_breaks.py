@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.coding import _coder
-from understudy.engines.sources import Source
+from understudy.engines.sources import RowSource
 from understudy.schema import Attribute, Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.resolution import Determined
 from understudy.schema.rules import Constraint, written_steps
 
 
-def rule_breaks(source: Source, schema: Schema) -> list[int]:
+def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
     """Return for each rule how many rows break it: those where it is false; a missing value breaks nothing.
 
     A computed column counts as right up to the rounding of what is written.
@@ -54,7 +54,7 @@ def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells
     return int((differ & ~wanted.absent & ~own.absent).sum() + (wanted.absent != own.absent).sum())
 
 
-def _columns(source: Source, schema: Schema, names: tuple[str, ...]) -> dict[str, Cells]:
+def _columns(source: RowSource, schema: Schema, names: tuple[str, ...]) -> dict[str, Cells]:
     """Return the codes of these columns, and the values of ordered ones as written: not cut off at a range's end."""
     coders = {name: _coder(schema[name], schema.csv.decimal, source.trust) for name in names}
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}

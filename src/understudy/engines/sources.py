@@ -24,7 +24,7 @@ from understudy.schema.delimited_names import has_tabs, is_delimited
 PIECE_ROWS = 1 << 20
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Columns by name. Opening one and asking for `columns` and `types` reads no row."""
 
     @property
@@ -48,7 +48,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Header:
+class TableHeader:
     """What a table says about itself without its rows."""
 
     columns: tuple[str, ...]
@@ -57,7 +57,7 @@ class Header:
 
 def open_source(
     data: Any, dialect: CsvDialect | None = None, types: Types | None = None, *, names: Sequence[str] = ()
-) -> Source:
+) -> RowSource:
     """Open a path or a frame; names are checked, no row is read.
 
     The types of a frame or a Parquet file count as inferred from its rows unless the caller declares them. `names` are
@@ -77,10 +77,10 @@ def open_source(
     return source
 
 
-def header(data: Any, dialect: CsvDialect | None = None) -> Header:
+def header(data: Any, dialect: CsvDialect | None = None) -> TableHeader:
     """Return the column names and declared types."""
     source = open_source(data, dialect)
-    return Header(source.columns, source.types)
+    return TableHeader(source.columns, source.types)
 
 
 def _check_names(columns: tuple[str, ...]) -> None:
@@ -99,7 +99,7 @@ def _check_names(columns: tuple[str, ...]) -> None:
 # -- files ---------------------------------------------------------------------------------------------------
 
 
-def _open_path(path: Path, dialect: CsvDialect, trust: Types, names: Sequence[str]) -> Source:
+def _open_path(path: Path, dialect: CsvDialect, trust: Types, names: Sequence[str]) -> RowSource:
     if path.is_dir():
         raise UsageError(f"{path.name!r} is a folder: name one CSV, TSV or Parquet file")
     if not path.exists():
@@ -261,7 +261,7 @@ def _holds_objects(column: Any) -> bool:
     return str(held.dtype) == "object" and infer_dtype(held, skipna=True) not in ("string", "empty")
 
 
-def _open_frame(data: Any, trust: Types) -> Source:
+def _open_frame(data: Any, trust: Types) -> RowSource:
     import narwhals as nw
 
     if type(data).__module__.startswith("pandas") and not all(isinstance(n, str) for n in getattr(data, "columns", ())):

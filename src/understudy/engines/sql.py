@@ -18,7 +18,7 @@ from understudy.engines.covering import cover
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import inferred_expression
-from understudy.engines.sources import Header
+from understudy.engines.sources import TableHeader
 from understudy.engines.sql_coding import UNREADABLE, Column, Expression, expression
 from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import Types, inferred_fault
@@ -288,7 +288,7 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
     """
     try:
         names = tuple(column.name for column in warehouse.columns)
-        for misfit in structure_misfits(Header(names, {}), schema):
+        for misfit in structure_misfits(TableHeader(names, {}), schema):
             raise misfit.error()
         coded = warehouse.keep(coded_rows(warehouse, schema))
         rows, found, fingerprint = table_fit(warehouse, schema, coded, key)
@@ -305,7 +305,7 @@ def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     """Return every reason why `open_sql` would refuse."""
     try:
         names = tuple(column.name for column in warehouse.columns)
-        found = structure_misfits(Header(names, {}), schema)
+        found = structure_misfits(TableHeader(names, {}), schema)
         present = [a.name for a in schema.attributes if a.column in names]
         if not any(schema[name].modelled for name in present):
             return found

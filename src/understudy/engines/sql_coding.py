@@ -22,7 +22,7 @@ from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
 from understudy.schema.decimal_classes import DecimalClasses
-from understudy.schema.narrow import Narrow
+from understudy.schema.narrow_floats import NarrowFloats
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
 from understudy.schema.scales.sql_types import NUMBERS, UNLISTED, Type
@@ -289,9 +289,9 @@ class Writer:
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------
 
 
-def steps(domain: Intervals, narrow: Narrow | None = None) -> tuple[list[float], list[int]]:
+def steps(domain: Intervals, narrow: NarrowFloats | None = None) -> tuple[list[float], list[int]]:
     """Return the code of a number as a step function: codes[k] where k of the bounds are at most the number."""
-    narrow = narrow or Narrow(())
+    narrow = narrow or NarrowFloats(())
     cuts = {*domain.edges, *domain.points, *narrow.meanings}
     if domain.integral:
         cuts = {float(np.ceil(cut)) for cut in cuts} | {point + 1 for point in domain.points}

@@ -17,7 +17,7 @@ from typing import Any
 from understudy.errors import TooLarge, UsageError
 from understudy.evaluate.classification import LINEAR, MODELS, linear_classifier
 from understudy.evaluate.evaluation import open_both
-from understudy.evaluate.question import Question
+from understudy.evaluate.question import EvaluationRequest
 from understudy.evaluate.tables import TableSet, counted
 from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget, show
@@ -89,7 +89,7 @@ class BoughtFigures:
     """All that one purchase brought. Public: reads no row any more."""
 
     schema: Schema
-    question: Question
+    question: EvaluationRequest
     budget: Budget
     unit: str  # of the costs: epsilon or rho
     figures: tuple[BoughtFigure, ...]
@@ -191,7 +191,7 @@ def _bought(
     cap: Amount | None,
     source: RandomSource,
     save: Callable[[BoughtFigures], None] | None,
-    asked: Question,
+    asked: EvaluationRequest,
 ) -> BoughtFigures:
     if public.person is not None:
         raise UsageError(
@@ -230,7 +230,7 @@ def _bought(
 
 def _question(
     schema: Schema, measures: Iterable[str] | None, models: Iterable[str] | None, question: dict[str, Any]
-) -> Question:
+) -> EvaluationRequest:
     chosen = tuple(measures) if measures is not None else tuple(
         m for m in FOR_SALE if m != "classify" or question.get("classify")
     )  # fmt: skip
@@ -245,13 +245,13 @@ def _question(
             raise UsageError(
                 f"errors of {model!r} cannot be bought: the kernel runs linear classifiers only ({', '.join(LINEAR)})"
             )
-    return Question.of(schema, measures=chosen, models=linear, **question)
+    return EvaluationRequest.of(schema, measures=chosen, models=linear, **question)
 
 
 # -- offers: public ----------------------------------------------------------------------------------------------
 
 
-def _offers(synthetic: ExactTable, question: Question) -> list[Offer]:
+def _offers(synthetic: ExactTable, question: EvaluationRequest) -> list[Offer]:
     offers: list[Offer] = []
     for tables in question.sets if question.compares_tables else ():
         offers += _table_offers(synthetic, tables, maximum="tvd" in question.measures)
@@ -284,7 +284,7 @@ def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> lis
 
 
 def _purchase(
-    table: PrivateTable, offers: list[Offer], question: Question, reservation: Reservation, private: bool
+    table: PrivateTable, offers: list[Offer], question: EvaluationRequest, reservation: Reservation, private: bool
 ) -> BoughtFigures:
     """Buy every figure at an equal part of the budget, and the row count at one more where it is private too."""
     secret = table.schema.rows is None

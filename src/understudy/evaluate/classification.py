@@ -142,7 +142,7 @@ class Examples:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantClassifier:
     """What is learned from rows that are all of one class."""
 
     label: int
@@ -154,7 +154,7 @@ class Constant:
 def fit(model: str, examples: Examples, seed: int = SEED) -> Any:
     """Return a trained classifier."""
     if (examples.label == examples.label[0]).all():
-        return Constant(int(examples.label[0]))
+        return ConstantClassifier(int(examples.label[0]))
     untrained = _new(model, examples, seed)
     with warnings.catch_warnings(), _one_thread():
         warnings.simplefilter("ignore")  # the dual solver says so when it stops before its very last digit
@@ -194,7 +194,7 @@ def _error(fitted: Any, model: str, check: Examples) -> float:
 def _weights(fitted: Any, classes: int, width: int) -> tuple[Integers, Integers]:
     """Return weights (features × classes) and biases as integers; a class that was never seen cannot win."""
     weights, bias = np.zeros((width, classes)), np.full(classes, -1e6)
-    if isinstance(fitted, Constant):
+    if isinstance(fitted, ConstantClassifier):
         bias[fitted.label] = 0
     elif len(fitted.classes_) == 2:
         low, high = fitted.classes_

@@ -15,7 +15,7 @@ from understudy.errors import DataError, UsageError
 from understudy.evaluate.classification import ClassifierErrors, classify
 from understudy.evaluate.dependence import Dependence, Information, cramers_v, information, pearson
 from understudy.evaluate.distances import TableErrors, compare_sets
-from understudy.evaluate.question import Question, check_options
+from understudy.evaluate.question import EvaluationRequest, check_options
 from understudy.evaluate.ranges import RangeErrors, random_queries, range_errors
 from understudy.evaluate.raw import (
     Matches,
@@ -64,7 +64,7 @@ class Evaluation(CustodianFigures):
     """
 
     schema: Schema
-    question: Question
+    question: EvaluationRequest
     rows: tuple[int, int]  # of the original and of the stand-in
     tables: dict[int, TableErrors]
     ranges: RangeErrors | None
@@ -162,7 +162,7 @@ def evaluate(
         raise UsageError("tables with foreign keys are compared by understudy.evaluate.hops.compare_tables")
     public = declared.with_public_bins()
     check_options(question)
-    asked = Question.of(public, counted=stays_in_place(original), **question)
+    asked = EvaluationRequest.of(public, counted=stays_in_place(original), **question)
     with ProgressBar(progress) as bar:
         bar("reading", 0, 1, Fraction(0))
         real, stand_in = open_both(original, synthetic, public, types)
@@ -198,7 +198,7 @@ def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
 
 
 def answer(
-    original: ExactTable, synthetic: ExactTable, question: Question, progress: Progress | None = None
+    original: ExactTable, synthetic: ExactTable, question: EvaluationRequest, progress: Progress | None = None
 ) -> Evaluation:
     """Measure what was asked for; tables first, since later measures find them counted."""
     asked = question.measures
@@ -235,7 +235,7 @@ def answer(
 
 
 def _classified(
-    original: ExactTable, synthetic: ExactTable, question: Question, target: int, doing: Callable[[int], None]
+    original: ExactTable, synthetic: ExactTable, question: EvaluationRequest, target: int, doing: Callable[[int], None]
 ) -> ClassifierErrors:
     doing(target)
     return classify(original, synthetic, question.targets[target], question.models, question.seed)
@@ -252,7 +252,7 @@ def one_way(original: ExactTable, synthetic: ExactTable) -> dict[str, Shares]:
     }
 
 
-def _ranges(original: ExactTable, synthetic: ExactTable, question: Question) -> RangeErrors:
+def _ranges(original: ExactTable, synthetic: ExactTable, question: EvaluationRequest) -> RangeErrors:
     queries = random_queries(original.schema, question.queries, question.seed)
     return range_errors(original, synthetic, queries, question.seed)
 
@@ -276,7 +276,9 @@ def _numeric(schema: Schema, numbers: Numbers) -> dict[str, NumericColumn]:
     }
 
 
-def _raw_matches(original: ExactTable, synthetic: ExactTable, numbers: Numbers, question: Question) -> Matches | None:
+def _raw_matches(
+    original: ExactTable, synthetic: ExactTable, numbers: Numbers, question: EvaluationRequest
+) -> Matches | None:
     if not (original.raw and synthetic.raw):
         return None
     return matches(raw_columns(original, synthetic, numbers), question.seed)

@@ -32,7 +32,7 @@ BY_ROW = ("numeric", "matches", "classify")  # the others need counts only
 
 
 @dataclass(frozen=True)
-class Question:
+class EvaluationRequest:
     """The tables, targets and measures asked for."""
 
     measures: tuple[str, ...]
@@ -57,7 +57,7 @@ class Question:
         queries: int = QUERIES,
         seed: int = SEED,
         counted: bool = False,
-    ) -> Question:
+    ) -> EvaluationRequest:
         """Return the question, without measures that need what was not given. `network` is a release's `facts`.
 
         Where several may be named, one alone may be given as it is: `alpha=2`, `measures="tvd"`.
@@ -91,7 +91,7 @@ class Question:
             )
         if queries < 1:
             raise UsageError("at least one range query must be asked")
-        return Question(
+        return EvaluationRequest(
             chosen,
             tuple(table_set(schema, width, tables, seed) for width in widths),
             targets,

@@ -19,7 +19,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
 @dataclass(frozen=True)
-class Spread(CustodianFigures):
+class ColumnDescription(CustodianFigures):
     """What `describe()` would show of one column."""
 
     missing: float  # share of the rows
@@ -36,8 +36,8 @@ class Spread(CustodianFigures):
 class NumericColumn(CustodianFigures):
     """One column in both tables, and the Wasserstein-1 distance: how far values must move, on average."""
 
-    original: Spread
-    synthetic: Spread
+    original: ColumnDescription
+    synthetic: ColumnDescription
     wasserstein: float | None
     unit: str | None
 
@@ -61,13 +61,13 @@ def moment(attribute: Attribute, value: float) -> str | None:
     return None if domain.scale.arithmetic else domain.show(round(value))
 
 
-def spread(values: Floats) -> Spread:
+def spread(values: Floats) -> ColumnDescription:
     present = values[np.isfinite(values)]
     missing = 1 - len(present) / len(values)
     if not len(present):
-        return Spread(missing, None, None, ())
+        return ColumnDescription(missing, None, None, ())
     sd = float(present.std(ddof=1)) if len(present) > 1 else 0.0
-    return Spread(missing, float(present.mean()), sd, tuple(np.quantile(present, QUANTILES).tolist()))
+    return ColumnDescription(missing, float(present.mean()), sd, tuple(np.quantile(present, QUANTILES).tolist()))
 
 
 def wasserstein(x: Floats, y: Floats) -> float | None:

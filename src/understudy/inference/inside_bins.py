@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.query.selection import Selection
+from understudy.query.selection import SelectedCells
 from understudy.schema import Attribute, Intervals
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ def steepness(domain: Intervals, masses: Floats) -> Floats:
     return np.asarray(np.abs(before + after) / 2)
 
 
-def mean_deviation(attribute: Attribute, selection: Selection, masses: Floats) -> Floats:
+def mean_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
     """Return the standard deviation of the mean inside each code, in units of the attribute; 0 where it is a value."""
     domain = attribute.domain
     assert isinstance(domain, Intervals)
@@ -50,7 +50,7 @@ def mean_deviation(attribute: Attribute, selection: Selection, masses: Floats) -
     return found * _known(selection)
 
 
-def share_deviation(attribute: Attribute, selection: Selection, masses: Floats) -> Floats:
+def share_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
     """Return the standard deviation of the part of each code that a range lets through."""
     domain, w = attribute.domain, selection.weights
     concentration = np.full(attribute.size, CONCENTRATION)
@@ -59,5 +59,5 @@ def share_deviation(attribute: Attribute, selection: Selection, masses: Floats) 
     return np.asarray(_known(selection) * np.sqrt(np.clip(w * (1 - w), 0.0, None) / (concentration + 1)))
 
 
-def _known(selection: Selection) -> float:
+def _known(selection: SelectedCells) -> float:
     return SHAPED if selection.inside is not None else 1.0

@@ -20,7 +20,7 @@ from understudy.privacy.noise import Noise
 from understudy.privacy.questions.details import detail_sensitivity
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Schema
-from understudy.schema.fine import Grid, cells_of
+from understudy.schema.fine_grid import FineGrid, cells_of
 
 SHARE = Fraction(1, 20)  # of the budget, for each attribute with `fine`
 MOST = Fraction(1, 5)  # for all of them
@@ -44,7 +44,7 @@ class Portion:
     cost: Fraction
 
     @property
-    def grid(self) -> Grid:
+    def grid(self) -> FineGrid:
         grid = self.attribute.finest_grid
         assert grid is not None
         return grid
@@ -121,7 +121,7 @@ def _phase(portion: Portion, schema: Schema, accounting: Accounting, rows: int) 
     return Phase(PURPOSE, portion.cost, 1, cells, scale, None, _cells(portion.attribute, portion.grid, depth))
 
 
-def _cells(attribute: Attribute, grid: Grid, depth: int) -> str:
+def _cells(attribute: Attribute, grid: FineGrid, depth: int) -> str:
     cells = cells_of(grid.domain, depth) - len(grid.domain.points)
     return f"{attribute.name} inside its {grid.domain.bins:,} bins, in {cells:,} cells"
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from understudy.models.model import Rows
 from understudy.privacy.questions.details import Details
 from understudy.schema import Attribute, Schema
-from understudy.schema.fine import Grid
+from understudy.schema.fine_grid import FineGrid
 
 Floats = NDArray[np.float64]
 ALONE = 2.0  # variances that a split must be from flat to be believed for itself
@@ -76,7 +76,7 @@ class Shape(ABC):
 class HalvedShape(Shape):
     """The shape inside bins that are halved again and again: attributes with `fine`."""
 
-    grid: Grid
+    grid: FineGrid
 
     @cached_property
     def fine(self) -> Attribute:
@@ -119,7 +119,7 @@ def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> R
     return rows | {name: shape.cells(rows[name], generator) for name, shape in shapes.items()}
 
 
-def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64]:
+def homes(attribute: Attribute, fine: Attribute, grid: FineGrid) -> NDArray[np.int64]:
     """Return the coarse code that each code of the attribute on its grid lies in."""
     coarse, domain = attribute.ordered, fine.ordered
     home = np.full(fine.size, fine.missing_code, dtype=np.int64)
@@ -134,14 +134,14 @@ def homes(attribute: Attribute, fine: Attribute, grid: Grid) -> NDArray[np.int64
 def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:
     """Return the shape inside the bins. `counts` are the model's own for each code: public, non-negative."""
     domain = attribute.ordered
-    grid = Grid(domain, details.depth)
+    grid = FineGrid(domain, details.depth)
     fine = attribute.refined(grid)
     shares = np.ones(fine.size)
     shares[fine.ordered.bin_codes] = _shares(grid, details, counts[domain.bin_codes])
     return HalvedShape(attribute, shares, details.noise.variance, grid)
 
 
-def _shares(grid: Grid, details: Details, totals: Floats) -> Floats:
+def _shares(grid: FineGrid, details: Details, totals: Floats) -> Floats:
     """Return each cell's part of its bin; a bin without rows is flat."""
     held = np.concatenate([[0.0], np.cumsum(grid.values)])
     starts = np.searchsorted(grid.bin, np.arange(grid.domain.bins + 1))

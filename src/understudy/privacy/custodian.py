@@ -22,7 +22,7 @@ from understudy.schema.spreadsheet import neutral
 
 if TYPE_CHECKING:
     from understudy.engines.engine import CountingEngine, OpenEngine
-    from understudy.engines.sources import Source
+    from understudy.engines.sources import RowSource
     from understudy.privacy.questions.statistics import LinearClassifier
 
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ class ExactTable:
     name = "custodian"
 
     def __init__(
-        self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema, source: Source | None = None
+        self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema, source: RowSource | None = None
     ) -> None:
         from understudy.engines.memory import MemoryEngine
 

@@ -16,7 +16,7 @@ MAX_KEPT = 8
 MAX_KEPT_BYTES = 64 * 1024**2
 
 
-class Book(Protocol):
+class KeepingLedger(Protocol):
     """What kept releases need of the ledger they are in."""
 
     connection: Any
@@ -39,7 +39,7 @@ class KeptRelease:
 class KeptReleases:
     """The releases that a ledger keeps."""
 
-    def __init__(self, ledger: Book) -> None:
+    def __init__(self, ledger: KeepingLedger) -> None:
         self._ledger = ledger
 
     def list(self, account: str | None = None) -> list[KeptRelease]:

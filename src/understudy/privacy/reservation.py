@@ -19,7 +19,7 @@ LOST_DRAW = "it stopped between drawing noise and writing it down: that outcome 
 OTHER_QUESTION = "continued by a program that asked something else at the same point"
 
 
-class Book(Protocol):
+class ReservingLedger(Protocol):
     """What a reservation needs of the ledger it was made in."""
 
     connection: Any
@@ -42,7 +42,7 @@ class Reservation:
 
     def __init__(
         self,
-        ledger: Book,
+        ledger: ReservingLedger,
         account: str,
         id: str,
         budget: Budget,

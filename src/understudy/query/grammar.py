@@ -18,7 +18,7 @@ from understudy.schema.expressions import (
     FLIPPED,
     MAX_TEXT,
     Chain,
-    Comparison,
+    ComparedTerms,
     ConditionParser,
     Expression,
     Membership,
@@ -28,10 +28,20 @@ from understudy.schema.expressions import (
     Symbol,
     conjuncts,
 )
+from understudy.schema.tokens import Token, complain, hint
 from understudy.schema.value_names import codes_named, means_missing, place_of
-from understudy.schema.words import Word, complain, hint
 
-__all__ = ["Condition", "Measure", "Question", "Test", "Word", "complain", "hint", "parse", "simple_condition"]
+__all__ = [
+    "Condition",
+    "Measure",
+    "Token",
+    "ValueTest",
+    "WrittenQuery",
+    "complain",
+    "hint",
+    "parse",
+    "simple_condition",
+]
 
 Measure = Literal["count", "share", "rate", "mean", "sum", "median", "quantile"]
 MAX_NAMES = 3  # after `by`
@@ -40,35 +50,35 @@ _MEASURES: tuple[Measure, ...] = ("count", "share", "rate", "mean", "sum", "medi
 
 
 @dataclass(frozen=True)
-class Test:
+class ValueTest:
     """One comparison with a value."""
 
     operator: Operator | Literal["is missing", "is not missing"]
-    value: Word
+    value: Token
 
 
 @dataclass(frozen=True)
 class Condition:
     """Tests on one attribute: every one must hold, or (`in`) any one."""
 
-    name: Word
-    tests: tuple[Test, ...]
+    name: Token
+    tests: tuple[ValueTest, ...]
     any: bool = False
 
 
 @dataclass(frozen=True)
-class Question:
+class WrittenQuery:
     """A query as written: names and values are still words."""
 
     text: str
     measure: Measure
-    of: Word | None = None
-    by: tuple[Word, ...] = ()
+    of: Token | None = None
+    by: tuple[Token, ...] = ()
     where: tuple[Expression, ...] = ()  # all of them must hold
     at: float = 0.5  # of a quantile: the share of values below it
 
 
-def parse(text: str) -> Question:
+def parse(text: str) -> WrittenQuery:
     """Return the question a text asks, or raise a UsageError that points at the place."""
     if len(text) > MAX_TEXT:
         raise UsageError(f"a query may have {MAX_TEXT:,} characters, this one has {len(text):,}")
@@ -78,38 +88,38 @@ def parse(text: str) -> Question:
 def simple_condition(expression: Expression, schema: Schema) -> Condition | None:
     """Return an expression that compares one attribute with values as such; None for any other."""
     match expression:
-        case Comparison():
+        case ComparedTerms():
             return _compared(expression, schema)
         case Chain(parts):
-            sides = [_compared(part, schema) for part in parts if isinstance(part, Comparison)]
+            sides = [_compared(part, schema) for part in parts if isinstance(part, ComparedTerms)]
             if sides[0] is None or sides[1] is None or sides[0].name != sides[1].name:
                 return None
             return Condition(sides[0].name, sides[0].tests + sides[1].tests)
         case Membership(term=Symbol(word), values=values):
-            return Condition(word, tuple(Test("=", value.word) for value in values), any=True)
+            return Condition(word, tuple(ValueTest("=", value.word) for value in values), any=True)
         case Missing(name, place):
-            return Condition(name, (Test("is missing", place),))
+            return Condition(name, (ValueTest("is missing", place),))
         case Not(Missing(name, place)):
-            return Condition(name, (Test("is not missing", place),))
+            return Condition(name, (ValueTest("is not missing", place),))
     return None
 
 
-def _compared(found: Comparison, schema: Schema) -> Condition | None:
+def _compared(found: ComparedTerms, schema: Schema) -> Condition | None:
     if not isinstance(found.left, Symbol) or not isinstance(found.right, Symbol):
         return None
     left, right = found.left.word, found.right.word
     if _may_be_name(left) and not _is_column(right, left, schema):
-        return Condition(left, (Test(found.operator, right),))
+        return Condition(left, (ValueTest(found.operator, right),))
     if _may_be_name(right) and not _is_column(left, right, schema):
-        return Condition(right, (Test(FLIPPED[found.operator], left),))
+        return Condition(right, (ValueTest(FLIPPED[found.operator], left),))
     return None
 
 
-def _may_be_name(word: Word) -> bool:
+def _may_be_name(word: Token) -> bool:
     return word.kind in ("word", "name")
 
 
-def _is_column(word: Word, other: Word, schema: Schema) -> bool:
+def _is_column(word: Token, other: Token, schema: Schema) -> bool:
     """Return whether a word is a column, and no value of the attribute that it is compared with."""
     if not _may_be_name(word) or schema.find(word.text) is None:
         return False
@@ -125,9 +135,9 @@ def _is_value(attribute: Attribute, text: str) -> bool:
 class _QuestionParser(ConditionParser):
     """Reads a question around an expression."""
 
-    def question(self) -> Question:
+    def question(self) -> WrittenQuery:
         measure, of, at = self._measure()
-        by: tuple[Word, ...] = ()
+        by: tuple[Token, ...] = ()
         where: tuple[Expression, ...] = ()
         while self._next.kind != "end":
             if not by and self._skip("by"):
@@ -136,14 +146,14 @@ class _QuestionParser(ConditionParser):
                 where = conjuncts(self.expression())
             else:
                 self._surplus(bool(by), bool(where))
-        return Question(self._text, measure, of, by, where, at)
+        return WrittenQuery(self._text, measure, of, by, where, at)
 
     def _surplus(self, by: bool, where: bool) -> NoReturn:
         more = [f"`{word}`" for word, seen in (("by", by), ("where", where)) if not seen]
         joint = ["`and`"] if where else ["`,`"] if by else []
         self._expected(" or ".join([*joint, *more, "the end"]), ["by", "where", "and"])
 
-    def _measure(self) -> tuple[Measure, Word | None, float]:
+    def _measure(self) -> tuple[Measure, Token | None, float]:
         found = {measure: measure for measure in _MEASURES}.get(self._next.keyword)  # type: ignore[call-overload]
         if found is None:
             self._expected("`count`, `share`, `rate`, `mean(attribute)`, `sum`, `median` or `quantile`", _MEASURES)
@@ -168,7 +178,7 @@ class _QuestionParser(ConditionParser):
             complain(self._text, word, "a quantile is at a share between 0 and 1, as in quantile(age, 0.9)")
         return at
 
-    def _by(self) -> tuple[Word, ...]:
+    def _by(self) -> tuple[Token, ...]:
         names = [self._name()]
         while self._is_mark(","):
             self._take()

@@ -14,7 +14,7 @@ from understudy.schema import Attribute
 
 if TYPE_CHECKING:
     from understudy.query.queries import Query
-    from understudy.query.selection import Selection
+    from understudy.query.selection import SelectedCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Places:
     held: Floats
 
     @staticmethod
-    def of(selection: Selection) -> Places:
+    def of(selection: SelectedCells) -> Places:
         """Lay out what a selection lets through; a missing value has no place."""
         inside = selection.inside
         if inside is None:

@@ -24,15 +24,16 @@ from understudy.query.answers import Answer as Answer
 from understudy.query.answers import Figure as Figure
 from understudy.query.evaluation import evaluate_somehow
 from understudy.query.evaluation import values as _values
-from understudy.query.grammar import Condition, Measure, Question, Word, complain, hint, parse, simple_condition
+from understudy.query.grammar import Condition, Measure, WrittenQuery, complain, hint, parse, simple_condition
 from understudy.query.joint_shares import joint_shares
 from understudy.query.pieces import Floats
-from understudy.query.selection import Selection, select
+from understudy.query.selection import SelectedCells, select
 from understudy.query.standard_errors import alone, mean_noise, quietest
 from understudy.schema import Schema
 from understudy.schema.expressions import Expression
 from understudy.schema.resolution import Resolver
 from understudy.schema.rules import Constraint
+from understudy.schema.tokens import Token
 
 MAX_GROUPS = 100_000  # lines of one answer
 
@@ -48,7 +49,7 @@ class Query:
     of: str | None
     by: tuple[str, ...]
     where: tuple[Condition, ...]
-    selections: Mapping[str, Selection]  # each attribute once; one that nothing asks or restricts is left out
+    selections: Mapping[str, SelectedCells]  # each attribute once; one that nothing asks or restricts is left out
     notes: tuple[str, ...] = ()
     at: float = 0.5  # of a quantile
     joint: tuple[Factor, ...] = ()  # the shares of what other conditions let through, over the codes of attributes
@@ -187,7 +188,7 @@ def _covers(query: Query, measurement: Measurement) -> str:
 # -- names ---------------------------------------------------------------------------------------------------
 
 
-def _name(word: Word, question: Question, schema: Schema) -> str:
+def _name(word: Token, question: WrittenQuery, schema: Schema) -> str:
     known = {a.name: a for a in schema.attributes}
     if word.text not in known:
         near = hint(word.text, schema.names)
@@ -198,7 +199,7 @@ def _name(word: Word, question: Question, schema: Schema) -> str:
     return word.text
 
 
-def _numeric(word: Word, question: Question, schema: Schema) -> str:
+def _numeric(word: Token, question: WrittenQuery, schema: Schema) -> str:
     name = _name(word, question, schema)
     if (domain := schema[name].intervals) is None or not domain.scale.arithmetic:
         kind, measure = schema[name].kind, question.measure
@@ -207,7 +208,7 @@ def _numeric(word: Word, question: Question, schema: Schema) -> str:
     return name
 
 
-def _notes(selections: Mapping[str, Selection], of: str | None, measure: Measure) -> tuple[str, ...]:
+def _notes(selections: Mapping[str, SelectedCells], of: str | None, measure: Measure) -> tuple[str, ...]:
     notes = [note for selection in selections.values() for note in selection.notes]
     if of and (selections[of].values[selections[of].present > 0] > 1).any():
         how = "as uniform inside each bin" if selections[of].inside is None else "by the measured details of each bin"

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.within_bins import Shape
-from understudy.query.grammar import Condition, Test, Word, complain, hint
+from understudy.query.grammar import Condition, ValueTest, complain, hint
 from understudy.query.pieces import Floats, Pieces, pieces_of
 from understudy.schema import Attribute, Intervals
+from understudy.schema.tokens import Token
 from understudy.schema.value_names import codes_meant, means_missing, names_of, place_of
 
 Mask = NDArray[np.bool_]  # [code, segment]; either side may be 1 long
@@ -23,7 +24,7 @@ _MAX_NAMED = 4  # cut bins in one note
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SelectedCells:
     """`weights` is the part of each cell that is let through; `moments` adds up the decoded values of that part."""
 
     attribute: Attribute
@@ -32,7 +33,7 @@ class Selection:
     values: Floats  # how many values each cell holds
     cut: NDArray[np.bool_]  # the cells that are let through in part
     notes: tuple[str, ...] = ()
-    inside: Inside | None = None  # the same on the attribute's fine grid, where its shape is known
+    inside: SelectedFineCells | None = None  # the same on the attribute's fine grid, where its shape is known
 
     @cached_property
     def present(self) -> Floats:
@@ -51,7 +52,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
+class SelectedFineCells:
     """A selection of cells of a fine grid."""
 
     shape: Shape
@@ -74,7 +75,9 @@ def _without_missing(weights: Floats, attribute: Attribute) -> Floats:
     return kept
 
 
-def select(attribute: Attribute, conditions: Sequence[Condition], text: str, shape: Shape | None = None) -> Selection:
+def select(
+    attribute: Attribute, conditions: Sequence[Condition], text: str, shape: Shape | None = None
+) -> SelectedCells:
     """Return what all these conditions on the attribute let through together; `text` is the query, for messages."""
     resolver = _Resolver(attribute, text)
     positions = [
@@ -96,10 +99,10 @@ def select(attribute: Attribute, conditions: Sequence[Condition], text: str, sha
     inside = None
     if shape is not None:
         below = allowed if len(allowed) == 1 else allowed[shape.home]
-        inside = Inside(shape, *_let_through(pieces_of(shape.fine, positions), below))
+        inside = SelectedFineCells(shape, *_let_through(pieces_of(shape.fine, positions), below))
         weights, moments = _rounded(shape.gathered(inside.weights)), shape.gathered(inside.moments)
     notes += _cut_notes(attribute, cut, weights, pieces.values, shape is not None)
-    return Selection(attribute, weights, moments, pieces.values, cut, tuple(dict.fromkeys(notes)), inside)
+    return SelectedCells(attribute, weights, moments, pieces.values, cut, tuple(dict.fromkeys(notes)), inside)
 
 
 def _let_through(pieces: Pieces, allowed: Mask) -> tuple[Floats, Floats]:
@@ -120,10 +123,10 @@ class _Resolver:
         if attribute.has_missing:
             self._known[attribute.missing_code] = False
 
-    def fail(self, word: Word, message: str) -> NoReturn:
+    def fail(self, word: Token, message: str) -> NoReturn:
         complain(self._text, word, message, self._attribute.name)
 
-    def meaning(self, test: Test) -> float | NDArray[np.bool_]:
+    def meaning(self, test: ValueTest) -> float | NDArray[np.bool_]:
         """Return a place on the line, or the codes that are meant."""
         if test.operator in ("is missing", "is not missing"):
             return ~self._known
@@ -136,7 +139,7 @@ class _Resolver:
             return place
         return self._codes(test.value)
 
-    def mask(self, test: Test, pieces: Pieces) -> Mask:
+    def mask(self, test: ValueTest, pieces: Pieces) -> Mask:
         """Return where the test holds. A missing value meets no comparison, not even `!=`."""
         meant = self.meaning(test)
         if test.operator == "is not missing":
@@ -150,7 +153,7 @@ class _Resolver:
         sides = {"<": segment < at, "<=": segment <= at, ">": segment > at, ">=": segment >= at, "!=": segment != at}
         return np.asarray(self._known[:, None] & sides[test.operator])
 
-    def check(self, test: Test, pieces: Pieces) -> list[str]:
+    def check(self, test: ValueTest, pieces: Pieces) -> list[str]:
         """Refuse a comparison that no declared value can meet; note what else a reader should know about it."""
         name, value = self._attribute.name, test.value
         if test.operator in ("is missing", "is not missing"):
@@ -166,7 +169,7 @@ class _Resolver:
             self._nothing(test, domain)
         return [] if inside else [f"{name} is declared {_extent(domain)}: values beyond are counted at its ends"]
 
-    def _nothing(self, test: Test, domain: Intervals) -> NoReturn:
+    def _nothing(self, test: ValueTest, domain: Intervals) -> NoReturn:
         name = self._attribute.name
         if test.operator == "=" and domain.edges[0] <= _float(self.meaning(test)) <= domain.edges[-1]:
             only = "whole numbers" if domain.step is domain.places is None else "multiples of its step"
@@ -176,7 +179,7 @@ class _Resolver:
 
     # -- words -----------------------------------------------------------------------------------------------
 
-    def _place(self, word: Word) -> float:
+    def _place(self, word: Token) -> float:
         attribute = self._attribute
         if (domain := attribute.intervals) is None:
             self.fail(word, f"{attribute.name} has no order (kind {attribute.kind}): compare with =, != or in")
@@ -191,7 +194,7 @@ class _Resolver:
     def _missing_code(self, text: str) -> NDArray[np.bool_] | None:
         return ~self._known if means_missing(self._attribute, text) else None
 
-    def _codes(self, word: Word) -> NDArray[np.bool_]:
+    def _codes(self, word: Token) -> NDArray[np.bool_]:
         attribute, domain = self._attribute, self._attribute.intervals
         named = codes_meant(attribute, word.text)
         if named is not None:

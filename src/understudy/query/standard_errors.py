@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.privacy.measurement import Measurement
 from understudy.query.pieces import Floats
-from understudy.query.selection import Inside, Selection
+from understudy.query.selection import SelectedCells, SelectedFineCells
 from understudy.schema import Axes, Schema
 
 _TINY = 1e-12
@@ -48,7 +48,7 @@ def sum_noise(
 
 
 def quietest(
-    measurements: Sequence[Measurement], schema: Schema, selections: Mapping[str, Selection], by: Sequence[str]
+    measurements: Sequence[Measurement], schema: Schema, selections: Mapping[str, SelectedCells], by: Sequence[str]
 ) -> tuple[Measurement, Floats] | None:
     """Return the measured table whose plain sum has the least noise, and its variance for each group."""
     weights = {name: selection.weights for name, selection in selections.items()}
@@ -61,7 +61,7 @@ def quietest(
     return min(found, key=lambda pair: float(pair[1].sum())) if found else None
 
 
-def alone(selections: Mapping[str, Selection]) -> Inside | None:
+def alone(selections: Mapping[str, SelectedCells]) -> SelectedFineCells | None:
     """Return the only attribute of a query, on its fine grid.
 
     None with several, when details are no part of one sum.
@@ -73,7 +73,7 @@ def alone(selections: Mapping[str, Selection]) -> Inside | None:
 def mean_noise(
     measurements: Sequence[Measurement],
     schema: Schema,
-    selections: Mapping[str, Selection],
+    selections: Mapping[str, SelectedCells],
     by: Sequence[str],
     of: str,
     means: Floats,

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.arrow_parsing import as_texts
-from understudy.engines.sources import Source
+from understudy.engines.sources import RowSource
 from understudy.errors import DataError
 
 WHOLE = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)(\.0*)?")
 HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]{1,16}")  # what Arrow reads as a whole number, if all others are some
 
 
-def person_numbers(source: Source, column: str, rows: int, known: dict[str, int] | None = None) -> NDArray[np.int64]:
+def person_numbers(source: RowSource, column: str, rows: int, known: dict[str, int] | None = None) -> NDArray[np.int64]:
     """Number the persons of an id column: equal ids are one person, whole numbers compared as numbers.
 
     Ids that are `known` keep their numbers; others are added to them.

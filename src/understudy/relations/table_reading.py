@@ -24,7 +24,7 @@ from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import Opened, engine_for, warehouse_of
 from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
 from understudy.engines.postgresql_rows import PostgreSQLRows
-from understudy.engines.sources import Source, open_source
+from understudy.engines.sources import RowSource, open_source
 from understudy.engines.trust import types_of
 from understudy.errors import DataError, UsageError, did_you_mean
 from understudy.privacy.custodian import CustodianFigures
@@ -138,7 +138,7 @@ def coded_tables(
     return found, order
 
 
-def _numbers(source: Source, branch: Branch, column: str, rows: int) -> dict[str, int]:
+def _numbers(source: RowSource, branch: Branch, column: str, rows: int) -> dict[str, int]:
     """Return the number of each row by its id; refuse an id that two rows have."""
     known: dict[str, int] = {}
     person_numbers(source, branch.schema[column].column, rows, known)
@@ -148,7 +148,7 @@ def _numbers(source: Source, branch: Branch, column: str, rows: int) -> dict[str
 
 
 def _parent_rows(
-    source: Source, branch: Branch, tree: TableTree, rows: int, numbers: Mapping[tuple[str, str], dict[str, int]]
+    source: RowSource, branch: Branch, tree: TableTree, rows: int, numbers: Mapping[tuple[str, str], dict[str, int]]
 ) -> Index | None:
     """Return the row of the parent that each row belongs to; refuse a row that belongs to none."""
     if (child := branch.child) is None:
@@ -165,7 +165,7 @@ def _parent_rows(
 
 def table_sources(
     data: Any, tree: TableTree, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> dict[str, Source]:
+) -> dict[str, RowSource]:
     """Return the source of each table: a file of a folder, or a frame or path of a mapping."""
     if engine not in (None, "memory") or master is not None:
         raise UsageError(

@@ -13,7 +13,7 @@ EARLIER = "an earlier run"
 
 
 @dataclass(frozen=True)
-class Bought:
+class BoughtFacts:
     """Attributes by who knew them, what was bought of the paid ones, and how delta was split."""
 
     declared: tuple[str, ...]
@@ -24,7 +24,7 @@ class Bought:
     value_lists: float
 
     @classmethod
-    def of(cls, schema: Schema, budget: Budget, declared: Schema | None) -> Bought | None:
+    def of(cls, schema: Schema, budget: Budget, declared: Schema | None) -> BoughtFacts | None:
         """Return what is known of the schema of a run, None where nothing of it was bought."""
         paid = {a.name: EARLIER for a in schema.attributes if a.provenance == PAID}
         for attribute in () if declared is None else declared.undiscovered:
@@ -38,7 +38,7 @@ class Bought:
         return cls(known, public, paid, whole, float(budget.delta - budget.aside), float(budget.aside))
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Bought | None:
+    def from_json(cls, document: dict[str, Any]) -> BoughtFacts | None:
         """Return it from a card's document; raise a ValueError, LookupError or TypeError where a part is odd."""
         if (found := document.get("discovery")) is None:
             return None

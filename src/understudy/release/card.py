@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, ChargeEntry
-from understudy.release.bought import Bought
+from understudy.release.bought import BoughtFacts
 from understudy.release.protected_unit import neighbours_in_words, not_promised, unit_of
 from understudy.schema import Schema
 from understudy.schema.rows_seen import AFTER_SEEING_ROWS
@@ -74,7 +74,7 @@ class OwnersTotal:
 
 
 @dataclass(frozen=True)
-class Source:
+class OutsideSource:
     """Somebody else, who measured the tables that a release was made from: no ledger of ours was charged."""
 
     source: str
@@ -93,7 +93,7 @@ class Source:
         return [("Source", f"{self.source} promises {promise}; no ledger of understudy was charged")]
 
 
-Payer = AccountTotal | OwnersTotal | Source
+Payer = AccountTotal | OwnersTotal | OutsideSource
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Card:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     private: bool  # False: drawn from a seed
-    bought: Bought | None = None  # of the schema, and how delta was split for it
+    bought: BoughtFacts | None = None  # of the schema, and how delta was split for it
 
     @classmethod
     def of(
@@ -190,14 +190,14 @@ class Card:
             notes=notes + choices_not_covered(schema),
             warnings=_warnings(budget, private),
             private=private,
-            bought=Bought.of(schema, budget, declared),
+            bought=BoughtFacts.of(schema, budget, declared),
         )
 
     @classmethod
     def from_source(cls, schema: Schema, budget: Budget, method: str, source: str, notes: tuple[str, ...]) -> Card:
         """Return the card of a release whose noise somebody else added and answers for."""
         nobody = Account(schema.account, schema.neighbours, Fraction(0), Fraction(0), None, None, True)
-        payer = Source(source)
+        payer = OutsideSource(source)
         plain = cls.of(schema, budget, method, {}, (), nobody, True, notes)
         return replace(plain, payer=payer, warnings=(payer.stamp, *plain.warnings))
 
@@ -212,7 +212,7 @@ class Card:
         )
         card = cls(
             **plain, **lists, charges=charges, payer=_payer_from(document),
-            rows_per_person=document.get("rows_per_person", 1), bought=Bought.from_json(document),
+            rows_per_person=document.get("rows_per_person", 1), bought=BoughtFacts.from_json(document),
         )  # fmt: skip
         card._check()
         return card
@@ -301,7 +301,7 @@ def _payer_from(document: dict[str, Any]) -> Payer:
         told = {field.name: owners[field.name] for field in fields(OwnersTotal)}
         return OwnersTotal(**told | {"owners": tuple(_listed(owners["owners"]))})
     if "source" in document:
-        return Source(document["source"])
+        return OutsideSource(document["source"])
     total = document["account_total"]
     return AccountTotal(document["account"], total["epsilon"], total["delta"])
 

@@ -21,12 +21,12 @@ from understudy.query.grammar import Condition, simple_condition
 from understudy.query.joint_shares import joint_shares
 from understudy.query.selection import select
 from understudy.schema import Axis, Schema
-from understudy.schema.expressions import Comparison, Equivalence, Expression, Symbol, conjuncts, parse_condition
+from understudy.schema.expressions import ComparedTerms, Equivalence, Expression, Symbol, conjuncts, parse_condition
 from understudy.schema.resolution import Resolver
 from understudy.schema.rule_blocks import Block, blocks_of
 from understudy.schema.rules import Constraint
+from understudy.schema.tokens import Token
 from understudy.schema.value_names import codes_meant, means_missing, place_of
-from understudy.schema.words import Word
 
 Given = Mapping[str, Any] | str | Sequence[str]
 
@@ -121,6 +121,6 @@ def _equal(name: str, value: Any, schema: Schema) -> tuple[str, Expression]:
     said = "true" if value is True else "false" if value is False else str(value)
     text = f"{name} = {said}"
     schema[name]  # refuses an unknown name
-    left = Symbol(Word("name", name, 0, len(name)))
-    right = Symbol(Word("text", said, len(name) + 3, len(text)))
-    return text, Comparison("=", left, right, Word("operator", "=", len(name) + 1, len(name) + 2))
+    left = Symbol(Token("name", name, 0, len(name)))
+    right = Symbol(Token("text", said, len(name) + 3, len(text)))
+    return text, ComparedTerms("=", left, right, Token("operator", "=", len(name) + 1, len(name) + 2))

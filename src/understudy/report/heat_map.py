@@ -21,7 +21,7 @@ _TEXT = 15.0  # no row is lower than its name
 
 
 @dataclass(frozen=True)
-class Grid:
+class HeatMapGrid:
     """Names down the side, numbered; a cell for each pair; sizes in pixels."""
 
     names: Sequence[str]
@@ -58,7 +58,7 @@ def pairs_map(each: Mapping[frozenset[str], float], every: Sequence[str]) -> Mar
     errors = {pair: error for pair, error in each.items() if pair <= set(names)}
     margin = min(max(text_width(_short(name)) for name in names) + 34, 190)
     wide, narrow = (
-        Grid(names, errors, across, max(_TEXT, across * 0.7), margin)
+        HeatMapGrid(names, errors, across, max(_TEXT, across * 0.7), margin)
         for across in (min(58.0, (980 - margin) / len(names)), max(4.0, min(30.0, (326 - margin) / len(names))))
     )
     drawings = [
@@ -70,7 +70,7 @@ def pairs_map(each: Mapping[frozenset[str], float], every: Sequence[str]) -> Mar
     return join([*drawings, _legend(wide), None if note is None else tag("p", note, class_="source")])
 
 
-def _drawn(grid: Grid, which: str) -> Markup:
+def _drawn(grid: HeatMapGrid, which: str) -> Markup:
     size = len(grid.names)
     side, depth = (size - 1) * grid.across, (size - 1) * grid.down
     parts = [tag("title", "The total variation distance of every two-way table"), *_cells(grid, which == "wide")]
@@ -88,7 +88,7 @@ def _drawn(grid: Grid, which: str) -> Markup:
     return tag("div", svg, style=f"width:{width:.0f}px;max-width:100%")
 
 
-def _cells(grid: Grid, titled: bool) -> list[Markup]:
+def _cells(grid: HeatMapGrid, titled: bool) -> list[Markup]:
     """Return one element a cell where a pointer may ask for it; otherwise one a shade, which is far smaller."""
     gap = 1.5 if grid.across > 12 else 0.5
     width, height = grid.across - gap, grid.down - gap
@@ -101,7 +101,7 @@ def _cells(grid: Grid, titled: bool) -> list[Markup]:
     return [shape("path", d=path, class_=f"heat{k}") for k, path in enumerate(paths) if path]
 
 
-def _cell(grid: Grid, at: tuple[int, int], error: float, size: tuple[float, float]) -> Markup:
+def _cell(grid: HeatMapGrid, at: tuple[int, int], error: float, size: tuple[float, float]) -> Markup:
     (i, j), (width, height) = at, size
     x, y = grid.place(i, j)
     shade = grid.shade(error)
@@ -114,7 +114,7 @@ def _cell(grid: Grid, at: tuple[int, int], error: float, size: tuple[float, floa
     return join([box, tag("text", shown, x=x + width / 2, y=y + height / 2 + 4, class_=kind)])
 
 
-def _legend(grid: Grid) -> Markup:
+def _legend(grid: HeatMapGrid) -> Markup:
     boxes = [shape("rect", class_=f"heat{k}", x=k * 125, width=124, height=20) for k in range(SHADES)]
     ramp = drawing(1000, 20, *boxes, class_="strip", stretched=True)
     ends = tag("div", tag("span", "0"), tag("span", f"{grid.top:.4f}"), class_="scale")

@@ -14,7 +14,7 @@ from understudy.errors import SchemaError
 from understudy.schema.axis import Axis
 from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
-from understudy.schema.fine import Grid, finest
+from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.intervals import Intervals
 from understudy.schema.scales import SCALES, OrderedScale
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
@@ -164,7 +164,7 @@ class Attribute:
         return self.name if self.read_from is None else self.read_from
 
     @cached_property
-    def finest_grid(self) -> Grid | None:
+    def finest_grid(self) -> FineGrid | None:
         """Return the grid on which rows are coded for `fine`; None without it."""
         if self.fine is None:
             return None
@@ -172,9 +172,9 @@ class Attribute:
             kinds = [kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)]
             listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
             raise SchemaError(f"`fine` is for ordered attributes: {listed}", attribute=self.name)
-        return Grid(self.intervals, finest(self.intervals, self.fine_cells))
+        return FineGrid(self.intervals, finest(self.intervals, self.fine_cells))
 
-    def refined(self, grid: Grid) -> Attribute:
+    def refined(self, grid: FineGrid) -> Attribute:
         """Return the same column on a finer grid: one more attribute, for engines and the shape inside bins."""
         name, flat = fine_name(self.name), Taxonomy(())
         return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)

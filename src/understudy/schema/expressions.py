@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from understudy.errors import UsageError
-from understudy.schema.words import Word, complain, hint, words_of
+from understudy.schema.tokens import Token, complain, hint, words_of
 
 Operator = Literal["<", "<=", ">", ">=", "=", "!="]
 MAX_TEXT = 4_000  # characters
@@ -43,14 +43,14 @@ FLIPPED: dict[Operator, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=",
 class Symbol:
     """A name or a value: which of them, only a schema can tell."""
 
-    word: Word
+    word: Token
 
 
 @dataclass(frozen=True)
 class Mapped:
     """`map(name)`: the value that a declared table has for the attribute's."""
 
-    name: Word
+    name: Token
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedTerms:
     """Two terms compared; `place` is the operator's word."""
 
     operator: Operator
     left: Term
     right: Term
-    place: Word
+    place: Token
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Membership:
 class Missing:
     """Whether an attribute has no value."""
 
-    name: Word
-    place: Word
+    name: Token
+    place: Token
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class Or:
 class Equivalence:
     """`a <-> b`: each value of one goes with one value of the other, and nobody says which."""
 
-    left: Word
-    right: Word
+    left: Token
+    right: Token
 
 
 Term = Symbol | Mapped | Arithmetic
-Expression = Comparison | Membership | Missing | Not | And | Or
+Expression = ComparedTerms | Membership | Missing | Not | And | Or
 
 
 def parse_condition(text: str, what: str = "a condition") -> Expression | Equivalence:
@@ -151,10 +151,10 @@ class ConditionParser:
         self._depth = 0
 
     @property
-    def _next(self) -> Word:
+    def _next(self) -> Token:
         return self._words[self._at]
 
-    def _take(self) -> Word:
+    def _take(self) -> Token:
         word = self._next
         self._at += word.kind != "end"
         return word
@@ -243,7 +243,7 @@ class ConditionParser:
             low, place = self._sum(), self._next
             if not self._skip("and"):
                 self._expected("`and` and the upper end, as in between 30 and 44")
-            return Chain((Comparison(">=", first, low, place), Comparison("<=", first, self._sum(), place)))
+            return Chain((ComparedTerms(">=", first, low, place), ComparedTerms("<=", first, self._sum(), place)))
         if self._skip("in"):
             return Membership(first, tuple(Symbol(word) for word in self._values()))
         if self._next.keyword == "is":
@@ -252,19 +252,19 @@ class ConditionParser:
             self._expected("a comparison: <, <=, >, >=, =, !=, between, in or is", ("between", "in", "is"))
         place, left = self._next, self._operator()
         middle = self._sum()
-        start = Comparison(left, first, middle, place)
+        start = ComparedTerms(left, first, middle, place)
         if self._next.kind != "operator":
             return start
         return self._chain(start, place)
 
-    def _chain(self, start: Comparison, place: Word) -> Expression:
+    def _chain(self, start: ComparedTerms, place: Token) -> Expression:
         middle, again = start.right, self._next
         if isinstance(middle, Symbol) and middle.word.kind in ("number", "text"):
             complain(self._text, again, "a chain has the attribute in the middle: 30 <= age < 45")
         right = self._operator()
         if start.operator[0] != right[0] or right[0] not in "<>":
             complain(self._text, place, "a chain goes one way: 30 <= age < 45 or 45 > age >= 30")
-        return Chain((start, Comparison(right, middle, self._sum(), again)))
+        return Chain((start, ComparedTerms(right, middle, self._sum(), again)))
 
     def _missing(self, term: Term) -> Expression:
         place = self._take()
@@ -277,7 +277,7 @@ class ConditionParser:
         found = Missing(term.word, place)
         return Not(found) if present else found
 
-    def _values(self) -> list[Word]:
+    def _values(self) -> list[Token]:
         self._mark("(", "`(` and a list of values")
         values = [self._value()]
         while self._is_mark(","):
@@ -310,7 +310,7 @@ class ConditionParser:
     def _factor(self) -> Term:
         if self._next.kind == "sign" and self._next.text == "-":
             place = self._take()
-            zero = Symbol(Word("number", "0", place.start, place.end))
+            zero = Symbol(Token("number", "0", place.start, place.end))
             with _deeper(self):
                 return Arithmetic("-", zero, self._factor())
         base = self._leaf()
@@ -340,14 +340,14 @@ class ConditionParser:
             complain(self._text, self._next, "`<->` stands between two attributes, alone")
         return SPELLINGS[self._take().text]
 
-    def _name(self) -> Word:
+    def _name(self) -> Token:
         if self._next.kind not in ("word", "name"):
             self._expected('an attribute (in "double quotes" unless it is one plain word)')
         if self._next.keyword in RESERVED:
             self._expected('an attribute (a name that is a keyword too goes in "double quotes")')
         return self._take()
 
-    def _value(self) -> Word:
+    def _value(self) -> Token:
         if self._next.kind not in ("word", "name", "text", "number"):
             self._expected("a value")
         if self._next.keyword in RESERVED:

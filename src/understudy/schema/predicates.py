@@ -301,7 +301,7 @@ class IsMissing:
 
 
 @dataclass(frozen=True, eq=False)
-class Combined:
+class Connective:
     """`and`, `or`, or `not` of one part."""
 
     word: Literal["and", "or", "not"]
@@ -314,7 +314,7 @@ class Combined:
         return reduce(Truth.__and__ if self.word == "and" else Truth.__or__, found)
 
 
-Predicate = Ordered | OneOf | Alike | IsMissing | Combined
+Predicate = Ordered | OneOf | Alike | IsMissing | Connective
 
 
 def names_in(part: Predicate | NumberTerm) -> Iterator[str]:
@@ -331,7 +331,7 @@ def names_in(part: Predicate | NumberTerm) -> Iterator[str]:
         case Calculation() | Ordered():
             yield from names_in(part.left)
             yield from names_in(part.right)
-        case Combined():
+        case Connective():
             for inner in part.parts:
                 yield from names_in(inner)
 
@@ -344,7 +344,7 @@ def constants_in(part: Predicate) -> Iterator[tuple[str, float]]:
             | Ordered(left=Constant(value), right=OrderedColumn(name))
         ):
             yield name, value
-        case Combined():
+        case Connective():
             for inner in part.parts:
                 yield from constants_in(inner)
 
@@ -354,6 +354,6 @@ def comparisons_in(part: Predicate) -> Iterator[Ordered]:
     match part:
         case Ordered():
             yield part
-        case Combined():
+        case Connective():
             for inner in part.parts:
                 yield from comparisons_in(inner)

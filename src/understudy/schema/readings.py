@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from understudy.schema.attribute import Attribute
 from understudy.schema.canonical import BOOLEANS, SPACE, canonical, is_moment, numeral
 from understudy.schema.domain import UNFIT, Codes, Floats
-from understudy.schema.narrow import Narrow
+from understudy.schema.narrow_floats import NarrowFloats
 from understudy.schema.scales import OrderedScale
 from understudy.schema.text_classes import TextClasses
 
@@ -107,13 +107,13 @@ class Readings:
         return self._pair | usual | plain
 
     @cached_property
-    def narrow(self) -> Narrow:
+    def narrow(self) -> NarrowFloats:
         """Return the float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
         domain = self.attribute.intervals
         listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
         if domain is None:
-            return Narrow(listed)
-        return Narrow(() if domain.integral else [*listed, *domain.edges, *domain.points])
+            return NarrowFloats(listed)
+        return NarrowFloats(() if domain.integral else [*listed, *domain.edges, *domain.points])
 
     @cached_property
     def _pair(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ from understudy.schema.attribute import Attribute
 from understudy.schema.expressions import (
     And,
     Arithmetic,
-    Comparison,
+    ComparedTerms,
     Expression,
     Mapped,
     Membership,
@@ -32,7 +32,7 @@ from understudy.schema.predicates import (
     TOLERANCE,
     Alike,
     Calculation,
-    Combined,
+    Connective,
     Constant,
     IsMissing,
     Lookup,
@@ -46,8 +46,8 @@ from understudy.schema.predicates import (
 )
 from understudy.schema.scales import ordered_scale
 from understudy.schema.scales.booleans import Booleans
+from understudy.schema.tokens import Token, complain, hint
 from understudy.schema.value_names import codes_meant, codes_named, means_missing, names_of, place_of
-from understudy.schema.words import Word, complain, hint
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +82,10 @@ class Resolver:
         self._determined = determined
         self._text = text
 
-    def fail(self, word: Word, message: str, attribute: str | None = None) -> NoReturn:
+    def fail(self, word: Token, message: str, attribute: str | None = None) -> NoReturn:
         complain(self._text, word, message, attribute)
 
-    def attribute(self, word: Word) -> Attribute:
+    def attribute(self, word: Token) -> Attribute:
         """Return the attribute of this name, or complain."""
         found = self._attributes.get(word.text)
         if found is None:
@@ -105,18 +105,18 @@ class Resolver:
         """Return the expression with everything looked up."""
         match expression:
             case And(parts):
-                return Combined("and", tuple(map(self.predicate, parts)))
+                return Connective("and", tuple(map(self.predicate, parts)))
             case Or(parts):
-                return Combined("or", tuple(map(self.predicate, parts)))
+                return Connective("or", tuple(map(self.predicate, parts)))
             case Not(part):
-                return Combined("not", (self.predicate(part),))
+                return Connective("not", (self.predicate(part),))
             case Missing(name):
                 return self._missing(self.attribute(name))
             case Membership(term, values):
                 place = values[0].word
-                tests = tuple(self._comparison(Comparison("=", term, value, place)) for value in values)
-                return Combined("or", tests)
-            case Comparison():
+                tests = tuple(self._comparison(ComparedTerms("=", term, value, place)) for value in values)
+                return Connective("or", tests)
+            case ComparedTerms():
                 return self._comparison(expression)
 
     def _missing(self, attribute: Attribute) -> Predicate:
@@ -128,9 +128,9 @@ class Resolver:
             return OneOf(known.source, known.codes == attribute.missing_code, np.zeros(size, dtype=bool))
         if isinstance(known.term, Lookup):
             return OneOf(known.term.name, np.isnan(known.term.values), np.zeros(len(known.term.values), dtype=bool))
-        return Combined("or", tuple(IsMissing(name) for name in known.sources))
+        return Connective("or", tuple(IsMissing(name) for name in known.sources))
 
-    def _comparison(self, found: Comparison) -> Predicate:
+    def _comparison(self, found: ComparedTerms) -> Predicate:
         left, right = self.named(found.left), self.named(found.right)
         if left is not None and (made := self._with_value(left, found.operator, found.right, found.place)):
             return made
@@ -147,7 +147,7 @@ class Resolver:
                 self.fail(_first(term), f"a {kind} cannot be compared with a {own}")
         return Ordered(found.operator, sides[0][0], sides[1][0], self._tolerance(*(term for term, _ in sides)))
 
-    def _with_value(self, attribute: Attribute, operator: Operator, other: Term, place: Word) -> Predicate | None:
+    def _with_value(self, attribute: Attribute, operator: Operator, other: Term, place: Token) -> Predicate | None:
         """Return the comparison of an attribute with a value that has a name; None if the other side is none."""
         nominal = not _is_ordered(attribute)
         if not isinstance(other, Symbol):
@@ -181,7 +181,7 @@ class Resolver:
         assert known.term is None  # the bins of a computed column have no codes of their own
         return OneOf(known.source, codes[known.codes], absent[known.codes])
 
-    def _alike(self, left: Attribute, right: Attribute, found: Comparison) -> Predicate:
+    def _alike(self, left: Attribute, right: Attribute, found: ComparedTerms) -> Predicate:
         if (
             _is_ordered(left)
             or _is_ordered(right)
@@ -236,7 +236,7 @@ class Resolver:
                 return self._calculation(term)
         raise AssertionError
 
-    def _column(self, attribute: Attribute, word: Word) -> NumberTerm:
+    def _column(self, attribute: Attribute, word: Token) -> NumberTerm:
         if not _is_ordered(attribute):
             self.fail(word, f"{attribute.name} is no number (kind {attribute.kind})", attribute.name)
         known = self._determined.get(attribute.name)
@@ -259,7 +259,7 @@ class Resolver:
         left, right = self._term(term.left, moments[0], None)[0], self._term(term.right, "number", None)[0]
         return Calculation(term.sign, left, right), moments[0]
 
-    def _value(self, word: Word, kind: str, column: Attribute | None) -> float:
+    def _value(self, word: Token, kind: str, column: Attribute | None) -> float:
         if column is not None and _is_ordered(column):
             place = place_of(column, word.text)
         elif kind != "number":
@@ -317,10 +317,10 @@ def _texts(attribute: Attribute) -> tuple[str, ...]:
 
 
 def _unless(operator: Operator, predicate: Predicate) -> Predicate:
-    return predicate if operator == "=" else Combined("not", (predicate,))
+    return predicate if operator == "=" else Connective("not", (predicate,))
 
 
-def _first(term: Term) -> Word:
+def _first(term: Term) -> Token:
     match term:
         case Symbol(word):
             return word

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError, UsageError
 from understudy.schema.attribute import Attribute
-from understudy.schema.expressions import Arithmetic, Comparison, Equivalence, Expression, Mapped, Symbol, Term
+from understudy.schema.expressions import Arithmetic, ComparedTerms, Equivalence, Expression, Mapped, Symbol, Term
 from understudy.schema.expressions import parse_condition as parse
 from understudy.schema.predicates import (
-    Combined,
+    Connective,
     Constant,
     Lookup,
     NumberTerm,
@@ -147,7 +147,7 @@ class _Reading:
                         f"which values of {found.left.text} and {found.right.text} go together is never read from "
                         f'rows: write rule = "{found.right.text} = map({found.left.text})" and its `map`'
                     )
-                return Comparison("=", Symbol(found.right), Mapped(found.left), found.right)
+                return ComparedTerms("=", Symbol(found.right), Mapped(found.left), found.right)
             return found
 
     def _resolver(self, index: int) -> Resolver:
@@ -166,7 +166,7 @@ class _Reading:
         return says
 
     def _candidates(self, index: int, expression: Expression) -> Iterator[tuple[str, Term]]:
-        if not isinstance(expression, Comparison) or expression.operator != "=":
+        if not isinstance(expression, ComparedTerms) or expression.operator != "=":
             return
         resolver = self._resolver(index)
         for side, other in ((expression.left, expression.right), (expression.right, expression.left)):
@@ -248,7 +248,7 @@ class _Reading:
             return
         low, high = declared_range(known.attribute)
         sides = (Ordered(">=", known.term, Constant(low)), Ordered("<=", known.term, Constant(high)))
-        yield Constraint(Combined("and", sides), self._rules[known.rule].text)
+        yield Constraint(Connective("and", sides), self._rules[known.rule].text)
 
     def _constraint(self, index: int, expression: Expression) -> Constraint:
         with _named(self._rules[index]):

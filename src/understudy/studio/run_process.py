@@ -77,7 +77,7 @@ def publish_run(place: Path, secret: dict[str, Any]) -> dict[str, Any]:
     """Publish what the notes ask for, to files of the folder, and return what came out."""
     from understudy.privacy.accounting import total_cost
     from understudy.privacy.budget import Budget
-    from understudy.publishing import Target, refuse_large_epsilon, run
+    from understudy.publishing import ReleaseTarget, refuse_large_epsilon, run
     from understudy.release import Release
     from understudy.report import public_report
     from understudy.report.file import write_report
@@ -103,7 +103,7 @@ def publish_run(place: Path, secret: dict[str, Any]) -> dict[str, Any]:
     ledger = Path(asked["ledger"]) if asked["ledger_named"] else None
     made = run(
         source.place, schema, budget, asked["method"], {}, ledger=ledger, progress=told,
-        target=Target(target, save), quiet=True,
+        target=ReleaseTarget(target, save), quiet=True,
     )  # fmt: skip
     return {"release": made.release.hash, "rows": made.release.rows, "notes": [*made.warned, *made.notes]}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.methods.dp_subn.nocd import WIDEST, Aim, Grid, best_design, covering_views, weight_of
+from understudy.methods.dp_subn.nocd import WIDEST, Aim, ViewGrid, best_design, covering_views, weight_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
@@ -23,7 +23,7 @@ def prime(n: int) -> bool:
     return n > 1 and all(n % p for p in range(2, n))
 
 
-def check_grid(grid: Grid) -> None:
+def check_grid(grid: ViewGrid) -> None:
     """(l − 1)·n < d ≤ l·n, l ≤ n, n prime; a grid without rows is one view."""
     if not grid.rows:
         assert grid.columns == grid.size <= WIDEST
@@ -42,7 +42,7 @@ def check_views(views: tuple[tuple[int, ...], ...], attributes: int) -> None:
     assert max(times.values(), default=1) == 1, "two views overlap"
 
 
-def error(grid: Grid, aim: Aim, power: int) -> int:
+def error(grid: ViewGrid, aim: Aim, power: int) -> int:
     views = grid.views()
     return sum(map(weight_of(aim), map(len, views))) * len(views) ** power
 
@@ -75,15 +75,15 @@ def test_the_paper_does_not_minimise_the_noise() -> None:
         assert best_design(52, aim).error(2) < error(published_grid(52), aim, 2)
 
 
-def all_grids(size: int) -> list[Grid]:
+def all_grids(size: int) -> list[ViewGrid]:
     """Every parameter tree whose whole rows are alike."""
-    found = [Grid(size, size)]
+    found = [ViewGrid(size, size)]
     for n in filter(prime, range(2, size)):
         rows = -(-size // n)
         if 2 <= rows <= n:
             last = size - n * (rows - 1)
             found += [
-                Grid(size, n, (*[whole] * (rows - 1), rest)) for whole in all_grids(n) for rest in all_grids(last)
+                ViewGrid(size, n, (*[whole] * (rows - 1), rest)) for whole in all_grids(n) for rest in all_grids(last)
             ]
     return found
 
@@ -97,6 +97,6 @@ def test_no_tree_at_all_is_better(attributes: int, aim: Aim, power: int) -> None
 
 def test_a_grid_that_is_not_prime_overlaps() -> None:
     """The check can fail: four columns, and two lines meet twice."""
-    broken = Grid(16, 4, (Grid(4, 4),) * 4)
+    broken = ViewGrid(16, 4, (ViewGrid(4, 4),) * 4)
     with pytest.raises(AssertionError, match="view"):
         check_views(broken.views(), 16)

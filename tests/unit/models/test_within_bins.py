@@ -9,7 +9,7 @@ from understudy.models.within_bins import Shape, placed_rows, placed_schema, sha
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.details import Details, detailed
 from understudy.schema import Attribute, Intervals, Schema
-from understudy.schema.fine import Grid
+from understudy.schema.fine_grid import FineGrid
 
 DOMAIN = Intervals("integer", (-0.5, 7.5, 20.5, 22.5, 39.5), (3, 10, 21))
 ATTRIBUTE = Attribute("v", DOMAIN, missing=("",), fine="wavelet")
@@ -19,7 +19,7 @@ def exact_shape(counts: np.ndarray, depth: int, attribute: Attribute = ATTRIBUTE
     """From details with hardly any noise; `counts` are of values 0 … 39, and missing last."""
     domain = attribute.domain
     assert isinstance(domain, Intervals)
-    grid = Grid(domain, depth)
+    grid = FineGrid(domain, depth)
     codes = np.append(grid.fine.encode_numbers(np.arange(40.0)), grid.fine.size)
     fine = np.bincount(codes, weights=counts, minlength=grid.fine.size + 1).astype(np.int64)
     coarse = np.bincount(np.append(domain.encode_numbers(np.arange(40.0)), domain.size), weights=counts)
@@ -40,7 +40,7 @@ def test_without_noise_the_shape_is_the_rows_shape() -> None:
 def test_shares_add_up_in_every_bin_whatever_the_noise() -> None:
     generator = np.random.default_rng(2)
     for depth in (1, 2, 4):
-        grid = Grid(DOMAIN, depth)
+        grid = FineGrid(DOMAIN, depth)
         noisy = generator.integers(-500, 500, grid.coefficients)
         counts = generator.integers(0, 100, ATTRIBUTE.size).astype(float)
         counts[DOMAIN.bin_codes[1]] = 0  # a bin that the model leaves empty
@@ -55,7 +55,7 @@ def test_noise_alone_leaves_bins_nearly_flat(monkeypatch: pytest.MonkeyPatch) ->
     """Flat rows under heavy noise: splits believed as they come would be far off; pulled back, they are less so."""
     generator = np.random.default_rng(3)
     attribute = Attribute("v", Intervals("integer", tuple(np.arange(0, 321, 20) - 0.5)), fine="wavelet")
-    grid, scale = Grid(attribute.domain, 3), 60.0  # type: ignore[arg-type]
+    grid, scale = FineGrid(attribute.domain, 3), 60.0  # type: ignore[arg-type]
     draws = [np.rint(generator.laplace(0, scale, grid.coefficients)).astype(np.int64) for _ in range(20)]
 
     def off() -> float:
@@ -72,7 +72,7 @@ def test_noise_alone_leaves_bins_nearly_flat(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_clear_shape_comes_through_noise() -> None:
     """Rows that lie in the left halves of their bins, twenty times the noise."""
-    grid, scale = Grid(DOMAIN, 3), 10.0
+    grid, scale = FineGrid(DOMAIN, 3), 10.0
     counts = np.zeros(grid.fine.size + 1, dtype=np.int64)
     for first, middle, _ in grid.levels[:1]:
         for a, m in zip(first, middle):
@@ -104,7 +104,7 @@ def test_draws_follow_the_shares_and_stay_in_their_code() -> None:
 def test_other_kinds_stay_in_their_code_too(kind: str) -> None:
     domain = Intervals(kind, (0.0, 40.0, 44.0, 1000.0), (0, 41))  # type: ignore[arg-type]
     attribute = Attribute("v", domain, fine="wavelet")
-    grid = Grid(domain, 3 if kind == "number" else 2)
+    grid = FineGrid(domain, 3 if kind == "number" else 2)
     noisy = np.random.default_rng(7).integers(-80, 80, grid.coefficients)
     shape = shape_of(attribute, Details("v", grid.depth, noisy, Gaussian(5.0)), np.full(attribute.size, 100.0))
     codes = np.repeat(np.arange(attribute.size), 3000)

@@ -18,7 +18,7 @@ from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.questions import FineDetails
 from understudy.privacy.questions.details import detail_sensitivity, detailed
 from understudy.schema import Attribute, Intervals, Schema
-from understudy.schema.fine import Grid
+from understudy.schema.fine_grid import FineGrid
 
 SHAPES = {
     "full bins": ((-0.5, 7.5, 15.5), ()),
@@ -111,7 +111,7 @@ def test_a_deep_column_is_counted_on_a_shallow_grid() -> None:
     assert deep is not None
     counts = np.bincount(deep.fine.encode_numbers(values.astype(float)), minlength=deep.fine.size + 1)
     for depth in range(1, deep.depth):
-        own = Grid(domain, depth)
+        own = FineGrid(domain, depth)
         direct = np.bincount(own.fine.encode_numbers(values.astype(float)), minlength=own.fine.size + 1)
         assert (detailed(counts, deep, depth) == detailed(direct, own, depth)).all()
 

@@ -11,7 +11,7 @@ from understudy.engines.sources import open_source
 from understudy.errors import SchemaError
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.domain import MAX_CODES
-from understudy.schema.fine import DEEPEST, Grid, cells_of, finest
+from understudy.schema.fine_grid import DEEPEST, FineGrid, cells_of, finest
 
 DOMAINS = {
     "unequal bins of whole numbers, with points": Intervals("integer", (0, 2000, 4000, 4005, 200_000), (0, 7, 4001)),
@@ -26,7 +26,7 @@ DOMAINS = {
 def test_cells_lie_inside_their_bin_and_hold_values(name: str) -> None:
     domain = DOMAINS[name]
     for depth in range(1, min(9, finest(domain, None)) + 1):
-        grid = Grid(domain, depth)
+        grid = FineGrid(domain, depth)
         fine, cells = grid.fine, np.arange(grid.fine.bins)
         assert fine.size == cells_of(domain, depth) and fine.edges[0] == domain.edges[0]
         assert fine.edges[-1] == domain.edges[-1] and set(fine.points) == set(domain.points)
@@ -41,10 +41,10 @@ def test_cells_lie_inside_their_bin_and_hold_values(name: str) -> None:
 def test_a_grid_is_made_of_cells_of_deeper_ones(name: str) -> None:
     """The nodes that are halved come in the same order, so coefficients of one grid are a start of the other's."""
     domain = DOMAINS[name]
-    deep = Grid(domain, min(9, finest(domain, None)))
+    deep = FineGrid(domain, min(9, finest(domain, None)))
     below = np.asarray(deep.fine.edges)
     for depth in range(1, deep.depth):
-        grid = Grid(domain, depth)
+        grid = FineGrid(domain, depth)
         edges = np.asarray(grid.fine.edges)
         assert set(edges) <= set(below)
         for own, other in zip(grid.levels, deep.levels):
@@ -55,7 +55,7 @@ def test_a_grid_is_made_of_cells_of_deeper_ones(name: str) -> None:
 def test_halves_and_bins_make_all_cells(name: str) -> None:
     """As many nodes are halved as there are cells beyond the bins; halves differ by at most one value."""
     domain = DOMAINS[name]
-    grid = Grid(domain, min(7, finest(domain, None)))
+    grid = FineGrid(domain, min(7, finest(domain, None)))
     assert grid.coefficients == grid.fine.bins - domain.bins
     held = np.concatenate([[0], np.cumsum(grid.values)])
     for first, middle, end in grid.levels:
@@ -87,7 +87,7 @@ INCOME = '[attributes.income]\nkind = "integer"\nrange = [0, 100000]\nbins = 16\
 def test_the_schema_file_says_fine() -> None:
     schema = Schema.from_toml(HEAD + INCOME + 'fine = "wavelet"\nfine_cells = 32\n')
     attribute = schema["income"]
-    assert attribute.fine == "wavelet" and attribute.finest_grid == Grid(attribute.domain, 5)  # type: ignore[arg-type]
+    assert attribute.fine == "wavelet" and attribute.finest_grid == FineGrid(attribute.domain, 5)  # type: ignore[arg-type]
     from understudy.schema.files import schema_from_dict
     from understudy.schema.writing import write_toml
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from understudy.errors import SchemaError
 from understudy.query.pieces import pieces_of
 from understudy.schema import Attribute, Intervals, Schema
-from understudy.schema.fine import Grid, finest
+from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.steps import Steps
 
 HEAD = '[table]\nname = "t"\nrows = 10\n[attributes.x]\n'
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_is_refused(lines: str, words: str) -> None:
 
 def test_the_fine_grid_of_stepped_numbers_is_made_of_steps() -> None:
     domain = domain_of('kind = "number"\nrange = [0, 3]\nbins = 3\npoints = [0]\nstep = 0.25')
-    fine = Grid(domain, finest(domain, None)).fine
+    fine = FineGrid(domain, finest(domain, None)).fine
     assert fine.bins == 12  # 0.25, 0.5, … 3: every step but the point is a cell
     assert_on_grid(fine, "0.25")
 

@@ -55,7 +55,7 @@ def suits(schema: Schema) -> bool:
 
 
 @dataclass(frozen=True)
-class Costs:
+class AdaptiveCosts:
     """How the budget is split, from public facts."""
 
     rounds: int
@@ -81,18 +81,18 @@ class Adaptive:
                 f"{alone:,} without any pair: use --set variant=sequential"
             )
 
-    def costs(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Costs:
+    def costs(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> AdaptiveCosts:
         """Return the parts of the budget that make the sum of all tables' expected errors least (`weight`)."""
         self.check(schema)
         count = count_cost(schema, whole)
         rest = whole - count
         rounds = self.affordable(schema, accounting, rest, rows) if self.rounds is None else self.rounds
         if not rounds or len(schema.modelled) == 1:
-            return Costs(0, count, rest, Fraction(0), Fraction(0))
+            return AdaptiveCosts(0, count, rest, Fraction(0), Fraction(0))
         single = sum(weight(a.size, accounting) for a in schema.modelled)
         pairs = rounds * weight(middle_pair(schema), accounting)
         left = rest * Fraction(pairs, single + pairs)
-        return Costs(rounds, count, rest - left, left * SELECT, left * (1 - SELECT))
+        return AdaptiveCosts(rounds, count, rest - left, left * SELECT, left * (1 - SELECT))
 
     def affordable(
         self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int, noisier: float = 1.0
@@ -131,7 +131,7 @@ class Adaptive:
         seconds += 0.1 * costs.rounds
         return terms.plan(name, self._settled(costs), phases, seconds, megabytes, notes=self._notes(schema, costs))
 
-    def _settled(self, costs: Costs) -> dict[str, Any]:
+    def _settled(self, costs: AdaptiveCosts) -> dict[str, Any]:
         return {
             "variant": "adaptive",
             "rounds": costs.rounds,
@@ -141,7 +141,7 @@ class Adaptive:
             "estimate": "ml",
         }
 
-    def _notes(self, schema: Schema, costs: Costs) -> tuple[str, ...]:
+    def _notes(self, schema: Schema, costs: AdaptiveCosts) -> tuple[str, ...]:
         if not costs.rounds and len(schema.modelled) > 1:
             return ("no pair of attributes would be useful at this budget: columns are published independently",)
         return (f"pairs that would bring the model over {self.cells:,} cells are not offered (option cells)",)
@@ -186,7 +186,7 @@ class Turns:
         self._noisier = noisier
         self._owners = len(table.owners())
 
-    def run(self, costs: Costs) -> Fraction:
+    def run(self, costs: AdaptiveCosts) -> Fraction:
         """Run all rounds; return what is left where nothing can be offered any more.
 
         A round's choice is one of `costs.rounds` of the same cost. Where rounds end early, choices that were not made

@@ -43,7 +43,7 @@ CANDIDATE_CELLS = 1_000_000  # of all rounds together, unless a degree is asked 
 
 
 @dataclass(frozen=True)
-class Decision:
+class CCBNDecision:
     """All that follows from public facts."""
 
     variables: Axes
@@ -63,7 +63,7 @@ class DPCCBN:
     degree: int | None = option(None, whole=True, low=0, high=16)
     cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
 
-    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CCBNDecision:
         variables = binary_variables(schema)
         d = len(variables)
         count = count_cost(schema, whole)
@@ -82,7 +82,7 @@ class DPCCBN:
             )
         if not degree:
             variables, structure, tables = whole_attributes(schema), Fraction(0), structure + tables
-        return Decision(variables, degree, count, structure, tables)
+        return CCBNDecision(variables, degree, count, structure, tables)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         terms = Terms.of(schema, budget, rows)
@@ -98,10 +98,10 @@ class DPCCBN:
         seconds, megabytes = effort(terms.rows, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))
         return terms.plan(self.name, self._settled(decision), phases, seconds, megabytes, k, self._notes(decision))
 
-    def _settled(self, decision: Decision) -> dict[str, Any]:
+    def _settled(self, decision: CCBNDecision) -> dict[str, Any]:
         return {"beta": self.beta if decision.degree else 0, "degree": decision.degree, "cells": self.cells}
 
-    def _notes(self, decision: Decision) -> tuple[str, ...]:
+    def _notes(self, decision: CCBNDecision) -> tuple[str, ...]:
         if not decision.degree and len(decision.variables) > 1:
             return ("no pair of variables would be useful at this budget: columns are published independently",)
         return ()
@@ -116,7 +116,7 @@ class DPCCBN:
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
-    def _structure(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
+    def _structure(self, table: PrivateTable, decision: CCBNDecision, size: SizeLimit) -> tuple[Pair, ...]:
         if not decision.degree:
             return tuple(Pair(axis) for axis in decision.variables)
         left = list(decision.variables)

@@ -52,7 +52,7 @@ WORSE = 4  # times the noise of a central choice: then the frontier, whose table
 
 
 @dataclass(frozen=True)
-class Decision:
+class SubnDecision:
     """All that follows from public facts: degrees, views, and what each phase costs."""
 
     variables: Axes
@@ -81,7 +81,7 @@ class DPSUBN:
         """Return how often the frontier is updated: once where nothing is asked for."""
         return self.rounds or 1
 
-    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> SubnDecision:
         """Give a quarter of the budget to each phase, as in the paper; what has no use goes to the tables."""
         variables = binary_variables(schema)
         d = len(variables)
@@ -96,15 +96,15 @@ class DPSUBN:
         degree = min(useful, affordable_degree(d, exactly=True), d - 1)
         if not degree:
             alone = whole_attributes(schema)
-            return Decision(alone, 0, 0, (), count, nothing, nothing, nothing, whole - count)
+            return SubnDecision(alone, 0, 0, (), count, nothing, nothing, nothing, whole - count)
         noise = cell_noise(schema, accounting, quarter / self._updates, d - 1)
         room = useful_cells(rows, noise, FRONTIER_THETA)
         frontier = min(d - 1, room.bit_length() - 2)  # 2^(k′ + 1) ≤ room
         if frontier <= degree:
-            return Decision(variables, degree, degree, (), count, nothing, quarter, nothing, 3 * quarter)
+            return SubnDecision(variables, degree, degree, (), count, nothing, quarter, nothing, 3 * quarter)
         power = 2 // accounting.power  # variances grow with this power of the number of views
         views = tuple(tuple(variables[i] for i in view) for view in covering_views(d, "pairs", power))
-        return Decision(variables, degree, frontier, views, count, quarter, quarter, quarter, quarter)
+        return SubnDecision(variables, degree, frontier, views, count, quarter, quarter, quarter, quarter)
 
     # -- plan ------------------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class DPSUBN:
             self.name, self._settled(decision), phases, seconds, megabytes, decision.degree, self._notes(decision)
         )
 
-    def _phases(self, terms: Terms, decision: Decision) -> list[Phase]:
+    def _phases(self, terms: Terms, decision: SubnDecision) -> list[Phase]:
         d, k, schema = len(decision.variables), decision.degree, terms.schema
         wide = max(map(schema.cells, decision.views), default=1)
         updates = terms.tables(
@@ -146,7 +146,7 @@ class DPSUBN:
             *terms.tables("tables", decision.table_cost, tables, cells, "each variable with its parents"),
         ]
 
-    def _settled(self, decision: Decision) -> dict[str, Any]:
+    def _settled(self, decision: SubnDecision) -> dict[str, Any]:
         return {
             "variant": "frontier",
             "degree": decision.degree,
@@ -156,7 +156,7 @@ class DPSUBN:
             "cells": self.cells,
         }
 
-    def _notes(self, decision: Decision) -> tuple[str, ...]:
+    def _notes(self, decision: SubnDecision) -> tuple[str, ...]:
         if not decision.degree and len(decision.variables) > 1:
             return ("no pair of variables would be useful at this budget: columns are published independently",)
         if not decision.update_cost and decision.degree:
@@ -206,7 +206,7 @@ class DPSUBN:
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
-    def _first(self, table: PrivateTable, decision: Decision, size: SizeLimit) -> tuple[Pair, ...]:
+    def _first(self, table: PrivateTable, decision: SubnDecision, size: SizeLimit) -> tuple[Pair, ...]:
         """Choose d − 1 pairs, owners in turn (phase 2)."""
         if not decision.structure_cost:
             return tuple(Pair(axis) for axis in decision.variables)
@@ -216,7 +216,12 @@ class DPSUBN:
         )
 
     def _updated(
-        self, table: PrivateTable, decision: Decision, pairs: tuple[Pair, ...], correlation: Floats, gathered: Gathered
+        self,
+        table: PrivateTable,
+        decision: SubnDecision,
+        pairs: tuple[Pair, ...],
+        correlation: Floats,
+        gathered: Gathered,
     ) -> tuple[Pair, ...]:
         """Measure the frontier's tables once, then take the best parents that they show (phase 3)."""
         variables = decision.variables
@@ -227,7 +232,7 @@ class DPSUBN:
         gathered.add(table.measure(asks, decision.update_cost / self._updates, "update"))
         return self._best(table.schema, decision, frontier, gathered)
 
-    def _best(self, schema: Schema, decision: Decision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:
+    def _best(self, schema: Schema, decision: SubnDecision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:
         """Return, of each variable's parents in the frontier, the k with the highest score; any choice is acyclic."""
         from itertools import combinations
 

@@ -21,12 +21,12 @@ WIDEST = 20  # attributes of a view at most: a larger one has more than a millio
 
 
 @dataclass(frozen=True)
-class Grid:
+class ViewGrid:
     """A node of the parameter tree: `size` attributes in rows of `columns`; without rows of its own it is one view."""
 
     size: int
     columns: int
-    rows: tuple[Grid, ...] = ()
+    rows: tuple[ViewGrid, ...] = ()
 
     def views(self, first: int = 0) -> Views:
         """Return the views of the attributes first, first + 1, ….
@@ -48,10 +48,10 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Design:
+class ViewDesign:
     """A parameter tree, how many views it has, and their weight: what their cells count for in the error."""
 
-    grid: Grid
+    grid: ViewGrid
     views: int
     weight: int
 
@@ -75,7 +75,7 @@ def covering_views(attributes: int, aim: Aim = "pairs", power: int = 2) -> Views
 
 
 @lru_cache(maxsize=256)
-def best_design(attributes: int, aim: Aim = "pairs", power: int = 2) -> Design:
+def best_design(attributes: int, aim: Aim = "pairs", power: int = 2) -> ViewDesign:
     """Return the parameter tree of least weight · |V|^power: a cell's variance is 8|V|²/ε² (Laplace) or |V|/ρ.
 
     Weight and number of views add up over a tree, their product does not, so Algorithm 2 cannot minimise it. But its
@@ -101,11 +101,11 @@ def best_design(attributes: int, aim: Aim = "pairs", power: int = 2) -> Design:
 Price = tuple[int, int]  # of a unit of weight, and of a view
 
 
-def _cost(design: Design, price: Price) -> int:
+def _cost(design: ViewDesign, price: Price) -> int:
     return price[0] * design.weight + price[1] * design.views
 
 
-def _cheapest(attributes: int, aim: Aim, price: Price) -> Design:
+def _cheapest(attributes: int, aim: Aim, price: Price) -> ViewDesign:
     """Return the tree of least cost, by dynamic programming over all smaller sizes; of equals the lighter one."""
     a, b = price
     best = [(0, 0, 0, 0)] * min(2, attributes + 1)  # cost, weight, views, columns
@@ -119,7 +119,7 @@ def _cheapest(attributes: int, aim: Aim, price: Price) -> Design:
             views += whole * best[n][2] + best[last][2]
             options.append((a * weight + b * views, weight, views, n))
         best.append(min(options))
-    return Design(_grid(attributes, [found[3] for found in best]), best[attributes][2], best[attributes][1])
+    return ViewDesign(_grid(attributes, [found[3] for found in best]), best[attributes][2], best[attributes][1])
 
 
 @lru_cache(maxsize=1024)
@@ -138,10 +138,10 @@ def _grids(size: int, aim: Aim) -> tuple[tuple[int, int, int, int, int], ...]:
     return tuple(found)
 
 
-def _grid(size: int, columns: list[int]) -> Grid:
+def _grid(size: int, columns: list[int]) -> ViewGrid:
     n = columns[size]
     if n in (0, size):
-        return Grid(size, size)
+        return ViewGrid(size, size)
     rows = -(-size // n)
     whole = _grid(n, columns)
-    return Grid(size, n, (*[whole] * (rows - 1), _grid(size - n * (rows - 1), columns)))
+    return ViewGrid(size, n, (*[whole] * (rows - 1), _grid(size - n * (rows - 1), columns)))

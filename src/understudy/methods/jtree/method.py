@@ -38,7 +38,7 @@ SHARP = 0.01  # extra rounds are bought while the noise of a choice, on the scal
 
 
 @dataclass(frozen=True)
-class Decision:
+class JTreeDecision:
     """All that follows from public facts before the first choice."""
 
     sizes: Mapping[Axis, int]  # the attributes that vary
@@ -66,7 +66,7 @@ class JTree:
 
     # -- decisions from public facts -------------------------------------------------------------------------
 
-    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+    def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> JTreeDecision:
         """Split the total cost `whole`. Without a useful pair of attributes everything goes to the tables."""
         sizes = {Axis(a.name): a.size for a in schema.modelled if a.size > 1}
         fixed = tuple(Axis(a.name) for a in schema.modelled if a.size == 1)
@@ -86,7 +86,7 @@ class JTree:
         rounds = tree + extra if self.rounds is None else min(self.rounds, len(sizes) ** 2 if tree else 0)
         if not rounds:
             structure, tables = Fraction(0), tables + structure
-        return Decision(sizes, fixed, useful, tree, rounds, count, structure, tables)
+        return JTreeDecision(sizes, fixed, useful, tree, rounds, count, structure, tables)
 
     def _check_size(self, sizes: Mapping[Axis, int]) -> None:
         for axis, size in sizes.items():
@@ -125,7 +125,7 @@ class JTree:
         seconds, megabytes = _effort(decision, terms.rows)
         return terms.plan(self.name, self.settled(decision), phases, seconds, megabytes, notes=_notes(decision))
 
-    def settled(self, decision: Decision) -> dict[str, Any]:
+    def settled(self, decision: JTreeDecision) -> dict[str, Any]:
         """Return the options with every default replaced by what it came to."""
         return {
             "theta": self.theta,
@@ -158,7 +158,7 @@ class JTree:
         }
         return Fit(found.model, (*count, *measurements), found.rows, facts, _notes(decision))
 
-    def _graph(self, table: PrivateTable, decision: Decision) -> tuple[ChordalGraph, Fraction]:
+    def _graph(self, table: PrivateTable, decision: JTreeDecision) -> tuple[ChordalGraph, Fraction]:
         graph = ChordalGraph(decision.sizes)
         if not decision.rounds:
             return graph, Fraction(0)
@@ -190,7 +190,7 @@ def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: i
     return accounting.selection_scale(sensitivity, cost) / (INDEPENDENCE.unit(schema) * rows)
 
 
-def _with_fixed(cliques: list[Clique], decision: Decision) -> list[Clique]:
+def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
     """Add attributes with one value to the first clique: they add no cell."""
     if not decision.fixed:
         return cliques
@@ -204,7 +204,7 @@ def _axes(schema: Schema, cliques: Sequence[Clique]) -> Axes:
     return tuple(axis for a in schema.modelled if (axis := Axis(a.name)) in members)
 
 
-def _notes(decision: Decision) -> tuple[str, ...]:
+def _notes(decision: JTreeDecision) -> tuple[str, ...]:
     if len(decision.sizes) > 1 and not decision.rounds:
         return ("the budget is too small for any pair of attributes to be useful: columns are published independently",)
     lonely = len(decision.sizes) - 1 - decision.tree
@@ -213,7 +213,7 @@ def _notes(decision: Decision) -> tuple[str, ...]:
     return ()
 
 
-def _effort(decision: Decision, rows: int) -> tuple[float, float]:
+def _effort(decision: JTreeDecision, rows: int) -> tuple[float, float]:
     """Return seconds and megabytes, roughly, from public sizes."""
     d = len(decision.sizes)
     pairs = d * (d - 1) // 2 if decision.rounds else 0

@@ -41,7 +41,7 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ABNDecision:
     """All that follows from public facts."""
 
     search: str  # full, growth, released or none
@@ -96,7 +96,7 @@ def settings(wishes: Wishes, search: str, degree: int, accounting: Accounting) -
     return Settings(INDEPENDENCE, encoding, wishes.theta, beta, single, pairs, wishes.kappa, degree, True)
 
 
-def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> Decision:
+def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> ABNDecision:
     """Split the total cost `whole`; the row count is declared or bought."""
     variables = [Axis(a.name) for a in schema.modelled]
     search = search_of(wishes, len(variables), accounting)
@@ -113,11 +113,11 @@ def decide(wishes: Wishes, schema: Schema, accounting: Accounting, whole: Fracti
 
 def _decide(
     wishes: Wishes, search: str, schema: Schema, accounting: Accounting, whole: Fraction, rows: int, degree: int
-) -> Decision:
+) -> ABNDecision:
     base = network_decision.decide(settings(wishes, search, degree, accounting), schema, accounting, whole, rows)
     d = len(base.variables)
     if base.independent:
-        return Decision("none", base, 0, 0, 0.0, Penalty(0, INDEPENDENCE))
+        return ABNDecision("none", base, 0, 0, 0.0, Penalty(0, INDEPENDENCE))
     calls = {"full": d - 1, "growth": (d - 1) * (degree + 1), "released": 1}[search]
     if search == "released":
         error = released_error(schema, accounting, base.structure_cost, rows, d)
@@ -127,8 +127,8 @@ def _decide(
     penalty_per_cell = INDEPENDENCE.penalty(wishes.kappa * 0.5 * base.noise, schema)
     if error > HOPELESS and (search != "full" or degree <= 1):
         alone = network_decision.decide(settings(wishes, search, 0, accounting), schema, accounting, whole, rows)
-        return Decision("none", alone, 0, 0, error, Penalty(0, INDEPENDENCE))
-    return Decision(search, base, degree, calls, error, penalty_per_cell)
+        return ABNDecision("none", alone, 0, 0, error, Penalty(0, INDEPENDENCE))
+    return ABNDecision(search, base, degree, calls, error, penalty_per_cell)
 
 
 def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, options: int) -> float:
@@ -150,7 +150,7 @@ def _sensitivity(schema: Schema) -> int:
     return schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
 
 
-def blurred_note(decision: Decision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
+def blurred_note(decision: ABNDecision, wishes: Wishes, schema: Schema, epsilon: Fraction, rows: int) -> str | None:
     """Return the note that a pure promise finds little or no structure, and what a delta would change."""
     if decision.error <= BLURRED:
         return None

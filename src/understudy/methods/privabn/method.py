@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.privabn.decision import Decision, Wishes, blurred_note, decide, search_of
+from understudy.methods.privabn.decision import ABNDecision, Wishes, blurred_note, decide, search_of
 from understudy.methods.privabn.memory import Worth, remembered
 from understudy.methods.privabn.search import Network, grow
 from understudy.methods.toolkit import network_decision
@@ -86,7 +86,7 @@ class PrivABN:
             decision.degree, notes,
         )  # fmt: skip
 
-    def _settled(self, schema: Schema, decision: Decision) -> dict[str, Any]:
+    def _settled(self, schema: Schema, decision: ABNDecision) -> dict[str, Any]:
         """Return the options with every open one replaced by what it came to."""
         constants, wishes = decision.base.constants, self._wishes(schema)
         return {
@@ -102,7 +102,7 @@ class PrivABN:
         }
 
     def _notes(
-        self, schema: Schema, decision: Decision, accounting: Accounting, whole: Fraction, rows: int
+        self, schema: Schema, decision: ABNDecision, accounting: Accounting, whole: Fraction, rows: int
     ) -> tuple[str, ...]:
         notes = [SEARCHES[decision.search]]
         wishes = self._wishes(schema)
@@ -143,7 +143,7 @@ class PrivABN:
         facts = {**fit.facts, "options": self._settled(table.schema, decision)}
         return replace(fit, facts=facts, notes=tuple(dict.fromkeys((*notes, *fit.notes))))
 
-    def _network(self, table: PrivateTable, decision: Decision, wishes: Wishes) -> Network:
+    def _network(self, table: PrivateTable, decision: ABNDecision, wishes: Wishes) -> Network:
         base, schema = decision.base, table.schema
         if decision.search == "none":
             return Network(tuple(Pair(axis) for axis in base.variables))
@@ -173,7 +173,7 @@ SEARCHES = {
 }
 
 
-def _phases(terms: Terms, decision: Decision, together: bool) -> list[Phase]:
+def _phases(terms: Terms, decision: ABNDecision, together: bool) -> list[Phase]:
     """Return a network's phases, with what this search does for the structure. Tables together are less noisy."""
     words = {
         "full": "choices by score R less the noise of the table",
@@ -190,7 +190,7 @@ def _phases(terms: Terms, decision: Decision, together: bool) -> list[Phase]:
     ]
 
 
-def _effort(schema: Schema, decision: Decision, rows: int, together: bool) -> tuple[float, float]:
+def _effort(schema: Schema, decision: ABNDecision, rows: int, together: bool) -> tuple[float, float]:
     """Return seconds and megabytes, roughly, from public sizes."""
     merging = len(schema.modelled) ** 2 * 2e-5 if together and len(schema.modelled) <= WIDEST else 0.0
     if decision.search in ("full", "none"):

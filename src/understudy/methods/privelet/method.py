@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 from understudy.errors import UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.privelet.rule import Choice, decide, total_known
+from understudy.methods.privelet.rule import TransformChoice, decide, total_known
 from understudy.methods.toolkit.terms import Terms
 from understudy.models.wavelet import WaveletModel
 from understudy.privacy.accounting import Accounting
@@ -50,7 +50,7 @@ class Privelet:
             )
         return tuple(name for name in schema.names if name in asked)
 
-    def decide(self, schema: Schema, accounting: Accounting) -> tuple[Axes, Choice]:
+    def decide(self, schema: Schema, accounting: Accounting) -> tuple[Axes, TransformChoice]:
         axes = tuple(Axis(name) for name in self.covered(schema))
         wavelet_dimensions(schema, axes, ["plain"] * len(axes), MAX_CELLS)  # refuses what is too large
         choice = decide(schema, axes, accounting, self._form, self.transform)
@@ -79,7 +79,7 @@ class Privelet:
     def _settled(self, axes: Axes) -> dict[str, Any]:
         return {"attributes": ",".join(map(str, axes)), "form": self.form, "transform": self.transform}
 
-    def _notes(self, schema: Schema, axes: Axes, choice: Choice) -> tuple[str, ...]:
+    def _notes(self, schema: Schema, axes: Axes, choice: TransformChoice) -> tuple[str, ...]:
         words = {"haar": "Haar wavelets", "nominal": "wavelets of its taxonomy", "plain": "plain counts"}
         said = [f"{a} by {words[d.kind]} ({d.size:,} values)" for a, d in zip(axes, choice.dimensions)]
         notes = [f"{', '.join(said)}: chosen from lengths and the kind of budget alone"]

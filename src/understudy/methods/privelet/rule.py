@@ -36,7 +36,7 @@ class Typical:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TransformChoice:
     """A kind for each axis, and the variance of a typical range for noise of variance 1 in each coefficient."""
 
     kinds: tuple[Kind, ...]
@@ -44,19 +44,19 @@ class Choice:
     spread: float
 
 
-def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, transform: str) -> Choice:
+def decide(schema: Schema, axes: Axes, accounting: Accounting, form: Form, transform: str) -> TransformChoice:
     """Return the best of all combinations; `transform` may ask for wavelets wherever there is one, or for none."""
     offered = [
         [dimension(schema, axis, kind) for kind in kinds_for(schema[axis.attribute], transform)] for axis in axes
     ]
     known = [{d.kind: typical(schema, axis, d) for d in own} for axis, own in zip(axes, offered)]
-    best: tuple[float, Choice] | None = None
+    best: tuple[float, TransformChoice] | None = None
     for dimensions in itertools.product(*offered):
         seen = [known[i][d.kind] for i, d in enumerate(dimensions)]
         spread = _spread(seen, total_known(schema, form))
         noise = spread * accounting.noise.squared_norm(wavelet_sensitivity(dimensions, schema, form))
         if best is None or noise < best[0] * (1 - TIE):
-            best = noise, Choice(tuple(d.kind for d in dimensions), dimensions, spread)
+            best = noise, TransformChoice(tuple(d.kind for d in dimensions), dimensions, spread)
     assert best is not None
     return best[1]
 

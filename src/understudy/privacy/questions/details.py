@@ -1,9 +1,9 @@
 """Details of an attribute inside its bins: the third kind of linear map that can be measured (`fine = "wavelet"`).
 
-Every bin is halved, and each half again, `depth` times (`schema.fine`). Each node that is halved has one coefficient:
-the rows of its left half less those of its right one, an integer. The bins' own totals are not among them: a model has
-those from elsewhere. A row inside a bin is in one node of each level, so its column has at most L = depth entries, all
-±1; a row at a declared point, or with a missing value, has none.
+Every bin is halved, and each half again, `depth` times (`schema.fine_grid`). Each node that is halved has one
+coefficient: the rows of its left half less those of its right one, an integer. The bins' own totals are not among them:
+a model has those from elsewhere. A row inside a bin is in one node of each level, so its column has at most L = depth
+entries, all ±1; a row at a declared point, or with a missing value, has none.
 
 Sensitivity. A row that comes or goes moves the coefficients by one column: L in L1 and in squared L2. A replaced row
 moves them by the difference of two columns a and b. In different bins they share no coefficient: 2L in both. In one
@@ -31,7 +31,7 @@ from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQue
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Axis, Schema
 from understudy.schema.attribute import fine_name
-from understudy.schema.fine import Grid
+from understudy.schema.fine_grid import FineGrid
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Details:
     noise: Noise
 
 
-def finest_grid(schema: Schema, attribute: str, depth: int) -> Grid:
+def finest_grid(schema: Schema, attribute: str, depth: int) -> FineGrid:
     """Return the grid on which the engine counts this attribute; refuse one that has none, or one less deep."""
     grid = schema[attribute].finest_grid
     if grid is None:
@@ -61,7 +61,7 @@ def detail_sensitivity(depth: int, schema: Schema) -> Sensitivity:
     return moved.times(schema.rows_per_person)
 
 
-def detailed(counts: Integers, grid: Grid, depth: int) -> Integers:
+def detailed(counts: Integers, grid: FineGrid, depth: int) -> Integers:
     """Return the coefficients of the upper `depth` levels, from counts of the grid's codes: exact integers."""
     below = np.concatenate([[0], np.cumsum(counts[grid.fine.bin_codes])])
     return np.concatenate([2 * below[middle] - below[first] - below[end] for first, middle, end in grid.levels[:depth]])

@@ -22,7 +22,7 @@ DEEPEST = 12  # halvings of a bin where the schema names no number of cells
 
 
 @dataclass(frozen=True)
-class Grid:
+class FineGrid:
     """The cells of `domain` when its bins are halved `depth` times."""
 
     domain: Intervals

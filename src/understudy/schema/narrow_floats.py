@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 _WHOLE_FROM = {np.float32: 2.0**23, np.float16: 2.0**10}  # from here on all numbers of the type are whole
 
 
-class Narrow:
+class NarrowFloats:
     """The narrow floats that stand for some of these numbers, as doubles."""
 
     def __init__(self, numbers: Iterable[float]) -> None:

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Word:
+class Token:
     """A piece of the text: what it says, how it was written and where it stands."""
 
     kind: str  # name, text, operator, mark, number, sign, word; "end" past the last one
@@ -36,7 +36,7 @@ class Word:
         return self.text.casefold() if self.kind == "word" else ""
 
 
-def words_of(text: str, what: str) -> Iterator[Word]:
+def words_of(text: str, what: str) -> Iterator[Token]:
     """Cut a text into words; `what` says in complaints what kind of text it is."""
     at = 0
     while at < len(text):
@@ -49,14 +49,14 @@ def words_of(text: str, what: str) -> Iterator[Word]:
         kind, said = str(match.lastgroup), match.group()
         if kind in ("name", "text"):
             said = said[1:-1].replace(said[0] * 2, said[0])
-        yield Word(kind, said, at, match.end())
+        yield Token(kind, said, at, match.end())
         at = match.end()
-    yield Word("end", "", len(text.rstrip()), len(text.rstrip()) + 1)
+    yield Token("end", "", len(text.rstrip()), len(text.rstrip()) + 1)
 
 
 def _unreadable(text: str, at: int, what: str) -> NoReturn:
     mark = text[at]
-    place = Word("mark", mark, at, at + 1)
+    place = Token("mark", mark, at, at + 1)
     if mark in "\"'":
         complain(text, place, "this quote is never closed")
     if mark in "‘’“”":
@@ -64,7 +64,7 @@ def _unreadable(text: str, at: int, what: str) -> NoReturn:
     complain(text, place, f"{mark!r} has no meaning in a {what}; put names in \"double\", values in 'single' quotes")
 
 
-def complain(text: str, word: Word, message: str, attribute: str | None = None) -> NoReturn:
+def complain(text: str, word: Token, message: str, attribute: str | None = None) -> NoReturn:
     """Refuse the text: the message, the text, and a caret under the offending word."""
     line = "".join(" " if character.isspace() else character for character in text)
     carets = "^" * max(1, word.end - word.start)
