@@ -21,15 +21,12 @@ from understudy.engines.sources import RowSource
 from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Intervals, Schema, Taxonomy
 from understudy.schema.domain import UNFIT
-from understudy.schema.intervals import MAX_WHOLE
 
 if TYPE_CHECKING:
     from understudy.engines.sql import Warehouse
 
 MAX_KEPT = 50_000  # distinct cells of one attribute that are looked at for remedies
 _BELOW, _ABOVE = 0, 2  # codes of a `_Span`; 1 is inside
-_LAST_DAY, _FIRST_DAY = 2_932_896, -719_162  # the years 1 to 9999, in days since 1970
-_DAY = 86_400
 _FAR = 1e308  # what lies farther out is clamped to it
 
 
@@ -145,12 +142,9 @@ def _cuts(attribute: Attribute) -> tuple[float, ...]:
     low, high = domain.edges[0], domain.edges[-1]
     if attribute.grid is not None:
         low, high = attribute.grid.low, attribute.grid.high
-    if domain.kind == "number":
+    if not domain.scale.integral:
         return (-_FAR, low, math.nextafter(high, math.inf), _FAR)
-    first, last = {
-        "date": (_FIRST_DAY, _LAST_DAY),
-        "datetime": (_FIRST_DAY * _DAY, (_LAST_DAY + 1) * _DAY),
-    }.get(domain.kind, (-MAX_WHOLE, MAX_WHOLE))
+    first, last = domain.scale.reach
     return (float(first - 1), float(math.ceil(low)), float(math.floor(high) + 1), float(last + 2))
 
 

@@ -11,14 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from understudy.schema import Attribute, Booleans, Categories, Intervals
-from understudy.schema.scales import ordered_scale
+from understudy.schema.scales import MOMENT_SCALES, OrderedScale
 
-FORMATS = (
-    "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d", "%Y%m%d",
-    "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y",
-    "%B %d, %Y",
-)  # fmt: skip
-CLOCKS = (" %H:%M:%S", "T%H:%M:%S", " %H:%M", "T%H:%M", " %I:%M %p", ":%H:%M:%S")
 NO_VALUE = frozenset((
     "", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", ".", "-", "--", "?", "#n/a", "(blank)",
 ))  # fmt: skip
@@ -49,9 +43,7 @@ def _for_domain(attribute: Attribute, texts: list[str], decimal: str) -> list[st
     if isinstance(domain, Categories | Booleans):
         return _for_list(attribute, texts)
     assert isinstance(domain, Intervals)
-    if domain.kind in ("date", "datetime"):
-        return _for_moments(domain, texts)
-    return _for_numbers(domain, texts, decimal)
+    return _for_numbers(domain, texts, decimal) if domain.scale.arithmetic else _for_moments(domain, texts)
 
 
 def _for_list(attribute: Attribute, texts: list[str]) -> list[str]:
@@ -97,19 +89,17 @@ def _reads(domain: Intervals, text: str, decimal: str) -> bool:
 
 
 def _for_moments(domain: Intervals, texts: list[str]) -> list[str]:
-    days = [format for format in FORMATS if _parses(texts, "date", format)]
-    if days:
-        return [_format(domain, "date", days)]
-    moments = [day + clock for day in FORMATS for clock in CLOCKS if _parses(texts, "datetime", day + clock)]
-    if moments:
-        return [_format(domain, "datetime", moments)]
-    if _parses(texts, "datetime", None):
-        return ['kind = "datetime" without `format` reads them (ISO 8601)']
-    return ["no usual format reads all of them: several are mixed, or some are no dates"]
+    for scale in MOMENT_SCALES:
+        if formats := [format for format in scale.usual_formats if _parses(texts, scale, format)]:
+            return [_format(domain, scale.kind, formats)]
+    for scale in MOMENT_SCALES:
+        if _parses(texts, scale, None):
+            return [f'kind = "{scale.kind}" without `format` reads them (ISO 8601)']
+    return [f"no usual format reads all of them: several are mixed, or some are no {domain.scale.writings}"]
 
 
-def _parses(texts: list[str], kind: str, format: str | None) -> bool:
-    return all(not math.isnan(ordered_scale(kind).parse(text.strip(), format)) for text in texts)
+def _parses(texts: list[str], scale: OrderedScale, format: str | None) -> bool:
+    return all(not math.isnan(scale.parse(text.strip(), format)) for text in texts)
 
 
 def _format(domain: Intervals, kind: str, formats: list[str]) -> str:

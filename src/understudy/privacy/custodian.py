@@ -211,7 +211,7 @@ def _read(data: Any, schema: Schema, role: str, types: str | None) -> ExactTable
     from understudy.engines.sources import open_source
     from understudy.engines.trust import types_of
 
-    published = [name for name in schema.columns if role == "original" or schema[name].kind != "drop"]
+    published = [name for name in schema.columns if role == "original" or schema[name].published]
     with _named(role, schema):
         source = open_source(data, schema.csv, types_of(types), names=published)
         if role == "synthetic":

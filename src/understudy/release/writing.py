@@ -66,7 +66,7 @@ def decode_rows(
             return pa.array(fresh[attribute.name].texts(first - 1, count, generator), pa.string())
         return pa.array(np.arange(first, first + count))
 
-    return pa.table({a.name: column(a) for a in attributes if a.kind != "drop"})
+    return pa.table({a.name: column(a) for a in attributes if a.published})
 
 
 def _constant(

@@ -16,6 +16,7 @@ from understudy.schema.scales.scale import ORDERED_KEYS
 from understudy.schema.scales.sql_cell import ANY, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS
 
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # the years 1 to 9999, in days since 1970
 _EPOCH = date(1970, 1, 1)
 _YEAR_FIRST = re.compile(r"%Y[^%\w]*%m[^%\w]*%d([^%\w]|T)*(%H[^%\w]*(%M[^%\w]*(%S[^%\w]*)?)?)?")
 _SQL_DAY = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -57,6 +58,12 @@ class Date(Moment):
     sql_inferred = (f"{_SQL_DAY}(?:[T ]{_SQL_CLOCK})?", "YmdHMSzoi")
     days = _CALENDAR
     misfit_plain = ISO_DAYS + "([T ]00:00(:00(\\.0{1,6})?)?)?"
+    reach: ClassVar[tuple[int, int]] = (FIRST_DAY, LAST_DAY)
+    usual_formats: ClassVar[tuple[str, ...]] = (
+        "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y.%m.%d", "%Y%m%d",
+        "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d%b%Y", "%b %d, %Y", "%d %B %Y",
+        "%B %d, %Y",
+    )  # fmt: skip
     seconds: ClassVar[int] = DAY
     datum: ClassVar[str] = "M8[D]"  # of numpy
 

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.schema.domain import Floats
-from understudy.schema.scales.dates import ISO_DAYS, Date, civil, seconds_of
+from understudy.schema.scales.dates import FIRST_DAY, ISO_DAYS, LAST_DAY, Date, civil, seconds_of
 from understudy.schema.scales.moments import DAY, Moment
 from understudy.schema.scales.scale import ORDERED_KEYS
 from understudy.schema.scales.sql_cell import SqlCell
+
+_CLOCKS = (" %H:%M:%S", "T%H:%M:%S", " %H:%M", "T%H:%M", " %I:%M %p", ":%H:%M:%S")
 
 
 class DateTime(Date):
@@ -41,6 +43,8 @@ class DateTime(Date):
         f"{ISO_DAYS}([T ]([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9](\\.[0-9]{{1,9}})?)?)?"
         "(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
     )
+    reach = (FIRST_DAY * DAY, (LAST_DAY + 1) * DAY)
+    usual_formats = tuple(day + clock for day in Date.usual_formats for clock in _CLOCKS)
     seconds = 1
     datum = "M8[s]"
 

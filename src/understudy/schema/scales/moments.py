@@ -52,6 +52,7 @@ class Moment(OrderedScale):
     sql_inferred: ClassVar[tuple[str, str]]  # of canonical texts: a pattern, the letters
     days: ClassVar[tuple[dict[str, str], ...]] = ({},)  # patterns of the parts of each kind of day
     misfit_plain: ClassVar[str]
+    usual_formats: ClassVar[tuple[str, ...]]  # what a remedy for cells that do not fit tries
     mark: ClassVar[str] = "-"  # what every text in a public file has, where it is to be taken for this kind
 
     @abstractmethod

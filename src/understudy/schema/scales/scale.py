@@ -58,6 +58,8 @@ class OrderedScale(Scale):
         What the scale counts, where a value is shown as a number.
     placeholder
         The range of a draft that knows none.
+    reach
+        The lowest and the highest place that a cell of whole numbers can have.
     sql_types, text_types, inferred_types
         The column types of a database that are read as such, as text, and as text where types were inferred.
     """
@@ -74,6 +76,7 @@ class OrderedScale(Scale):
     sql_reads: ClassVar[str]
     text_types: ClassVar[tuple[Type, ...]] = ("text",)
     inferred_types: ClassVar[tuple[Type, ...]]
+    reach: ClassVar[tuple[int, int]] = (-(2**53), 2**53)
 
     def read(self, body: Mapping[str, Any]) -> Domain:
         from understudy.schema.interval_keys import read_intervals

@@ -48,6 +48,7 @@ class TimeOfDay(Moment):
     sql_plain = (_SQL_CLOCK, _SQL_CLOCK, "HMS")
     sql_inferred = (f"(?:([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})[T ])?{_SQL_CLOCK}", "YmdHMS")
     mark = ":"
+    usual_formats = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%H.%M", "%Hh%M", "%H%M")
     misfit_plain = _CLOCK.pattern.replace("?:", "")
 
     def is_format(self, format: str) -> bool:
