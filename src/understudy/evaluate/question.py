@@ -129,7 +129,7 @@ def _known(what: str, names: Iterable[str] | None, known: list[str]) -> tuple[st
 
 def check_options(given: Mapping[str, Any]) -> None:
     """Refuse options of `evaluate` that do not exist, before anything is read."""
-    known = [name for name in inspect.signature(Question.of).parameters if name not in ("schema", "counted")]
+    known = [name for name in inspect.signature(EvaluationRequest.of).parameters if name not in ("schema", "counted")]
     for name in given:
         if name in ("epsilon", "delta", "ledger", "cap"):
             raise UsageError(
