@@ -34,7 +34,8 @@ def transcript(path: Path) -> list[tuple[str, list[str]]]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="the guide is written for a POSIX shell")
 @pytest.mark.parametrize(
-    "guide", ["hospital", "federation", "ledger", "drafts", "check", "types", "formats", "promise", "rules", "panels"]
+    "guide",
+    ["hospital", "federation", "ledger", "drafts", "check", "types", "formats", "promise", "rules", "panels", "tables"],
 )
 def test_the_guide(tmp_path, guide):
     if guide == "federation":

@@ -17,11 +17,27 @@ import pytest
 import understudy
 from understudy.demo import write_demo
 from understudy.privacy.random_source import seeded_generator
+from understudy.query.grammar import parse
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 MADE = {DOCS / "reference" / "commands.md"}  # when the site is built
+EXECUTED = {  # the pages whose commands and snippets run, by the test that runs them
+    "tests/cli/test_guide.py": ["check", "drafts", "federation", "formats", "hospital", "ledger", "panels", "promise", "rules", "tables", "types"],
+    "tests/cli/test_pages.py": ["bins", "discovery", "duckdb", "evaluation", "inference", "large-files", "queries", "ranges", "report", "uses", "wide-tables"],
+    "tests/cli/test_examples.py": ["README"],
+}  # fmt: skip
+NOT_RUN = {  # and those whose commands do not run as they stand, with what runs in their place
+    "postgresql": "needs a server: tests/cli/test_postgresql.py starts one",
+    "spark": "needs Java: tests/laws/test_spark.py, tests/cli/test_spark_trouble.py",
+    "studio": "opens a page: tests/cli/test_studio_verb.py, tests/cli/test_studio_browser.py",
+    "install": "installs: tests/cli/test_wheelhouse.py",
+    "audit": "half a minute of CPU: tests/audit/test_whole_audit.py",
+    "CONTRIBUTING": "runs all tests: scripts/test",
+    "reproduction": "hours, on tables that are not here: benchmarks/reproduce",
+    "federation-results": "hours, on tables that are not here: benchmarks/federation.py",
+}
 SNIPPETS = ["choose/epsilon.md", "choose/rows.md", "start.md", "guide/python.md"]
 
 
@@ -49,6 +65,46 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert found.exists() or found in MADE, f"{page.name}: {target}"
         if anchor and found.suffix == ".md" and found not in MADE:
             assert anchor in anchors(found), f"{page.name}: {target}"
+
+
+def test_every_command_and_snippet_is_executed_or_says_why_not() -> None:
+    """A page that shows something to run is run by a test that names it; what cannot be is listed with a reason."""
+    runs = re.compile(r"^```(console|sh|python|r)$", re.MULTILINE)
+    shows = {page for page in PAGES if "decisions" not in page.parts and runs.search(page.read_text("utf-8"))}
+    shows -= {DOCS / page for page in (*SNIPPETS, "guide/pipelines.md", "guide/r.md")}  # run below
+    for test, names in EXECUTED.items():
+        text = (ROOT / test).read_text("utf-8")
+        for name in names:
+            assert f'"{name}"' in text or f"{name}.md" in text, f"{test} no longer runs {name}"
+            shows -= {page for page in PAGES if page.with_suffix("").as_posix().endswith(f"/{name}")}
+    for name, reason in NOT_RUN.items():
+        for place in re.findall(r"[a-z]+/[\w/.-]+", reason):
+            assert (ROOT / place).exists(), reason
+        shows -= {page for page in PAGES if page.stem == name}
+    assert shows == set(), "run these pages in tests/cli/test_guide.py or test_pages.py, or say in NOT_RUN why not"
+
+
+def test_questions_in_the_text_can_be_asked() -> None:
+    """What stands in a sentence as a query is one: the pages' blocks are run, these are read."""
+    asked = 0
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+        for query in re.findall(r"""query\((?:text=)?"([^"]+)\"""", text) + re.findall(
+            r"""query \S+ "([^"]+)\"""", text
+        ):
+            parse(query)
+            asked += 1
+    assert asked >= 3
+
+
+def test_guides_are_in_the_menu() -> None:
+    """Every guide stands in a visible table of contents, once."""
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text("utf-8"), re.DOTALL)
+    shown = [
+        line for block in blocks if ":hidden:" not in block for line in block.splitlines() if line and line[0] != ":"
+    ]
+    assert len(shown) == len(set(shown))
+    assert {f"guide/{page.stem}" for page in (DOCS / "guide").glob("*.md")} <= set(shown)
 
 
 def test_every_page_is_in_the_site() -> None:

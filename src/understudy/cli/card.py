@@ -112,7 +112,7 @@ def _as_json(document: dict[str, Any]) -> str:
 
 def _write(text: str, output: Path | None, release: Path) -> None:
     if output is None:
-        say(text.rstrip("\n"))
+        say(text.rstrip("\n"), as_it_is=True)
         return
     from understudy.errors import UsageError
     from understudy.release.replacement import replacing

@@ -13,7 +13,7 @@ from understudy.cli.output import say, say_json
 
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder for everything.")] = Path("demo-output"),
-    epsilon: Annotated[str, typer.Option("--epsilon")] = "1",
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The privacy budget, for everything; default: 1.")] = "1",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -37,7 +37,7 @@ def init(
     ask: Annotated[
         bool, typer.Option("--ask", help="One question a column, with a proposal; goes on where it was stopped.")
     ] = False,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("schema.toml"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="Default: schema.toml.")] = Path("schema.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     epsilon: Annotated[
         str | None, typer.Option("--epsilon", help="Buy what is left open from the rows, with this budget.")

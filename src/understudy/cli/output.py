@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from typing import Any, NoReturn
 
@@ -17,9 +18,14 @@ def wants_json(arguments: list[str]) -> bool:
     return "--json" in arguments
 
 
-def say(text: str) -> None:
-    """Print to standard output; a terminal that cannot show a character gets a question mark instead of a crash."""
+def say(text: str, as_it_is: bool = False) -> None:
+    """Print to standard output; a terminal that cannot show a character gets a question mark instead of a crash.
+
+    A terminal gets lines that fit it, unless the text is a file of some format that may be copied from there.
+    """
     encoding = sys.stdout.encoding or "utf-8"
+    if sys.stdout.isatty() and not as_it_is:
+        text = fitted(text, shutil.get_terminal_size().columns)
     sys.stdout.write(shown(text).encode(encoding, errors="replace").decode(encoding) + "\n")
     sys.stdout.flush()
 
@@ -29,8 +35,27 @@ def shown(text: str) -> str:
     return _UNSEEN.sub("\ufffd", text)
 
 
+def fitted(text: str, width: int) -> str:
+    """Break lines that are wider than a terminal between words, under where their last column begins."""
+    return "\n".join(_fitted(line, width) for line in text.split("\n"))
+
+
+def _fitted(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    import textwrap
+
+    begins = [found.end() for found in re.finditer(r"^ *· |(?<=\S)  +(?=\S)|^ +", line)]
+    room = [at for at in begins if at <= width // 2]
+    return textwrap.fill(
+        line, width, subsequent_indent=" " * (max(room, default=0) or 2), drop_whitespace=True, break_on_hyphens=False,
+        break_long_words=False, replace_whitespace=False, expand_tabs=False,
+    )  # fmt: skip
+
+
 def say_json(document: dict[str, Any]) -> None:
-    say(json.dumps(document, ensure_ascii=True))
+    sys.stdout.write(json.dumps(document, ensure_ascii=True) + "\n")
+    sys.stdout.flush()
 
 
 def fail(error: UnderstudyError, as_json: bool) -> NoReturn:
@@ -38,7 +63,8 @@ def fail(error: UnderstudyError, as_json: bool) -> NoReturn:
         say_json(error.as_json())
     else:
         help_page = error.message.startswith("Usage:")  # a verb was asked for and none named
-        sys.stderr.write(f"{'' if help_page else 'understudy: '}{shown(error.message)}\n")
+        said = f"{'' if help_page else 'understudy: '}{shown(error.message)}"
+        sys.stderr.write((fitted(said, shutil.get_terminal_size().columns) if sys.stderr.isatty() else said) + "\n")
     sys.exit(error.exit_code)
 
 

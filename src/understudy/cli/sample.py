@@ -19,7 +19,10 @@ def sample(
     output: Annotated[Path, typer.Option("-o", "--output", help=".csv or .parquet; of several tables, a folder.")],
     rows: Annotated[int | None, typer.Option("--rows", min=0, help="Default: as many as the release has.")] = None,
     given: Annotated[list[str], typer.Option("--given", help="What rows meet: sex=Female, 'age >= 60'.")] = [],  # noqa: B006
-    seed: Annotated[int | None, typer.Option("--seed", min=0)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="To draw the same rows again."),
+    ] = None,
     tables: Annotated[
         int | None, typer.Option("--tables", min=2, help="So many tables for inference: OUT-01.csv and so on.")
     ] = None,

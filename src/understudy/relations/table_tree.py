@@ -97,6 +97,22 @@ def count_of(child: str) -> str:
     return f"@{child}"
 
 
+def spoken_column(name: str) -> str:
+    """Return a column or axis of `derived` in words for people: its own name is for files.
+
+    >>> spoken_column("price"), spoken_column("region@accounts"), spoken_column("age@accounts@1")
+    ('price', 'accounts.region', 'accounts.age, coarsely')
+    >>> spoken_column("@items"), spoken_column("@items@orders")
+    ('number of items', 'number of items of orders')
+    """
+    own, *marks = name.split("@")
+    tables = [mark for mark in marks if not mark.isdigit()]
+    if not own:
+        return " of ".join(["number", *tables])
+    words = f"{tables[0]}.{own}" if tables else own
+    return f"{words}, coarsely" if marks and marks[-1].isdigit() else words
+
+
 def given_name(attribute: str, table: str) -> str:
     """Return what an attribute of a table is called in tables whose rows belong to it."""
     return f"{attribute}@{table}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from understudy.relations.panel import spoken
+from understudy.relations.table_tree import spoken_column
 
 if TYPE_CHECKING:
     from understudy.release.release import Release
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
 def summary_of(release: Release) -> str:
     """Return one page of text: what was published, the network, and the card."""
-    lines = [f"{release.schema.name}: {release.rows:,} rows, {len(release.schema.modelled)} attributes modelled", ""]
+    schema = release.schema
+    modelled = len(schema.modelled) + sum(len(child.schema.modelled) for child in schema.tables)
+    where = f" in {len(schema.tables) + 1} tables" if schema.tables else ""
+    lines = [f"{schema.name}: {release.rows:,} rows, {modelled} attributes modelled{where}", ""]
     if network := release.facts.network:
         width = max(len(line.attribute) for line in network)
         lines += ["Network"] + [
@@ -24,8 +28,10 @@ def summary_of(release: Release) -> str:
         more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
         lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
     for own in release.facts.get("linked") or []:
-        lines += [f"{own['table']}, each row given the rows that it belongs to (column@table)"]
-        lines += [f"  {line['attribute']} ← {', '.join(line['parents'])}".rstrip(" ←") for line in own["network"]]
+        lines += [f"{own['table']}, each row given the rows that it belongs to"]
+        for line in own["network"]:
+            given = " and ".join(f"({spoken_column(parent)})" for parent in line["parents"])
+            lines.append(f"  {spoken_column(line['attribute'])} ← {given}".rstrip(" ←"))
         lines.append("")
     if steps := release.facts.get("steps"):
         lines += [f"{release.facts['persons']:,} people; each further row of a person, given the row before"]
