@@ -47,8 +47,8 @@ from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
 from understudy.release.release import Release
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed
 from understudy.schema.frame_draft import without_schema
+from understudy.schema.open_points import check_confirmed
 from understudy.schema.rows_seen import with_sight
 
 MAX_EPSILON = 10  # above it a promise is so weak that a person must ask for it by word

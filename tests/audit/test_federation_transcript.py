@@ -26,7 +26,7 @@ from federating import NAMES, A, federation, polya_law
 from understudy.errors import FederationAborted, FederationError
 from understudy.federation import masks
 from understudy.federation.local import Deliver, LocalFederation
-from understudy.federation.owner import MemoryStore
+from understudy.federation.owner import MemoryRoundStore
 from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.statements import PublicKeys, Statements, terms_of
@@ -46,7 +46,7 @@ class Round:
     """One secure sum under observation."""
 
     made: LocalFederation
-    stores: dict[str, MemoryStore]
+    stores: dict[str, MemoryRoundStore]
     transcript: Transcript = field(default_factory=Transcript)
     contributed: dict[str, np.ndarray] = field(default_factory=dict)  # counts and share of each owner, unmasked
 
@@ -75,7 +75,7 @@ class Round:
 def observed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, owners: int, colluding: int, dropping: int, cells: int = CELLS
 ) -> Iterator[Round]:
-    stores = {name: MemoryStore() for name in NAMES[:owners]}
+    stores = {name: MemoryRoundStore() for name in NAMES[:owners]}
     parts = [{"a": np.arange(12, dtype=np.uint16) % cells} for _ in range(owners)]
     with federation(
         folder,

@@ -92,11 +92,11 @@ def simulate(
     quiet: Quiet = False,
 ) -> None:
     """Try a federation out: split DATA among owners, and run `curator` and `party` as processes on this machine."""
-    from understudy.federation.simulate import Trial
+    from understudy.federation.simulate import FederationTrial
     from understudy.schema import Schema
 
     status = StatusLine(quiet or json)
-    trial = Trial(
+    trial = FederationTrial(
         data, Schema.open(schema), epsilon, delta, output, parties, split, colluding, dropping, method,
         settings(set), release, report, keep, timeout, status,
     )  # fmt: skip

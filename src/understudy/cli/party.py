@@ -24,7 +24,7 @@ from understudy.cli.output import StatusLine, say, say_json
 from understudy.errors import UsageError
 
 if TYPE_CHECKING:
-    from understudy.federation.party import Terms
+    from understudy.federation.party import AgreementTerms
     from understudy.schema import Schema
 
 
@@ -70,7 +70,7 @@ def party(
     public = agreed.agreed_schema(Schema.open(schema))
     status = StatusLine(quiet or json)
 
-    def agree(terms: Terms) -> bool:
+    def agree(terms: AgreementTerms) -> bool:
         status.clear()
         if approve:
             if not (quiet or json):

@@ -40,7 +40,7 @@ from understudy.privacy.reservation import Reservation
 from understudy.privacy.run_ledger import ledger_for
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
-from understudy.schema.confirmation import check_confirmed
+from understudy.schema.open_points import check_confirmed
 from understudy.showing import html_of
 
 FOR_SALE = ("tvd", "k-marginal", "classify")

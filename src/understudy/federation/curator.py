@@ -25,7 +25,7 @@ from understudy.publishing import release_of
 from understudy.release.card import Card, Together
 from understudy.release.release import Release
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed
+from understudy.schema.open_points import check_confirmed
 from understudy.version import VERSION
 
 

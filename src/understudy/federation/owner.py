@@ -74,7 +74,7 @@ class RoundStore(Protocol):
         ...
 
 
-class MemoryStore:
+class MemoryRoundStore:
     """A memory that does not survive: for tests, and for owners in one process."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class OwnerAnswers:
         self._table = table
         self._signer = signer
         self._source = source
-        self._store = store if store is not None else MemoryStore()
+        self._store = store if store is not None else MemoryRoundStore()
         self._lock = Lock()
         self._round = 0
         self._sum: _Sum | None = None

@@ -31,7 +31,7 @@ from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
 from understudy.privacy.reservation import Reservation
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed
+from understudy.schema.open_points import check_confirmed
 from understudy.version import VERSION
 
 _PAUSE_S = 0.05  # before the curator is asked again: one that says wait at once does not keep a processor busy

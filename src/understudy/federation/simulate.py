@@ -38,7 +38,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Trial:
+class FederationTrial:
     """`run` leaves no process and, unless `keep` names a folder, no private file behind."""
 
     data: str

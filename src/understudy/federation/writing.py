@@ -12,7 +12,7 @@ from understudy.federation.curator import agreed_plan
 from understudy.federation.roster import Curator, Owner, Roster, schema_hash
 from understudy.privacy.budget import Amount, Budget
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed
+from understudy.schema.open_points import check_confirmed
 
 
 def write_roster(

@@ -49,7 +49,7 @@ class Change(Protocol):
 def change_of(attribute: Attribute) -> Change:
     """Return how changes of this attribute are coded."""
     if attribute.intervals is not None and attribute.domain.size > 2:
-        return Steps(attribute.domain.size, missing=attribute.has_missing)
+        return StepChanges(attribute.domain.size, missing=attribute.has_missing)
     return Flip() if attribute.size == 2 else Moves(attribute.size)
 
 
@@ -96,7 +96,7 @@ class Moves:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepChanges:
     """Of ordered values: how many values down or up, in groups that double; where there is a missing value (coded
     last), going missing and, by parts of the domain, coming back. `upward` leaves steps down out: of a time."""
 

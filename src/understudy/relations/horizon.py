@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.relations.changes import Codes, Steps
+from understudy.relations.changes import Codes, StepChanges
 
 Floats = NDArray[np.float64]
 MAX_ENTRIES = 1 << 23  # of the table of weights: a longer order, or more rows of a person, is drawn without
@@ -28,7 +28,7 @@ class Horizon:
     reach: Floats
 
     @staticmethod
-    def of(gap: Steps, shares: Floats, rows: int) -> Horizon | None:
+    def of(gap: StepChanges, shares: Floats, rows: int) -> Horizon | None:
         """Return the horizon of people with up to so many rows; None where its table would be too large.
 
         Args:

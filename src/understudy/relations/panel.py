@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from understudy.relations.changes import Change, Coarse, Codes, Steps, change_of
+from understudy.relations.changes import Change, Coarse, Codes, StepChanges, change_of
 from understudy.relations.tilts import Move
 from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.person import Person
@@ -57,9 +57,9 @@ class Panel:
         return gap | {changed(name): change_of(self.schema[name]) for name in self.varying}
 
     @cached_property
-    def gap(self) -> Steps:
+    def gap(self) -> StepChanges:
         """How the units between two rows are coded."""
-        return Steps(self.schema[self.person.order].size, upward=True)
+        return StepChanges(self.schema[self.person.order].size, upward=True)
 
     @cached_property
     def coarse(self) -> Coarse:

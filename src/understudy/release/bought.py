@@ -7,7 +7,7 @@ from typing import Any
 
 from understudy.privacy.budget import Budget
 from understudy.schema import Schema
-from understudy.schema.undiscovered import PAID, Undiscovered
+from understudy.schema.undiscovered import PAID
 
 EARLIER = "an earlier run"
 
@@ -28,8 +28,8 @@ class BoughtFacts:
         """Return what is known of the schema of a run, None where nothing of it was bought."""
         paid = {a.name: EARLIER for a in schema.attributes if a.provenance == PAID}
         for attribute in () if declared is None else declared.undiscovered:
-            assert isinstance(attribute.domain, Undiscovered)
-            paid[attribute.name] = attribute.domain.what
+            assert attribute.undiscovered is not None
+            paid[attribute.name] = attribute.undiscovered.what
         if not paid:
             return None
         public = tuple(a.name for a in schema.attributes if a.provenance.startswith("public"))

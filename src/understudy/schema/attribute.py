@@ -19,6 +19,7 @@ from understudy.schema.intervals import Intervals
 from understudy.schema.scales import SCALES, OrderedScale
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
 from understudy.schema.tree_grid import Index, TreeGrid
+from understudy.schema.undiscovered import Undiscovered
 
 MISSING = "missing"
 PUBLIC_BINS = 20  # of a range without bins, where no tree is bought
@@ -102,6 +103,11 @@ class Attribute:
     def published(self) -> bool:
         """Return whether the column is in the output: ids come back as fresh ones, dropped columns do not."""
         return self.kind != "drop"
+
+    @property
+    def undiscovered(self) -> Undiscovered | None:
+        """Return what is to be bought of the attribute; None where it is declared whole."""
+        return self.domain if isinstance(self.domain, Undiscovered) else None
 
     @property
     def intervals(self) -> Intervals | None:

@@ -23,7 +23,7 @@ from understudy.schema.scales.scale import texts_of
 from understudy.schema.table import Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
-from understudy.schema.undiscovered import PAID, Undiscovered, What, asks_for, undiscovered
+from understudy.schema.undiscovered import PAID, What, asks_for, undiscovered
 from understudy.schema.uses import checked_uses
 
 TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm", "file")
@@ -94,9 +94,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
         csv=dialect,
         confirm=texts_of(table.get("confirm", []), "confirm"),
         rules=checked_rules(document.get("rules", [])),
-        uses=checked_uses(
-            document.get("uses", []), [a.name for a in attributes if a.modelled or isinstance(a.domain, Undiscovered)]
-        ),
+        uses=checked_uses(document.get("uses", []), [a.name for a in attributes if a.modelled or a.undiscovered]),
         person=read_person(document.get("person")),
         tables=_children(document.get("tables"), table, dialect, max_codes, in_file),
         file=table.get("file"),

@@ -25,7 +25,6 @@ from understudy.schema.rule_blocks import Block, blocks_of
 from understudy.schema.rules import Constraint, Rule, RuleBook
 from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.tree_grid import Index
-from understudy.schema.undiscovered import Undiscovered
 from understudy.schema.uses import Use
 from understudy.showing import html_of
 
@@ -93,7 +92,7 @@ class Schema:
         names = [a.name for a in self.attributes] + [fine_name(a.name) for a in self.attributes if a.fine]
         if len(set(names)) != len(names):
             raise SchemaError("two attributes have the same name")
-        known = any(a.modelled or isinstance(a.domain, Undiscovered) for a in self.attributes)
+        known = any(a.modelled or a.undiscovered for a in self.attributes)
         if not known and not self.unconfirmed:
             raise SchemaError("the schema has no attribute to publish (only ids and dropped columns)")
         if self.neighbours == "replace-one" and self.rows is None:
@@ -286,7 +285,7 @@ class Schema:
     @cached_property
     def undiscovered(self) -> tuple[Attribute, ...]:
         """Return the attributes with something left to be bought: `values`, `range` or `kind` = "discover"."""
-        return tuple(a for a in self.attributes if isinstance(a.domain, Undiscovered))
+        return tuple(a for a in self.attributes if a.undiscovered is not None)
 
     def check_discovered(self, who: str) -> None:
         """Refuse a schema with something left to be bought, for whoever cannot buy it."""

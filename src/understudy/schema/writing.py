@@ -11,7 +11,6 @@ from understudy.schema.files import CSV_KEYS
 from understudy.schema.scales.scale import whole_or_real
 from understudy.schema.table import Schema
 from understudy.schema.tree_grid import MIN_VALUES, TreeGrid
-from understudy.schema.undiscovered import Undiscovered
 
 
 def schema_as_dict(schema: Schema) -> dict[str, Any]:
@@ -51,8 +50,8 @@ def _csv(dialect: CsvDialect) -> dict[str, Any]:
 
 def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
     """Return the plain form of one attribute."""
-    if isinstance(attribute.domain, Undiscovered):
-        return attribute.domain.body
+    if attribute.undiscovered is not None:
+        return attribute.undiscovered.body
     body: dict[str, Any] = {"kind": attribute.kind}
     body |= attribute.domain.as_dict() if attribute.grid is None else _grid_as_dict(attribute.grid)
     if attribute.taxonomy is not None and "values" in body:

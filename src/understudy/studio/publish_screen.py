@@ -21,13 +21,13 @@ from understudy.privacy.refusals import refuse_early
 from understudy.publishing import refuse_large_epsilon
 from understudy.release.signing import checked, sign, signature_file
 from understudy.schema import Schema
-from understudy.schema.confirmation import check_confirmed
+from understudy.schema.open_points import check_confirmed
 from understudy.studio.folder import SCHEMAS, TABLES
 from understudy.studio.pages import Form, Pages
 from understudy.studio.runs import Run, output_names
 from understudy.studio.schema_file import SchemaFile
 from understudy.studio.source import TableSource
-from understudy.studio.spending import Spend, ledger_of, refuse_change, run_name, spent_on
+from understudy.studio.spending import PlannedRun, ledger_of, refuse_change, run_name, spent_on
 from understudy.studio.studio import Studio
 from understudy.studio.texts import TEXTS
 
@@ -81,7 +81,7 @@ class PublishScreen:
             files=output_names(spend.output),
         )  # fmt: skip
 
-    def _asked(self, form: Form) -> tuple[Spend, Schema]:
+    def _asked(self, form: Form) -> tuple[PlannedRun, Schema]:
         folder = self._studio.folder
         file = SchemaFile.read(folder.file(form.get("schema", ""), SCHEMAS))
         schema = file.schema
@@ -97,7 +97,7 @@ class PublishScreen:
             with Ledger(ledger, create=False) as book:
                 refuse_early(book, schema, budget)
         spent = spent_on(ledger, schema.account)
-        return Spend(
+        return PlannedRun(
             file.path.name, file.text, schema.hash, source, source.fingerprint(), schema.account, budget,
             form.get("method", "auto"), form.get("output", ""), spent,
         ), schema  # fmt: skip

@@ -24,7 +24,7 @@ from understudy.lock import ProcessLock
 from understudy.release.replacement import replacing
 from understudy.studio.folder import Folder
 from understudy.studio.source import KEY
-from understudy.studio.spending import Spend
+from understudy.studio.spending import PlannedRun
 
 State = Literal["running", "done", "failed", "interrupted"]
 REQUEST, PROGRESS, RESULT, LOCK = "request.json", "progress.json", "result.json", "run.lock"
@@ -137,7 +137,7 @@ class Runs:
         found = [run for path in places if (run := self.find(path.name)) is not None]
         return sorted(found, key=lambda run: float(run.request.get("at", 0)), reverse=True)
 
-    def start(self, name: str, spend: Spend, ledger: Path, named: bool) -> Run:
+    def start(self, name: str, spend: PlannedRun, ledger: Path, named: bool) -> Run:
         """Start a process for this spend; two of one account never run side by side, whichever server started them."""
         gate = ProcessLock(self._folder.make_state(_RUNS) / "starting.lock")
         if not gate.acquire():
@@ -150,7 +150,7 @@ class Runs:
         finally:
             gate.release()
 
-    def _start(self, name: str, spend: Spend, note: dict[str, Any]) -> Run:
+    def _start(self, name: str, spend: PlannedRun, note: dict[str, Any]) -> Run:
         place = self._place / name
         try:
             place.mkdir(mode=0o700)
@@ -180,7 +180,7 @@ def output_names(output: str) -> dict[str, str]:
     return {"output": output, "release": f"{stem}.release.zip", "report": f"{stem}.report.html"}
 
 
-def request_note(spend: Spend, ledger: Path, named: bool) -> dict[str, Any]:
+def request_note(spend: PlannedRun, ledger: Path, named: bool) -> dict[str, Any]:
     """Return what is kept about a run: what was on the page."""
     return {
         "at": time.time(),
@@ -197,7 +197,7 @@ def request_note(spend: Spend, ledger: Path, named: bool) -> dict[str, Any]:
     }
 
 
-def secret_note(spend: Spend) -> dict[str, Any]:
+def secret_note(spend: PlannedRun) -> dict[str, Any]:
     """Return what goes to the process through a pipe and is written nowhere: the address, and the schema as agreed."""
     return {
         "source": spend.source.place,

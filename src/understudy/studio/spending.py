@@ -26,7 +26,7 @@ MAX_WAITING = 64
 
 
 @dataclass(frozen=True)
-class Spend:
+class PlannedRun:
     """Everything that a run will be started with. What was spent before is part of it."""
 
     schema_file: str
@@ -40,7 +40,7 @@ class Spend:
     output: str
     spent_before: str
 
-    def meant_now(self, schema: Schema, ledger: Path) -> Spend:
+    def meant_now(self, schema: Schema, ledger: Path) -> PlannedRun:
         """Return the same spend as the files are now: equal if nothing has changed."""
         return replace(
             self, schema_hash=schema.hash, fingerprint=self.source.fingerprint(), account=schema.account,
@@ -67,10 +67,10 @@ class Confirmations:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._waiting: dict[str, tuple[str, Spend, float]] = {}
+        self._waiting: dict[str, tuple[str, PlannedRun, float]] = {}
         self._lock = threading.Lock()
 
-    def offer(self, session: str, spend: Spend) -> str:
+    def offer(self, session: str, spend: PlannedRun) -> str:
         """Return the word for this spend."""
         nonce = secrets.token_urlsafe(24)
         with self._lock:
@@ -79,7 +79,7 @@ class Confirmations:
                 del self._waiting[next(iter(self._waiting))]
         return nonce
 
-    def take(self, session: str, nonce: str, epsilon_again: str) -> Spend | None:
+    def take(self, session: str, nonce: str, epsilon_again: str) -> PlannedRun | None:
         """Return the spend of this word, which is used up by that; None where there is none.
 
         An epsilon that was typed wrong uses nothing up.
@@ -112,7 +112,7 @@ def run_name(nonce: str) -> str:
     return hashlib.sha256(nonce.encode()).hexdigest()[:20]
 
 
-def refuse_change(agreed: Spend, now: Spend) -> None:
+def refuse_change(agreed: PlannedRun, now: PlannedRun) -> None:
     """Refuse to start what is no longer what a person agreed to."""
     if agreed.spent_before != now.spent_before:
         raise BudgetError("something was spent on this account since you looked, or its cap was changed: look again")

@@ -32,7 +32,7 @@ from understudy.errors import MessageRefused, UnderstudyError
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.local import Deliver, LocalFederation, local_federation
 from understudy.federation.messages import SUM_STAGES
-from understudy.federation.owner import FIRST_STAGES, MemoryStore
+from understudy.federation.owner import FIRST_STAGES, MemoryRoundStore
 from understudy.federation.secure_sum import CuratorRound
 from understudy.federation.statements import PublicKeys
 from understudy.federation.wire import REFUSALS
@@ -189,7 +189,7 @@ def test_messages_to_an_owner(tmp_path: Path, messages: int, pure: bool) -> None
     """What is refused leaves no trace: not in the journal, not in the ledger. Bea pays for what she answered, and no more."""
     dice, fuzzed, pool = random.Random(f"owner {pure}"), Fuzzed(), list[Any](TEXTS)
     journal = OwnerJournal(tmp_path / "bea.session")
-    stores = {name: MemoryStore() for name in OWNERS} | {"bea": journal}
+    stores = {name: MemoryRoundStore() for name in OWNERS} | {"bea": journal}
 
     def disturb(name: str, round: int, stage: str, body: bytes, deliver: Deliver) -> bytes | None:
         if name != "bea":

@@ -15,7 +15,7 @@ from understudy.engines.memory import MemoryEngine
 from understudy.errors import FederationAborted, FederationError
 from understudy.federation.local import Deliver, LocalFederation
 from understudy.federation.messages import SUM_STAGES
-from understudy.federation.owner import MemoryStore, OwnerAnswers, Request
+from understudy.federation.owner import MemoryRoundStore, OwnerAnswers, Request
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
@@ -37,7 +37,7 @@ class Restarts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.stores = {name: MemoryStore() for name in NAMES[:4]}
+        self.stores = {name: MemoryRoundStore() for name in NAMES[:4]}
         self.stack = ExitStack()
         self.made: LocalFederation
 
@@ -150,7 +150,7 @@ def test_an_owner_killed_in_the_middle(
         elif moment == "journalled":
             dying(Charge, "journal", before=False)
         else:
-            dying(MemoryStore, "reply", before=False)
+            dying(MemoryRoundStore, "reply", before=False)
         done = False
 
         def disturb(name: str, round: int, at: str, body: bytes, deliver: Deliver) -> bytes | None:
@@ -219,7 +219,7 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
 
 
 def test_the_store_keeps_one_body_for_a_stage() -> None:
-    store = MemoryStore()
+    store = MemoryRoundStore()
     store.accept(1, "keys", b"a")
     assert store.find(1, "keys") == Request(1, "keys", b"a")
     store.reply(1, "keys", b"b")

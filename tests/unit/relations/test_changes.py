@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.relations.changes import Change, Coarse, Flip, Moves, Steps
+from understudy.relations.changes import Change, Coarse, Flip, Moves, StepChanges
 from understudy.relations.tilts import Move
 
 CHANGES: list[tuple[Change, int]] = [
     (Flip(), 2),
     (Moves(5), 5),
-    (Steps(7), 7),
-    (Steps(3), 3),
-    (Steps(40), 40),
-    (Steps(7, missing=True), 8),
-    (Steps(20, missing=True), 21),
+    (StepChanges(7), 7),
+    (StepChanges(3), 3),
+    (StepChanges(40), 40),
+    (StepChanges(7, missing=True), 8),
+    (StepChanges(20, missing=True), 21),
 ]
 
 
@@ -43,7 +43,7 @@ def test_only_changes_that_some_value_makes_are_possible(change: Change, size: i
 
 
 def test_a_gap_never_goes_back() -> None:
-    gap = Steps(31, upward=True)
+    gap = StepChanges(31, upward=True)
     before, now = np.triu_indices(31)
     code = gap.code(before, now)
     drawn = gap.apply(before, code, np.random.default_rng(0))

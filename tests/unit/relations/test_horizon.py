@@ -10,14 +10,14 @@ import pyarrow as pa
 
 import understudy
 from understudy.relations import horizon
-from understudy.relations.changes import Steps
+from understudy.relations.changes import StepChanges
 from understudy.relations.horizon import Horizon
 from understudy.release import Release
 from visits import visits_schema
 
 
 def test_chances_are_those_of_all_paths() -> None:
-    gap = Steps(5, upward=True)
+    gap = StepChanges(5, upward=True)
     shares = np.random.default_rng(1).dirichlet(np.ones(gap.size), 5)
     found = Horizon.of(gap, shares, 4)
     assert found is not None and gap.size == 5  # a code for each gap from 0 to 4
@@ -33,7 +33,7 @@ def test_chances_are_those_of_all_paths() -> None:
 
 
 def test_too_large_a_table_is_not_made() -> None:
-    gap = Steps(1000, upward=True)
+    gap = StepChanges(1000, upward=True)
     assert Horizon.of(gap, np.ones((1000, gap.size)), horizon.MAX_ENTRIES // 1000) is None
 
 

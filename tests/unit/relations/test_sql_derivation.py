@@ -19,7 +19,7 @@ from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.errors import DataError
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
-from understudy.relations.changes import Coarse, Flip, Moves, Steps
+from understudy.relations.changes import Coarse, Flip, Moves, StepChanges
 from understudy.relations.panel import Panel
 from understudy.relations.reading import open_people, people_fit
 from understudy.schema import Axis, Schema
@@ -258,7 +258,7 @@ def test_a_parquet_file_by_duckdb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [
-    Flip(), Moves(5), Steps(3), Steps(21), Steps(21, missing=True), Steps(5, missing=True), Steps(70, upward=True), Steps(1),
+    Flip(), Moves(5), StepChanges(3), StepChanges(21), StepChanges(21, missing=True), StepChanges(5, missing=True), StepChanges(70, upward=True), StepChanges(1),
 ])  # fmt: skip
 def test_changes_in_sql_are_those_in_memory(change: Any) -> None:
     import duckdb

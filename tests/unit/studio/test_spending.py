@@ -17,7 +17,7 @@ from understudy.schema import Schema
 from understudy.studio.folder import Folder
 from understudy.studio.runs import LOCK, REQUEST, request_note, secret_note, write_note
 from understudy.studio.source import TableSource
-from understudy.studio.spending import NONCE_SECONDS, Confirmations, Spend, refuse_change, run_name, spent_on
+from understudy.studio.spending import NONCE_SECONDS, Confirmations, PlannedRun, refuse_change, run_name, spent_on
 
 FORM = {
     "schema": "schema.toml",
@@ -67,7 +67,7 @@ def spend_of(schema, **changes):
         "fingerprint": "f", "account": "people", "budget": Budget(1), "method": "auto", "output": "o.csv",
         "spent_before": "new",
     }  # fmt: skip
-    return Spend(**values | changes)
+    return PlannedRun(**values | changes)
 
 
 # -- the word ------------------------------------------------------------------------------------------------------
