@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from conftest import same_noise
 from understudy.cli import main
 
 ROWS = 120
@@ -118,6 +119,19 @@ def write_people(folder: Path, rows: int = ROWS, schema: str = SCHEMA) -> tuple[
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
     path.write_text(schema.format(rows=rows), encoding="utf-8")
     return data, path
+
+
+def write_release(folder: Path) -> Path:
+    """Publish people.csv and leave nothing but the release and its table: it needs no data, schema file or ledger."""
+    data, schema = write_people(folder)
+    ledger = folder / "ledger.db"
+    options = "--epsilon", 50, "-o", folder / "out.csv", "--ledger", ledger, "--quiet", "--accept-large-epsilon"
+    with same_noise():
+        done = run("publish", data, "--schema", schema, *options)
+    assert done.code == 0
+    for file in (data, schema, ledger):
+        file.unlink()
+    return folder / "out.release.zip"
 
 
 def header_and_rows(path: Path) -> tuple[str, list[str]]:

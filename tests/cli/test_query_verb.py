@@ -5,24 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import ROWS, process, run, write_people
+from command import ROWS, process, run, write_release
 
-from conftest import same_noise
 from understudy.release import Release
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("query")
-    data, schema = write_people(folder)
-    ledger = folder / "ledger.db"
-    options = "--epsilon", 50, "-o", folder / "out.csv", "--ledger", ledger, "--quiet", "--accept-large-epsilon"
-    with same_noise():
-        done = run("publish", data, "--schema", schema, *options)
-    assert done.code == 0
-    for file in (data, schema, ledger):
-        file.unlink()  # a release is all that a query needs
-    return folder / "out.release.zip"
+    return write_release(tmp_path_factory.mktemp("query"))
 
 
 def test_a_number(release):

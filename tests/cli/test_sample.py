@@ -6,24 +6,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from command import ROWS, header_and_rows, run, write_people
-
-from conftest import same_noise
+from command import ROWS, header_and_rows, run, write_release
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    data, schema = write_people(folder)
-    ledger = folder / "ledger.db"
-    options = "--epsilon", 50, "-o", folder / "out.csv", "--ledger", ledger, "--quiet", "--accept-large-epsilon"
-    with same_noise():
-        done = run("publish", data, "--schema", schema, *options)
-    assert done.code == 0
-    data.unlink()  # a release needs neither the data nor the ledger nor the schema's file
-    schema.unlink()
-    ledger.unlink()
-    return folder / "out.release.zip"
+    return write_release(tmp_path_factory.mktemp("sample"))
 
 
 def test_as_many_rows_as_there_were_or_as_many_as_asked(release, tmp_path):

@@ -11,11 +11,11 @@ import os
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import UsageError
-from understudy.federation.extra import needs_cryptography
 
 _BACKDATED = datetime.timedelta(minutes=5)  # clocks differ
 
@@ -205,3 +205,9 @@ def _read(path: Path, what: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path.name!r}: {error.strerror}") from None
+
+
+def needs_cryptography() -> None:
+    """Ask for the extra that a federation needs, by its name."""
+    if find_spec("cryptography") is None:
+        raise UsageError("a federation needs the package `cryptography`: pip install 'understudy[federation]'")

@@ -7,6 +7,15 @@ A point of an attribute stands in its own `confirm`. Points that are settled by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from understudy.errors import SchemaError
+from understudy.schema.scales import SCALES
+
+if TYPE_CHECKING:
+    from understudy.schema.table import Schema
+
+_READ = ", ".join(kind for kind in SCALES if kind not in ("id", "drop"))
 
 TABLE_POINTS = {
     "rows": 'write the true number of rows; or leave `rows` out, with neighbours = "add-remove", which hides it',
@@ -20,7 +29,7 @@ TABLE_POINTS = {
     "undescribed": "columns that no source describes are left out: declare those that are to be published",
 }  # fmt: skip
 ATTRIBUTE_POINTS = {
-    "kind": "what is it? integer, number, category, boolean, date, datetime, time, id (never read) or drop (left out)",
+    "kind": f"what is it? {_READ}, id (never read) or drop (left out)",
     "values": "list every value that may occur, from a form or a codebook, not from the rows",
     "range": "write the lowest and highest value that can be meant; what lies outside is clamped",
     "true": "which text means true, which false?",
@@ -40,3 +49,15 @@ def reason(attribute: str, point: str, groups: Mapping[str, Sequence[str]] | Non
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:8])
     return shown if len(names) <= 8 else f"{shown}, …"
+
+
+def check_confirmed(schema: Schema) -> None:
+    """Refuse a draft with open points: it is not a schema yet."""
+    if open_points := schema.unconfirmed:
+        name, key = open_points[0]
+        more = f" ({len(open_points) - 1} more)" if len(open_points) > 1 else ""
+        raise SchemaError(
+            f"the schema still has open points: {key} of {name!r}{more}. Look at each, correct it, "
+            "and take it out of `confirm`",
+            attribute=name,
+        )
