@@ -39,7 +39,7 @@ _NO_BUDGET = "its ledger refused the budget"
 
 
 @dataclass(frozen=True)
-class Terms:
+class AgreementTerms:
     """What an owner is asked to agree to, in words for its operator. Nothing was sent or charged yet."""
 
     name: str
@@ -111,7 +111,7 @@ class Party:
     engine: str | None = None
     master: str | None = None
     patience: float = 600.0
-    approve: Callable[[Terms], bool] = lambda terms: False
+    approve: Callable[[AgreementTerms], bool] = lambda terms: False
     told: Callable[[str], None] = lambda text: None
     source: RandomSource | None = None
     resume: bool = False  # go on with an interrupted session of an earlier version, which does not say what it read
@@ -168,7 +168,7 @@ class Party:
         account = book.account(own.account)
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
         lists = None if bought is None else bought.groups.get(LISTS)
-        agreed = self.approve(Terms(name, self.roster, self.url, own.account, spent, cap, lists))
+        agreed = self.approve(AgreementTerms(name, self.roster, self.url, own.account, spent, cap, lists))
         self.told("calling the curator")
         welcome = client.send(self._joining("" if agreed else "its operator did not agree"))
         if welcome.kind != "welcome" or welcome.facts.get("roster") != self.roster.hash:
