@@ -3,7 +3,8 @@
 The first line names the columns, in any order and case; `,` `;` or tab; UTF-8 or cp1252. Two kinds of rows mix:
 
 - a row for an attribute: `attribute, kind, values, low, high, bins, edges, points, missing, other, format, step,
-  decimals, pattern, true, false, label, taxonomy`, as in schema.toml. Lists are written `a|b|c`; `range` may hold
+  decimals, pattern, true, false, label, taxonomy`, as in schema.toml. Lists are written `a|b|c` (values also `a; b`,
+  `a, b` or one a line), and values may have labels, `1 = male; 2 = female`; `range` may hold
   `0..120` instead of low and high; `missing` is a list of codes, where `(empty)` or `true` means an empty cell;
   `taxonomy` is `Group: a|b; Group: c`, or `prefix:1,3`; a format may be written `DD.MM.YYYY`.
 - a row for a value: `attribute, value, group, group2, …`, the finest group first. A mark in `missing` (x, yes) makes
@@ -16,6 +17,7 @@ rows_max, neighbours, rows_per_person, delimiter, encoding, decimal), the one af
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,17 +42,23 @@ TABLE_KEYS = (
     "decimal",
 )
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "attribute": ("attribute", "variable", "column", "field", "name", "merkmal", "spalte"),
-    "kind": ("kind", "type", "typ", "art"),
-    "values": ("values", "categories", "levels", "allowed", "werte"),
+    "attribute": (
+        "attribute", "variable", "column", "field", "name", "variable name", "column name", "field name",
+        "attribute name", "varname", "var", "merkmal", "spalte",
+    ),
+    "kind": ("kind", "type", "data type", "datatype", "variable type", "dtype", "typ", "art"),
+    "values": (
+        "values", "categories", "levels", "allowed", "allowed values", "valid values", "permitted values",
+        "value labels", "coding", "codes", "choices", "options", "werte",
+    ),
     "value": ("value", "code", "wert"),
     "range": ("range", "wertebereich"),
-    "low": ("low", "min", "minimum", "from", "von"),
-    "high": ("high", "max", "maximum", "to", "bis"),
+    "low": ("low", "min", "minimum", "from", "lower bound", "von"),
+    "high": ("high", "max", "maximum", "to", "upper bound", "bis"),
     "bins": ("bins",),
     "edges": ("edges",),
     "points": ("points",),
-    "missing": ("missing", "na", "fehlend"),
+    "missing": ("missing", "na", "missing values", "missing codes", "fehlend"),
     "other": ("other",),
     "format": ("format",),
     "step": ("step", "schritt"),
@@ -58,10 +66,23 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "pattern": ("pattern", "muster"),
     "true": ("true", "yes"),
     "false": ("false", "no"),
-    "label": ("label", "description", "text", "meaning", "bezeichnung", "beschreibung"),
+    "label": (
+        "label", "description", "text", "meaning", "variable label", "definition", "question", "question text",
+        "bezeichnung", "beschreibung",
+    ),
     "taxonomy": ("taxonomy", "groups"),
-}
+}  # fmt: skip
+STATISTICS = frozenset(  # columns of a profile: whoever has them counted rows, and so its ends are those of rows
+    (
+        "mean", "average", "avg", "sd", "std", "stdev", "std dev", "standard deviation", "variance", "median", "n",
+        "count", "counts", "freq", "frequency", "frequencies", "percent", "pct", "percentage", "n unique", "nunique",
+        "distinct", "distinct values", "cardinality", "n missing", "missing count", "percent missing",
+        "null count", "nulls", "q1", "q3", "25%", "50%", "75%", "p25", "p50", "p75", "skewness", "kurtosis",
+    )
+)  # fmt: skip
+_OBSERVED = ("min", "minimum", "max", "maximum")  # declared by some, and the figures of a profile to others
 _KINDS: dict[Kind, tuple[str, ...]] = {kind: scale.words for kind, scale in SCALES.items()}
+_SLIP = 0.8  # how alike a word must be to one of ours to be taken for a slip of it
 _MARKS = ("x", "yes", "y", "ja", "j", "true", "1")
 DELIMITERS = (",", ";", "\t", "|")
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -81,6 +102,11 @@ def facts_of_records(rows: Iterable[Sequence[str]], name: str) -> Source:
     records = iter(rows)
     heads = [head.strip() for head in next(records, [])]
     columns = _columns(heads)
+    profile = [head for head in heads if _plain(head) in STATISTICS]
+    ends = [at for at, head in enumerate(heads) if _plain(head) in _OBSERVED and columns[at] is not None]
+    points = ("origin",) if profile or ends else ()
+    if profile:
+        columns = [None if at in ends else column for at, column in enumerate(columns)]
     if "attribute" not in columns:
         raise SchemaError(f"the codebook {name!r} needs a column `attribute`; see the guide for its other columns")
     entries: dict[str, _Entry] = {}
@@ -93,15 +119,21 @@ def facts_of_records(rows: Iterable[Sequence[str]], name: str) -> Source:
         elif named:
             _add(entries.setdefault(named, _Entry()), cells, f"row {line} of the codebook, {named!r}")
     unknown = [head for head, column in zip(heads, columns) if column is None and head]
-    remarks = (f"columns of the codebook that are not used: {', '.join(unknown)}",) if unknown else ()
-    return Source({named: _facts(named, entry) for named, entry in entries.items()}, table, remarks)
+    remarks = [f"columns of the codebook that are not used: {', '.join(unknown)}"] if unknown else []
+    if profile and ends:
+        remarks.append(f"statistics of rows ({', '.join(profile)}) are beside its ends, which are therefore not read")
+    kinds = {cell: _kind(cell, named) for named, entry in entries.items() if (cell := entry.cells.get("kind"))}
+    if odd := sorted(cell for cell, kind in kinds.items() if kind is None):
+        remarks.append(f"types of the codebook that say no kind: {', '.join(odd)}")
+    facts = {named: _facts(named, entry) for named, entry in entries.items()}
+    return Source(facts, table, tuple(remarks), points)
 
 
 def _columns(heads: Sequence[str]) -> list[str | None]:
     """Return what each column is: a second one of the same meaning is not used (`name` may stand beside `variable`)."""
     found: list[str | None] = []
     for head in heads:
-        column = _column(head.casefold())
+        column = _column(_plain(head))
         found.append(None if column in found else column)
     return found
 
@@ -145,6 +177,10 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return [line]
 
 
+def _plain(head: str) -> str:
+    return " ".join(head.casefold().replace("_", " ").split())
+
+
 def _column(head: str) -> str | None:
     if re.fullmatch(r"(group|gruppe)\s*_?\d*", head):
         return "group" + (re.sub(r"\D", "", head) or "1")
@@ -179,13 +215,17 @@ def _add(entry: _Entry, cells: dict[str, str], where: str) -> None:
 def _facts(name: str, entry: _Entry) -> Facts:
     cells = entry.cells
     groups = tree_of(entry.values) or _flat_tree(cells.get("taxonomy"), name)
-    listed = tuple(dict.fromkeys(value for value, _ in entry.values)) or items(cells.get("values"))
+    told, told_missing = listed_values(cells.get("values"))
+    listed = tuple(dict.fromkeys(value for value, _ in entry.values)) or told
     named = groups.values() if isinstance(groups, Mapping) else ()
     values = listed or tuple(v for below in named for v in below) or None
     low, high = _ends(cells, name)
-    missing = (*(_missing(cells.get("missing")) or ()), *entry.missing)
+    missing = (*(_missing(cells.get("missing")) or ()), *entry.missing, *told_missing)
+    kind = _kind(cells.get("kind"), name)
+    if values and kind in ("integer", "number"):  # codes that are digits
+        kind, low, high = "category", None, None
     facts = Facts(
-        kind=_kind(cells.get("kind"), name),
+        kind=kind,
         values=tuple(value for value in values if value not in missing) if values else None,
         groups=groups,
         low=low,
@@ -212,6 +252,39 @@ def items(cell: str | None) -> tuple[str, ...] | None:
     return found or None
 
 
+_LABELLED = re.compile(r"(-?\d{1,6}|[A-Za-z]{1,2})\s*[=:]\s*(.*\S)", re.DOTALL)
+
+
+def listed_values(cell: str | None) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the values that a cell lists, and those whose label says that there is no value.
+
+    >>> listed_values("1 = male; 2 = female; 9 = refused")
+    (('1', '2'), ('9',))
+    >>> listed_values("Oslo, Bergen")[0]
+    ('Oslo', 'Bergen')
+    """
+    mark = next((mark for mark in ("|", "\n", ";", ",") if mark in (cell or "")), "|")
+    found = tuple(item.strip() for item in (cell or "").split(mark) if item.strip())
+    pairs = [_LABELLED.fullmatch(item) for item in found]
+    if len(found) < 2 or not all(pairs):
+        return found or None, ()
+    labels = {pair[1]: pair[2] for pair in pairs if pair is not None}
+    missing = tuple(code for code, label in labels.items() if says_no_value(label))
+    return tuple(code for code in labels if code not in missing) or None, missing
+
+
+NO_VALUE_WORDS = (
+    "n/a", "not applicable", "missing", "not reported", "unknown", "refused", "don't know", "dont know", "no answer",
+    "not available", "not asked", "blank",
+)  # fmt: skip
+
+
+def says_no_value(label: str) -> bool:
+    """Return whether the label of a code says that there is no value."""
+    plain = label.strip().casefold()
+    return any(plain == word or plain.startswith((word + " ", word + "(", word + ",")) for word in NO_VALUE_WORDS)
+
+
 def _missing(cell: str | None) -> tuple[str, ...] | None:
     if cell is None or cell.casefold() in ("false", "no", "none", "-"):
         return None
@@ -221,13 +294,18 @@ def _missing(cell: str | None) -> tuple[str, ...] | None:
 
 
 def _kind(cell: str | None, name: str) -> Kind | None:
-    if cell is None:
-        return None
-    for kind, names in _KINDS.items():
-        if cell.casefold() in names:
-            return kind
-    near = did_you_mean(cell.casefold(), [word for names in _KINDS.values() for word in names])
-    raise SchemaError(f"the codebook gives {name!r} the kind {cell!r}; known are {', '.join(_KINDS)}. {near}".strip())
+    """Return the kind that a word or a type of DDL means; None where it means none, and the column is left open.
+
+    A word that is nearly one of ours is a slip, and refused.
+    """
+    word = re.sub(r"\(.*", "", cell or "").strip().casefold()
+    named = next((kind for kind, names in _KINDS.items() if word in names), None)
+    named = named or next((kind for kind, scale in SCALES.items() if word and word in scale.ddl_types.split()), None)
+    words = [word for names in _KINDS.values() for word in names]
+    if named is None and difflib.get_close_matches(word, words, cutoff=_SLIP):
+        near = did_you_mean(word, words)
+        raise SchemaError(f"the codebook gives {name!r} the kind {cell!r}; known are {', '.join(_KINDS)}. {near}")
+    return named
 
 
 def _ends(cells: Mapping[str, str], name: str) -> tuple[str | None, str | None]:

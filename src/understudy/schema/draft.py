@@ -73,8 +73,10 @@ def drafted(
     declared = read_ddl(Path(ddl), names, table["name"]) if ddl is not None else Source()
     seen = read_public(Path(public), names, "header" in table) if public is not None else Source()
     sources = [Path(p).name for p in (codebook, ddl, public) if isinstance(p, str | Path)]
-    remarks = [*book.remarks, *declared.remarks, *_unused(book, names)]
+    remarks = [*book.remarks, *declared.remarks]
     typed = _typed(names, types)
+    book, misspelt = book.respelt(names)
+    remarks += [*misspelt, *_unused(book, names)]
     columns = [
         _column(name, [source.about(name) for source in (book, declared, inside)], typed.about(name), seen.about(name))
         for name in names

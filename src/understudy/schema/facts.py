@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -86,7 +86,40 @@ class Source:
             near = [facts for known, facts in self.attributes.items() if plain(known) == plain(name)]
             if near:
                 return near[0] if len(near) == 1 else Facts()
-        return Facts()
+        return _NOTHING
+
+    def respelt(self, names: Sequence[str]) -> tuple[Source, list[str]]:
+        """Return the source with names that lack, have too much or swap one letter of a column's corrected, and a
+        remark on each: only where neither the name nor the column has another match."""
+        free = [name for name in names if self.about(name) is _NOTHING and _letters(name).isalpha()]
+        table = Source(dict.fromkeys(names, Facts(label="x")))
+        spare = [name for name in self.attributes if table.about(name) is _NOTHING and _letters(name).isalpha()]
+        found = {}
+        for name in spare:
+            near = [column for column in free if _one_slip(_letters(name), _letters(column))]
+            rivals = [
+                other for other in spare for c in near if other != name and _one_slip(_letters(other), _letters(c))
+            ]
+            if len(near) == 1 and not rivals:
+                found[name] = near[0]
+        attributes = {found.get(name, name): facts for name, facts in self.attributes.items()}
+        said = [f"the codebook's {name!r} is taken for the column {column!r}" for name, column in found.items()]
+        return replace(self, attributes=attributes), said
+
+
+_NOTHING = Facts()
+_SHORTEST = 6  # letters of a name in which one slip leaves no doubt
+
+
+def _one_slip(one: str, other: str) -> bool:
+    """Return whether two names differ by a letter that one of them lacks, or by two neighbours in the other order."""
+    if min(len(one), len(other)) < _SHORTEST or one == other:
+        return False
+    if abs(len(one) - len(other)) == 1:
+        short, long = sorted((one, other), key=len)
+        return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+    swaps = (one[:i] + one[i + 1] + one[i] + one[i + 2 :] for i in range(len(one) - 1))
+    return len(one) == len(other) and other in swaps
 
 
 def _folded(name: str) -> str:

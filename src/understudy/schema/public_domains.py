@@ -102,7 +102,19 @@ DOMAINS: tuple[PublicDomain, ...] = (
         "weights (kg)",
         _range("number", "0", "400"),
         r"weight (in )?kgs?",
-        r"^(?!.*change).*weight.*(\bkg\b|kilogram)",
+        r"weight.*(\bkg\b|kilogram)",
+    ),
+    PublicDomain(
+        "concentrations (mg/dl)",
+        _range("number", "0", "1000"),
+        r"(.* )?(cholesterol|triglycerides?|glucose)( mg dl)?",
+        r"\bmg ?/ ?(dl|100 ?ml)\b",
+    ),
+    PublicDomain(
+        "years of education",
+        _range("integer", "0", "30"),
+        r"(.* )?(education|school|schooling) (yrs|years)|years (of )?(education|school|schooling)",
+        r"\b(grade of (\w+ )?school|years of (education|school|schooling))\b",
     ),
     PublicDomain(
         "months", _range("integer", "1", "12"), r"(.* )?(month|monat|mois)", r"\bmonth of\b", ("gMonth", "MONTH")
@@ -174,7 +186,7 @@ DOMAINS: tuple[PublicDomain, ...] = (
         "counts",
         _range("integer", "0", "1000"),
         r"(num|number|n|no|count|anzahl|total) .+|(.* )?(count|anzahl)",
-        r"^\W*(total )?number of\b",
+        r"^\W*(total )?number of\b|\bhow (many|much)\b",
     ),
     PublicDomain(
         "years of something",
@@ -197,6 +209,8 @@ DOMAINS: tuple[PublicDomain, ...] = (
         ("boolean",),
     ),
 )
+_CHANGE = re.compile(r"\b(change|difference|increase|decrease)\b", re.IGNORECASE)
+_OF_A_CHANGE = re.compile(r"^\W*(change|difference|increase|decrease) (in|of) (the )?", re.IGNORECASE)
 _INDEX = re.compile(
     r"unnamed: \d+|__index_level_\d+__|rownames|row\.names|row_names|rowname|row_number|index|\.\.1|x\.1"
 )
@@ -278,7 +292,7 @@ def _named(name: str, stated: Facts) -> Proposal | None:
 
 
 def _labelled(name: str, stated: Facts) -> Proposal | None:
-    label = (stated.label or "")[:80]
+    label = _OF_A_CHANGE.sub("", (stated.label or "")[:80])
     if not label:
         return None
 
@@ -295,4 +309,6 @@ def _first(stated: Facts, meant: Callable[[PublicDomain], bool], reason: str) ->
     facts = domain.facts
     if stated.kind in ORDERED_KINDS and stated.kind != facts.kind:
         facts = replace(facts, kind=stated.kind, decimals=None)
+    if facts.low == "0" and _CHANGE.search(stated.label or ""):  # a change of it goes both ways
+        return Proposal(replace(facts, low=f"-{facts.high}"), f"{domain.name}, changes of", reason)
     return Proposal(facts, domain.name, reason)

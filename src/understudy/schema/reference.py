@@ -155,10 +155,10 @@ USE: dict[str, Explained] = {
 COLUMN: dict[str, str] = {
     "attribute": "the name of the column; `[table]` in it sets something of the table",
     "kind": "as in schema.toml, or another usual word for it",
-    "values": "a|b|c",
+    "values": "a|b|c, or `a; b`, `a, b`, one a line; with labels: 1 = male; 2 = female",
     "value": "one value a row, with its groups beside it",
     "range": "0..120",
-    "low": "the lowest value",
+    "low": "the lowest value; not read beside statistics such as a mean",
     "high": "the highest value",
     "bins": "as in schema.toml",
     "edges": "0|18|65|120",

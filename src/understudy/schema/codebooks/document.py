@@ -17,6 +17,7 @@ from typing import Any
 
 from understudy.errors import SchemaError, UsageError
 from understudy.schema.codebook import read_text
+from understudy.schema.codebook import says_no_value as says_no_value
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
 from understudy.schema.scales import MOMENT_KINDS, ORDERED_KINDS
@@ -100,17 +101,6 @@ class Reader:
 
 
 # -- what formats share --------------------------------------------------------------------------------------
-
-NO_VALUE_WORDS = (
-    "n/a", "not applicable", "missing", "not reported", "unknown", "refused", "don't know", "dont know", "no answer",
-    "not available", "not asked", "blank",
-)  # fmt: skip
-
-
-def says_no_value(label: str) -> bool:
-    """Return whether the label of a code says that there is no value."""
-    plain = label.strip().casefold()
-    return any(plain == word or plain.startswith((word + " ", word + "(", word + ",")) for word in NO_VALUE_WORDS)
 
 
 def scalar_text(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from understudy.errors import SchemaError
 from understudy.schema.codebook import csv_records, facts_of_records
 from understudy.schema.codebooks.document import Document, Reader, TrustClass
 from understudy.schema.codebooks.prose import with_prose
@@ -24,6 +25,11 @@ def read_rows(rows: Iterable[Sequence[str]], name: str) -> Source:
 
 
 def _read(document: Document) -> Source:
+    if document.suffix == ".py":
+        raise SchemaError(
+            f"{document.path.name!r} is a program, and no codebook: a pydantic model or a pandera schema is given in "
+            "Python, Schema.draft(frame, codebook=Model), or as the JSON Schema that it writes of itself"
+        )
     return read_rows(csv_records(document.path), document.path.name)
 
 
