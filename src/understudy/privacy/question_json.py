@@ -242,9 +242,12 @@ def _axis(data: Any, schema: Schema) -> Axis:
     if [type(part) for part in _list(data, "an axis")] != [str, int, int, bool]:
         raise _refused("an axis")
     axis = Axis(*data)
-    attribute = schema.find(axis.attribute)
-    if attribute is None or not attribute.modelled:
-        raise UsageError("a question about an attribute that is not in this owner's schema")
+    try:
+        attribute = schema[axis.attribute]  # also the classes of a number's decimals
+    except UsageError:
+        raise UsageError("a question about an attribute that is not in this owner's schema") from None
+    if not attribute.modelled:
+        raise UsageError("a question about an attribute that is not modelled")
     levels = len(attribute.taxonomy.levels) if attribute.taxonomy else 0
     of_bits = axis.level == 0 and 0 <= axis.bit < attribute.bits
     if not of_bits and not (axis.bit == -1 and not axis.gray and 0 <= axis.level <= levels):

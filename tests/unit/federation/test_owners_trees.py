@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from conftest import another_source
 from federating import QuietSource
 from understudy.engines.memory import MemoryEngine
+from understudy.engines.opening import open_engine
 from understudy.errors import FederationAborted, MessageRefused
 from understudy.federation.local import LocalFederation, local_federation
 from understudy.federation.messages import Place
@@ -80,6 +83,21 @@ def test_owners_find_bins_together(method: str, neighbours: str, tmp_path: Path)
     np.add.at(true, (domain.encode_numbers(real.astype(float)), sex), 1 / ROWS)
     assert domain.size >= 12 and abs(joint[0].sum() - (real == 0).mean()) < 0.05  # a bin of zeros alone
     assert np.abs(joint - true).sum() / 2 < 0.2 < np.abs(joint.mean(axis=1, keepdims=True) - true).sum() / 2
+
+
+@pytest.mark.parametrize("method", ["dp-subn", "aim", "independent"])
+def test_owners_count_the_decimals_of_a_number(method: str, tmp_path: Path) -> None:
+    """How many decimals a number has is one more sum, about an attribute that the schema does not list."""
+    text = '[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.pay]\nkind = "number"\nrange = [0, 1000]\n'
+    schema = Schema.from_toml(text)
+    draw = np.random.default_rng(5)
+    tables = {name: pa.table({"pay": np.round(draw.uniform(0, 900, 3000), 1).astype(str)}) for name in OWNERS}
+    engines = {name: open_engine(table, schema, types="declared").engine for name, table in tables.items()}
+    with local_federation(engines, schema, Budget(8, "1e-6"), tmp_path, source=another_source()) as made:
+        fit = method_named(method, {}, made.table.schema, owners=len(OWNERS)).fit(made.table)
+        assert not made.owners.refusals
+        assert "decimals" in {charge["purpose"] for charge in made.table.charges}
+    assert fit.model.schema["pay"].kind == "number"
 
 
 def test_the_sum_in_found_bins_is_the_sum(tmp_path: Path) -> None:
