@@ -19,6 +19,7 @@ STEEP_MEAN = 0.06  # more for each unit of steepness
 MAX_MEAN = 0.3
 CONCENTRATION = 3.0  # of the share of a cut bin on one side of the cut: a beta law of so many values, among such
 SHAPED = 0.55  # of both errors, where the shape inside bins was measured
+FLAT = 1e-3  # change of a log density that counts as small
 MIN_SHARE = 1e-4  # of the densest bin, below which densities are taken as alike
 
 
@@ -31,13 +32,17 @@ def steepness(domain: Intervals, masses: Floats) -> Floats:
     >>> steepness(domain, np.asarray([0.5, 0.5, 0.5])).round(2).tolist()
     [0.0, 0.0, 0.0]
     """
+    return np.asarray(np.abs(_slope(domain, masses)))
+
+
+def _slope(domain: Intervals, masses: Floats) -> Floats:
     density = np.asarray(masses)[domain.bin_codes] / np.diff(np.asarray(domain.edges, dtype=np.float64))
     logs = np.log(np.maximum(density, MIN_SHARE * max(float(density.max(initial=0.0)), 1e-300)))
     if len(logs) < 2:
         return np.zeros(len(logs))
     change = np.diff(logs)
     before, after = np.concatenate([change[:1], change]), np.concatenate([change, change[-1:]])
-    return np.asarray(np.abs(before + after) / 2)
+    return np.asarray((before + after) / 2)
 
 
 def mean_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
@@ -46,8 +51,12 @@ def mean_deviation(attribute: Attribute, selection: SelectedCells, masses: Float
     assert isinstance(domain, Intervals)
     found = np.zeros(attribute.size)
     part = np.minimum(MAX_MEAN, EVEN_MEAN + STEEP_MEAN * steepness(domain, masses))
-    found[domain.bin_codes] = part * np.diff(np.asarray(domain.edges, dtype=np.float64))
-    return found * _known(selection)
+    widths = np.diff(np.asarray(domain.edges, dtype=np.float64))
+    found[domain.bin_codes] = part * widths
+    found *= _unknown(selection)
+    if selection.inside is not None:
+        found[domain.bin_codes] = np.hypot(found[domain.bin_codes], _from_usual(domain, selection, masses))
+    return found
 
 
 def share_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
@@ -56,8 +65,28 @@ def share_deviation(attribute: Attribute, selection: SelectedCells, masses: Floa
     concentration = np.full(attribute.size, CONCENTRATION)
     if isinstance(domain, Intervals):
         concentration[domain.bin_codes] = CONCENTRATION / (1 + steepness(domain, masses))
-    return np.asarray(_known(selection) * np.sqrt(np.clip(w * (1 - w), 0.0, None) / (concentration + 1)))
+    return np.asarray(_unknown(selection) * np.sqrt(np.clip(w * (1 - w), 0.0, None) / (concentration + 1)))
 
 
-def _known(selection: SelectedCells) -> float:
-    return SHAPED if selection.inside is not None else 1.0
+def _unknown(selection: SelectedCells) -> Floats | float:
+    """Return what is left of both errors where the shape was measured, by code: the more, the more it is in doubt."""
+    if selection.inside is None:
+        return 1.0
+    return np.asarray(SHAPED + (1 - SHAPED) * selection.inside.shape.doubt)
+
+
+def _from_usual(domain: Intervals, selection: SelectedCells, masses: Floats) -> Floats:
+    """Return how far the mean of each bin by its measured shape is from where the neighbours' densities would have it,
+    as far as the shape is in doubt."""
+    assert selection.inside is not None
+    codes, edges = domain.bin_codes, np.asarray(domain.edges, dtype=np.float64)
+    weights, widths = selection.weights[codes], np.diff(edges)
+    usual = (edges[:-1] + edges[1:]) / 2 + widths * _shift(2 * _slope(domain, masses))
+    mean = np.divide(selection.moments[codes], weights, out=usual.copy(), where=weights > 0)
+    return np.asarray(np.minimum(np.abs(mean - usual), widths / 2) * selection.inside.shape.doubt[codes])
+
+
+def _shift(change: Floats) -> Floats:
+    """Return where the mean lies from the middle of a bin, in widths, if its log density changes so much across it."""
+    steep = np.where(np.abs(change) < FLAT, FLAT, change)
+    return np.where(np.abs(change) < FLAT, change / 12, 0.5 / np.tanh(steep / 2) - 1 / steep)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import UsageError, did_you_mean
-from understudy.methods.forecast import column_error
+from understudy.methods.column_errors import Outcome, column_error, column_outcomes
 from understudy.methods.plan import Phase, Plan
 from understudy.schema import Schema
 
@@ -28,7 +28,7 @@ _LAWS = {2: (-0.903, 0.284, 0.345, 0.059), 3: (-0.531, 0.214, 0.353, 0.081)}
 RANGE = 2.0  # times less or more, 9 times in 10
 CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
 TWICE = 2.45  # half the width of the middle 95 %, over the mean absolute error
-UNEVEN = 1.9  # times that for shares of groups, since some pairs of columns are off far more than the average one
+SHARES = (0.65, 0.3, 0.6)  # a factor, by how much small cells are off more, and a power of the distance
 LINKS = 0.1  # mean distance of a pair from independence, as tables usually have it: what columns alone leave out
 MAX_TRIPLES = 2000
 GOOD, FAIR = 0.03, 0.1
@@ -46,14 +46,13 @@ class ExpectedError:
     two_way: float | None
     three_way: float | None
     rows: int
-    cells: float  # of an average pair
 
     def share(self, group: int, share: float) -> float:
         """Return half the width of the middle 95 % of the error of a share of a group of so many rows."""
         distance = self.one_way if self.two_way is None else self.two_way
-        average = self.rows / self.cells  # rows in an average cell, off by 2·distance of them
-        off = 2 * distance * average * math.sqrt(max(1.0, share * group) / average)
-        return UNEVEN * TWICE * off / group
+        factor, small, power = SHARES
+        part = max(1.0, share * group) / max(self.rows, group)
+        return min(1.0, float(factor * share * part**-small * distance**power))
 
     @property
     def verdict(self) -> str:
@@ -78,31 +77,39 @@ class ExpectedError:
 
 
 def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
-    """Return what to expect of a plan; ranges whose bins are to be found are taken with public ones."""
+    """Return what to expect of a plan; ranges whose bins are to be found are taken with public ones.
+
+    Where a plan may come to tables or to columns alone, it is the geometric mean of both by their chances.
+    """
     schema = schema.with_public_bins()
     sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
-    one = max(column_error(schema, plan), 1e-6)
+    one = min(1.0, max(column_error(schema, plan), 1e-6))
     pairs = np.asarray([a * b for a, b in combinations(sizes, 2)]) if len(sizes) > 1 else np.asarray([sizes[0]])
-    tables = next((p for p in plan.phases if p.name == "tables" and p.scale), None)
-    if len(sizes) < 2 or (tables is None and not any(p.name == "one-way" for p in plan.phases)):
-        return ExpectedError(min(1.0, one), None, None, plan.rows, float(np.exp(np.log(pairs).mean())))
-    if tables is None:
-        return _columns_alone(min(1.0, one), plan.rows, float(np.exp(np.log(pairs).mean())), len(sizes))
-    noise = plan.accounting.noise(tables.scale).mean_abs
+    if len(sizes) < 2 or not any(p.scale for p in plan.phases if p.name in ("one-way", "tables")):
+        return ExpectedError(one, None, None, plan.rows)
+    found = [
+        (o.chance, _with_tables(plan, o, sizes, pairs) if o.tables else _columns_alone(o.error))
+        for o in column_outcomes(schema, plan)
+    ]
+    two, three = (math.exp(sum(chance * math.log(both[i]) for chance, both in found)) for i in (0, 1))
+    return ExpectedError(one, min(1.0, two), min(1.0, three) if len(sizes) > 2 else None, plan.rows)
+
+
+def _with_tables(plan: Plan, outcome: Outcome, sizes: Any, pairs: Any) -> tuple[float, float]:
+    """Return the distances of an average pair and triple where tables of several columns are measured."""
+    tables = next(p for p in plan.phases if p.name == "tables" and p.scale)
+    noise, one = plan.accounting.noise(tables.scale).mean_abs, max(outcome.error, 1e-6)
     pair = max(float(np.minimum(1.0, pairs * noise / (2 * plan.rows)).mean()), 1e-6)
-    triples = _triples(sizes)
-    found = {
-        ways: min(1.0, max(one, _law(ways, one, pair, CHANCE * math.sqrt(cells / plan.rows))))
-        for ways, cells in ((2, np.exp(np.log(pairs).mean())), (3, np.exp(np.log(triples).mean())))
-    }
-    three = found[3] if len(sizes) > 2 else None
-    return ExpectedError(min(1.0, one), found[2], three, plan.rows, float(np.exp(np.log(pairs).mean())))
+    cells = (np.exp(np.log(found).mean()) for found in (pairs, _triples(sizes)))
+    two, three = (
+        max(one, _law(ways, one, pair, CHANCE * math.sqrt(own / plan.rows))) for ways, own in zip((2, 3), cells)
+    )
+    return two, three
 
 
-def _columns_alone(one: float, rows: int, cells: float, columns: int) -> ExpectedError:
-    """Return what to expect where no table of several columns is measured: their noise, and all links left out."""
-    two, three = math.hypot(2 * one, LINKS), math.hypot(3 * one, 2 * LINKS)
-    return ExpectedError(one, min(1.0, two), min(1.0, three) if columns > 2 else None, rows, cells)
+def _columns_alone(one: float) -> tuple[float, float]:
+    """Return the same where no table of several columns is measured: the columns' noise, and all links left out."""
+    return math.hypot(2 * one, LINKS), math.hypot(3 * one, 2 * LINKS)
 
 
 def _law(ways: int, one: float, pair: float, chance: float) -> float:

@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from understudy.methods.column_errors import column_error
 from understudy.methods.plan import Phase, Plan
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget, show
@@ -18,7 +19,6 @@ from understudy.schema import Schema
 
 MAX_COLUMN_ERROR = 0.1  # expected total variation distance of an average column from which a forecast warns
 GOOD_COLUMN_ERROR = 0.03
-LEFT_BY_ESTIMATION = 0.5  # of the noise's own error, as measured (docs/decisions/0019-the-promise-in-one-line.md)
 MAX_COUNT_ERROR = 0.25  # standard deviation of the row count, as a share of the rows
 MAX_NAMED = 3  # columns that are named in one line
 DELTA = Fraction(1, 10**9)  # the recommended one
@@ -43,22 +43,6 @@ def _no_uses(schema: Schema, plan: Plan) -> list[str]:
 def known_rows(schema: Schema) -> int | None:
     """Return the row count, or the most rows there are, as far as the schema says."""
     return schema.rows if schema.rows is not None else schema.rows_max
-
-
-def column_error(schema: Schema, plan: Plan) -> float:
-    """Return the expected total variation distance of an average column, from noise alone.
-
-    A column is seen in its one-way table, or as a sum over cells of a larger one, whose noise grows with their root.
-    """
-    errors = []
-    for size in (a.size for a in schema.modelled):
-        seen = [_seen(p, size) * plan.accounting.noise(p.scale).mean_abs for p in _tables(plan)]
-        errors.append(min([1.0, *(size * noise / (2 * plan.rows) for noise in seen)]) if seen else 0.0)
-    return LEFT_BY_ESTIMATION * sum(errors) / len(errors)
-
-
-def _seen(phase: Phase, size: int) -> float:
-    return 1.0 if phase.name == "one-way" else math.sqrt(max(1.0, phase.cells / size))
 
 
 def count_deviation(schema: Schema, plan: Plan) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -94,6 +95,16 @@ class TreeShape(Shape):
     @cached_property
     def home(self) -> NDArray[np.int64]:
         return self.fine.homes(self.tree.first)
+
+    @cached_property
+    def doubt(self) -> Floats:
+        """Return how little the shares of each bin are to be believed: a tree empties stretches that hold less than its
+        noise, so of a bin with few rows in the tree it does not know where they are."""
+        tree, grid = self.tree, self.tree.attribute.grid
+        assert grid is not None
+        seen = np.bincount(grid.homes(tree.first), tree.counts.unit_masses(tree.total), len(tree.first))
+        noise = math.sqrt(self.variance)
+        return np.append(noise / (seen + noise), [0.0] * self.attribute.has_missing)
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return per bin the mean weight, and the squared length of what its leaves' noise adds to the sum."""

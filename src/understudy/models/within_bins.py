@@ -50,6 +50,11 @@ class Shape(ABC):
         """Return what Σ weight × cell takes from noisy numbers that are simply added up: from each coarse code's own
         count, and by coarse code the squares of what it takes from the noisy numbers inside it."""
 
+    @property
+    def doubt(self) -> Floats:
+        """Return for each coarse code how little its shares are to be believed, from 0 to 1."""
+        return np.zeros(self.attribute.size)
+
     def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
         """Return a fine code for each coarse one, by the shares of its bin."""
         order, ends, first = self._steps

@@ -13,7 +13,8 @@ import pytest
 
 from conftest import columns_of, private_table, same_noise, schema_of
 from understudy.methods import method_named
-from understudy.methods.forecast import column_error, count_deviation, forecast, promise, recommended_delta
+from understudy.methods.column_errors import column_error
+from understudy.methods.forecast import count_deviation, forecast, promise, recommended_delta
 from understudy.privacy.budget import Budget
 from understudy.publishing import plan, publish, run
 from understudy.schema import Attribute, Intervals, Schema
@@ -34,7 +35,7 @@ def test_a_table_with_rows_enough_hears_nothing() -> None:
 
 def test_too_few_rows() -> None:
     said = lines(schema_of(WIDE, 228))
-    assert said.startswith("too few rows for this epsilon: expect an average column to be off by about 21%")
+    assert said.startswith("too few rows for this epsilon: expect an average column to be off by about 16%")
     assert lines(schema_of(WIDE, 228), epsilon=9) == ""
 
 

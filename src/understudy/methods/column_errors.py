@@ -1,0 +1,96 @@
+"""Column errors: how far an average column will be off, from the prices of a plan alone.
+
+A column is counted by itself, and again as a sum over cells of every table that holds it: precisions add up. A cell of
+c rows is off by the noise that is left, but hardly by more than c, since estimates are not negative and add up; how the
+rows of a column are spread is not public, so they are taken as a power of the rank. Where a plan first buys whether
+tables of several columns are worth their noise, it has two outcomes, and each has its chance by what the columns would
+lose. The constants were fitted to generated tables and checked on shared ones (docs/decisions/0026-error-bars.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.methods.plan import Phase, Plan
+from understudy.schema import Schema
+
+Floats = NDArray[np.float64]
+
+RANKS = 0.6  # the rows of a value fall with so much of a power of its rank
+LEFT = 0.82  # of the error so worked out, by estimation
+WORTH = 0.017  # error that columns lose by tables, at which half of all plans that ask go without
+DECIDED = 4.0  # and how sharply they differ around it
+DEPENDENCE = "dependence"  # the phase that asks
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a plan may come to: tables of several columns or columns alone, its chance, and the error of a column."""
+
+    chance: float
+    error: float
+    tables: bool
+
+
+def column_error(schema: Schema, plan: Plan) -> float:
+    """Return the expected total variation distance of an average column: the geometric mean over a plan's outcomes."""
+    return math.exp(sum(o.chance * math.log(max(o.error, 1e-9)) for o in column_outcomes(schema, plan)))
+
+
+def column_outcomes(schema: Schema, plan: Plan) -> tuple[Outcome, ...]:
+    """Return what a plan may come to, and the expected total variation distance of an average column."""
+    phases = {p.name: p for p in plan.phases}
+    one, tables = phases.get("one-way"), phases.get("tables")
+    alone = tables is None or not tables.scale
+    both = _error(schema, plan, _one_way_precision(plan, one, 1.0), None if alone else tables)
+    if alone or one is None or DEPENDENCE not in phases:
+        return (Outcome(1.0, LEFT * both, not alone),)
+    assert tables is not None
+    rounds = tables.cost + (phases["structure"].cost if "structure" in phases else 0)
+    single = _error(schema, plan, _one_way_precision(plan, one, float((one.cost + rounds) / one.cost)), None)
+    chance = 1 / (1 + (max(both - single, 0.0) / WORTH) ** DECIDED)
+    return (Outcome(chance, LEFT * both, True), Outcome(1 - chance, LEFT * single, False))
+
+
+def _one_way_precision(plan: Plan, phase: Phase | None, times: float) -> float:
+    """Return the precision of a cell of a one-way table at so many times its price."""
+    if phase is None or not phase.scale:
+        return 0.0
+    return float(times ** (2 / plan.accounting.power) / plan.accounting.noise(phase.scale).variance)
+
+
+def _error(schema: Schema, plan: Plan, one_way: float, tables: Phase | None) -> float:
+    sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
+    typical = math.exp(float(np.log(sizes).mean()))
+    precision = one_way + (0.0 if tables is None else _from_tables(plan, tables, sizes, typical))
+    if not precision:
+        return 0.0
+    noise = math.sqrt(2 / (math.pi * precision))
+    return float(np.mean([_off(size, plan.rows, noise) for size in sizes]))
+
+
+def _off(size: float, rows: int, noise: float) -> float:
+    """Return the expected distance of a column of so many values with this mean absolute noise in a cell."""
+    shares = np.arange(1.0, size + 1) ** -RANKS
+    counts = rows * shares / shares.sum()
+    return float((counts * noise / (counts + noise)).sum()) / (2 * rows)
+
+
+def _from_tables(
+    plan: Plan, tables: Phase, sizes: np.ndarray[tuple[int], np.dtype[np.float64]], typical: float
+) -> float:
+    """Return the precision of a column's cell as a sum over the other columns of all tables that hold it."""
+    columns = len(sizes)
+    ways = round(math.log(max(tables.cells, 2)) / math.log(max(sizes.max(), 2)))
+    ways = min(columns, max(2, ways))
+    variance = plan.accounting.noise(tables.scale).variance
+    found = tables.tables * ways / columns / (variance * typical ** (ways - 1))
+    inside = next((p for p in plan.phases if p.name == "two-way" and not p.scale), None)
+    if inside is not None and tables.cost:  # where prices add up as squares, it does not matter how many they are
+        unit = variance * float(tables.cost) / tables.tables
+        found += 2 * float(inside.cost) / (columns * typical * unit)
+    return found

@@ -1,0 +1,94 @@
+"""Inside bins: what a shape is believed, and how far a bin's mean may be from where the shape has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from understudy.inference.inside_bins import mean_deviation, share_deviation
+from understudy.models.noisy_tree import TreeShape
+from understudy.query.selection import SelectedCells
+from understudy.release import Release
+from understudy.schema import Attribute, Intervals, Schema
+from understudy.testing import publish_seeded
+
+ROWS = 4000
+BINS = Attribute("x", Intervals("number", (0.0, 100.0, 200.0, 300.0)))
+MASSES = np.asarray([0.3, 0.35, 0.35])
+
+
+@dataclass(frozen=True)
+class Believed:
+    """A shape, as far as it takes part here."""
+
+    doubt: np.ndarray
+
+
+@dataclass(frozen=True)
+class Within:
+    shape: Believed
+
+
+def selection(mean: float, doubt: float, weight: float = 1.0) -> SelectedCells:
+    weights = np.asarray([weight, 1.0, 1.0])
+    inside = Within(Believed(np.asarray([doubt, 0.0, 0.0])))
+    moments = weights * np.asarray([mean, 150.0, 250.0])
+    return SelectedCells(BINS, weights, moments, np.ones(3), weights < 1, inside=inside)  # type: ignore[arg-type]
+
+
+def test_a_mean_at_the_end_of_a_bin_is_in_doubt_with_its_shape() -> None:
+    sure, doubted = (mean_deviation(BINS, selection(99.0, doubt), MASSES) for doubt in (0.0, 0.9))
+    assert doubted[0] > 40 > sure[0]  # it may as well be in the middle
+    assert doubted[1] == sure[1] and doubted[2] == sure[2]
+    middle = mean_deviation(BINS, selection(51.0, 0.9), MASSES)
+    assert middle[0] < doubted[0] / 2  # where it would be anyway, less is to be doubted
+
+
+def test_where_density_falls_a_mean_at_the_dense_end_is_as_expected() -> None:
+    steep = np.asarray([0.0005, 0.4, 0.5995])
+    dense, sparse = (mean_deviation(BINS, selection(mean, 0.9), steep)[0] for mean in (90.0, 10.0))
+    assert dense < sparse
+
+
+def test_a_cut_bin_in_doubt_is_known_less() -> None:
+    sure, doubted = (share_deviation(BINS, selection(50.0, doubt, 0.4), MASSES)[0] for doubt in (0.0, 1.0))
+    plain = replace(selection(50.0, 0.0, 0.4), inside=None)
+    assert sure < doubted == pytest.approx(share_deviation(BINS, plain, MASSES)[0])
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory) -> Release:
+    """Two values in three are the largest one, the others anywhere."""
+    rng = np.random.default_rng(5)
+    x = np.where(rng.random(ROWS) < 0.6, 501, rng.integers(0, 501, ROWS))
+    table = pa.table({"x": pa.array(x), "g": pa.array([str(g) for g in rng.integers(0, 4, ROWS)])})
+    schema = Schema.from_toml(
+        f'[table]\nname = "t"\nneighbours = "replace-one"\nrows = {ROWS}\n'
+        '[attributes.x]\nkind = "integer"\nrange = [0, 501]\n'
+        '[attributes.g]\nkind = "category"\nvalues = ["0", "1", "2", "3"]\n'
+    )
+    ledger: Path = tmp_path_factory.mktemp("ledger") / "l.db"
+    return publish_seeded(table, schema, seed=3, epsilon=1, delta=1e-9, ledger=ledger, cap="none").release
+
+
+def test_bins_that_a_tree_saw_few_rows_of_are_in_doubt(release: Release) -> None:
+    shape = release.shapes["x"]
+    assert isinstance(shape, TreeShape) and len(shape.doubt) == release.schema["x"].size
+    assert ((shape.doubt > 0) & (shape.doubt <= 1)).all()
+    counts = release.rows * release.model.project(("x",)).table
+    fullest = int(np.argmax(counts))
+    assert 5 * shape.doubt[fullest] < shape.doubt.max()
+
+
+def test_doubt_makes_the_interval_of_a_mean_wider(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    def width() -> float:
+        low, high = release.answer('mean("x")', release.inference("finite"), 0.95).interval or (0.0, 0.0)
+        return float(high - low)
+
+    own = width()
+    monkeypatch.setattr(TreeShape, "doubt", property(lambda shape: np.zeros(shape.attribute.size)))
+    assert own > width() > 0
