@@ -7,21 +7,30 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from raw_peers import CAP
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "raw.md"
 FIGURES = {
     "w1": "W1", "ks": "KS", "quantiles": "quantiles", "sd": "ln sd", "pairs": "pairs", "association": "association",
     "zeros": "zeros", "missing": "missing", "missing_pairs": "missing together", "rounding": "rounding",
     "boosting": "boosting", "linear": "linear", "format": "format",
 }  # fmt: skip
-TERMS = {"approximate": "(ε, 1e-6), add-remove", "pure": "pure ε, replace-one", "-": "none"}
+TERMS = {"approximate": "(ε, 1e-6), add-remove", "pure": "pure ε, replace-one"}
+NAMED = {
+    "resampled": "resampled real rows", "sdv": "SDV Gaussian copula, not private", "drafted": "20 equal bins",
+    "plain": "**plain**", "dpmm": "dpmm PrivBayes",
+}  # fmt: skip
 INTRODUCTION = """# Raw tables, end to end
 
 Each table is published by `understudy publish` as a steward would, from a schema that was written from its
 documentation only (`benchmarks/raw/schemas`), and the synthetic file is compared with the real one at the
-resolution of its cells. `plain` is the default, and what `init` drafts: ranges and lists, and nothing about bins,
-which a noisy tree finds. `drafted` is what `init` drafted before: numbers in 20 equal bins. `expert` adds edges in
-steps of 1-2-5, points and the shape inside bins, from the same documentation; its lines and those of `drafted` are of
-the version before the tree, empty tails and the pooled row count.
+resolution of its cells. **plain** is the default, and what `init` drafts: ranges and lists, and nothing about bins,
+which a noisy tree finds. **expert** adds edges in steps of 1-2-5, points and the shape inside bins, from the same
+documentation. *20 equal bins* is what `init` drafted before there were trees; these lines are of that version.
+
+dpmm's PrivBayes (PrivTree bins; its proof was not looked at here) and SDV's Gaussian copula (no privacy at all) were
+told the same ranges and lists, each in an environment of its own, with {cap} seconds of CPU for a run. google/dpsynth
+is on no package registry: its driver (`drivers/dpsynth_mst.py`) runs where it is installed, and it was not run here.
 
 W1: Wasserstein-1 in standard deviations, mean over ordered columns · KS: largest difference of distribution
 functions · quantiles: mean error of nine quantiles in standard deviations · ln sd: |ln| of the ratio of standard
@@ -32,6 +41,10 @@ one trained on real rows · format: share of cells that are written as some cell
 runs, and in the tables of single data sets ± the standard deviation between runs. Written by
 `benchmarks/raw/run.py`.
 """
+FACTS = """Shares of rows in which a fact that the documentation implies is broken (`benchmarks/raw/derived_facts.py`).
+Nothing in the schemas says these facts: they hold as far as the model saw the columns together. `[[rules]]` in a schema
+make them hold in every row ([rules](guide/rules.md)). No cell of any run lay outside its list or range.
+"""
 
 
 def write(lines: list[dict[str, Any]]) -> None:
@@ -39,10 +52,28 @@ def write(lines: list[dict[str, Any]]) -> None:
     for line in lines:
         groups[tuple(line[key] for key in ("table", "label", "form", "promise", "epsilon"))].append(line)
     tables = list(dict.fromkeys(key[0] for key in groups))
-    parts = [INTRODUCTION, "## Mean over tables\n", *_means(groups, tables)]
+    parts = [INTRODUCTION.replace("{cap}", str(CAP)), "## Mean over tables\n", *_means(groups, tables)]
+    parts += ["\n## Rows that cannot be\n", FACTS, *_impossible(groups)]
     for table in tables:
         parts += [f"\n## {table}\n", *_one(groups, table)]
     PAGE.write_text("\n".join(parts).rstrip() + "\n")
+
+
+def _impossible(groups: dict[tuple[str, ...], list[dict[str, Any]]]) -> list[str]:
+    """Return a line for each derived fact: how many rows break it, real and by the default under each promise."""
+    shown = [(promise, epsilon) for epsilon in ("1", "4") for promise in ("approximate", "pure")]
+    names = [f"{TERMS[promise].replace('ε', epsilon, 1)}" for promise, epsilon in shown]
+    out = ["| table | broken where | real | " + " | ".join(names) + " |", "|" + "---|" * (3 + len(names))]
+    found: dict[tuple[str, str], dict[tuple[str, str], list[tuple[float, float]]]] = {}
+    for (table, _, form, promise, epsilon), runs in groups.items():
+        for run in runs if form == "plain" else ():
+            for fact, (real, made) in run.get("broken", {}).items():
+                found.setdefault((table, fact), {}).setdefault((promise, epsilon), []).append((real, made))
+    for (table, fact), cells in found.items():
+        real = next(iter(cells.values()))[0][0]
+        made = [_show(statistics.mean(m for _, m in cells[key])) if key in cells else "–" for key in shown]
+        out.append(f"| {table} | `{fact}` | {_show(real)} | {' | '.join(made)} |")
+    return out
 
 
 def _head(first: str) -> list[str]:
@@ -84,10 +115,10 @@ def _one(groups: dict[tuple[str, ...], list[dict[str, Any]]], table: str) -> lis
 
 def _name(row: tuple[str, ...]) -> str:
     label, form, promise, epsilon = row
-    if form == "resampled":
-        return "resampled real rows"
-    said = f"{form}, {TERMS.get(promise, promise)}, ε = {epsilon}"
-    return said if label == "main" else f"{label}: {said}"
+    if promise == "-":
+        return NAMED[form]
+    said = f"{NAMED.get(form, form)}, {TERMS[promise]}, ε = {epsilon}"
+    return said if label in ("main", "-") else f"{label}: {said}"
 
 
 def _mean(runs: list[dict[str, Any]], name: str) -> float:

@@ -15,7 +15,7 @@ from understudy.schema import Attribute, Intervals, Schema
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENTS = HERE.parent / "peers" / ".envs"
-CAP = 600  # seconds of CPU for one run
+CAP = 240  # seconds of CPU for one run
 PATIENCE = 8  # times the cap by the clock: on a busy machine a tool waits for its share of it
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 from classifiers import errors, split, tasks
 from closeness import measures
+from derived_facts import broken, outside
 from raw_page import write
 from raw_peers import PEERS, synthesize
 from tables import NAMES, ROOT, Neighbours, RawTable, read_texts
@@ -86,6 +87,11 @@ class Truth:
                 above.setdefault(kind, []).append(error - self.trained[task.name][kind])
         return out | {kind: float(np.mean(values)) for kind, values in above.items()}
 
+    def impossible(self, made: pd.DataFrame) -> dict[str, Any]:
+        """Return the share of cells outside the schema, and of rows that break each derived fact: real, made."""
+        real, ours = (broken(frame, self.schema, self.table.about) for frame in (self.frame, made))
+        return {"outside": outside(made, self.schema), "broken": {fact: [real[fact], ours[fact]] for fact in real}}
+
 
 def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
     """Return the line of one run: its figures, or why there are none."""
@@ -108,7 +114,8 @@ def perform(cell: Cell, truth: Truth, folder: Path, run: int) -> dict[str, Any]:
     if failure:
         return head | spent | {"failure": failure}
     made = read_texts(folder / "out.csv")
-    return head | spent | {"rows": len(made), "method": told.get("method")} | {"figures": truth.figures(made)}
+    told_of = {"rows": len(made), "method": told.get("method")} | truth.impossible(made)
+    return head | spent | told_of | {"figures": truth.figures(made)}
 
 
 def publish(cell: Cell, truth: Truth, out: Path, folder: Path) -> tuple[str | None, dict[str, Any]]:

@@ -238,9 +238,10 @@ def _grid(scale: Scale, body: Mapping[str, Any], in_file: bool) -> TreeGrid | No
         if bins == "auto":
             raise SchemaError('`fine` goes with bins that are given: bins = "auto" finds the shape inside them too')
         return None
-    step, places = read_steps(body)
+    (step, places), format = read_steps(body), read_format(body)
+    step = scale.written_step(format) if step is None and format is not None else step
     heaps, points = checked_heaps(body.get("heaps")), read_points(scale, body)
-    grid = TreeGrid(scale.kind, *read_range(scale, body), points, read_format(body), places, step, heaps)
+    grid = TreeGrid(scale.kind, *read_range(scale, body), points, format, places, step, heaps)
     return None if grid.short else grid
 
 

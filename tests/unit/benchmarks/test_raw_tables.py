@@ -14,6 +14,7 @@ from understudy.schema import Attribute, Categories, Intervals, Schema
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks" / "raw"))
 
 from closeness import measures
+from derived_facts import broken, outside
 from tables import NAMES, RawTable
 
 ROWS = 4_000
@@ -68,3 +69,27 @@ def test_each_measure_sees_what_it_is_for(changed, figures) -> None:  # type: ig
     found = measures(real, changed(real), schema())
     for name, least in figures.items():
         assert (1 - found[name] >= -least) if least < 0 else (found[name] >= least), (name, found[name])
+
+
+def test_rows_that_break_a_fact_and_cells_outside_the_schema_are_counted() -> None:
+    made = pd.DataFrame({"amount": ["5", "", "70", "120", "99"], "group": ["a", "b", "a", "b", "c"]})
+    facts = ['group == "a" and amount > 50', "amount.isnull()", "group__place == 2"]
+    assert broken(made, schema(), {"broken": facts}) == dict(zip(facts, [0.2, 0.2, 0.4]))
+    assert broken(made, schema(), {}) == {}
+    assert outside(made, schema()) == pytest.approx(0.2)  # 120, and the group c: two of ten
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_facts_of_the_tables_name_their_columns(name: str) -> None:
+    table = RawTable(name)
+    if "codebook" in table.about and not table.available:
+        pytest.skip("its lists of codes are read from the codebook beside the data")
+    known = table.schema("drafted", "add-remove")
+    one = pd.DataFrame({a.name: [_some_text(a)] for a in known.modelled})
+    assert outside(one, known) == 0
+    assert set(broken(one, known, table.about)) == set(table.about["broken"])
+
+
+def _some_text(attribute: Attribute) -> str:
+    domain = attribute.domain
+    return domain.show(float(np.ceil(domain.edges[0]))) if isinstance(domain, Intervals) else domain.texts[0]

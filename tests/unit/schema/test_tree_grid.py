@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -157,3 +158,25 @@ def test_views_of_units_count_missing_apart() -> None:
     for size in attribute.grid.sizes:
         axis = Axis("a", attribute.grid.level_of(size))
         assert attribute.view_map(axis)[-1] == attribute.view_size(axis) - 1
+
+
+@pytest.mark.parametrize(
+    ("format", "step"),
+    [("%Y-%m-%d %H:%M", 60), ("%d/%m/%Y %I %p", 3600), ("%Y-%m-%d %H:%M:%S", 1), ("%Y-%m-%dT%H:%M:%S.%f", 1)],
+)
+def test_a_moment_is_found_in_the_steps_that_its_format_writes(format: str, step: int) -> None:
+    """Without `step`: a unit that began between two minutes could not be read back, and such schemas were refused."""
+    low, high = (datetime(year, 1, 1).strftime(format) for year in (2019, 2020))
+    lines = f'range = ["{low}", "{high}"]\nformat = "{format}"\n'
+    schema = Schema.from_toml(f'[table]\nname = "t"\nrows = 9\n[attributes.seen]\nkind = "datetime"\n{lines}')
+    attribute = schema["seen"]
+    assert attribute.grid is not None and attribute.grid.step == step
+    assert Schema.from_toml(schema.to_toml())["seen"].grid == attribute.grid
+    shown = [attribute.ordered.show(float(v)) for v in attribute.grid.starts[:: len(attribute.grid.starts) // 50]]
+    assert [datetime.strptime(text, format).strftime(format) for text in shown] == shown
+
+
+def test_a_time_of_day_without_seconds_is_found_in_minutes() -> None:
+    lines = 'kind = "time"\nrange = ["00:00", "23:59"]\nformat = "%H:%M"\n'
+    attribute = Schema.from_toml(f'[table]\nname = "t"\nrows = 9\n[attributes.at]\n{lines}')["at"]
+    assert attribute.grid is not None and attribute.grid.step == 60 and len(attribute.grid.starts) == 1440

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.schema.domain import Floats
 from understudy.schema.scales.dates import FIRST_DAY, ISO_DAYS, LAST_DAY, Date, civil, seconds_of
-from understudy.schema.scales.moments import DAY, Moment
+from understudy.schema.scales.moments import DAY, Moment, seconds_between
 from understudy.schema.scales.scale import ORDERED_KEYS
 from understudy.schema.scales.sql_cell import SqlCell
 
@@ -47,6 +47,9 @@ class DateTime(Date):
     usual_formats = tuple(day + clock for day in Date.usual_formats for clock in _CLOCKS)
     seconds = 1
     datum = "M8[s]"
+
+    def written_step(self, format: str) -> float | None:
+        return seconds_between(format)
 
     def is_format(self, format: str) -> bool:
         return "%H" in format and "%d" in format

@@ -31,6 +31,14 @@ _NAMES = dict(zip("YmdHMSzoi", ("y", "m", "d", "h", "n", "s", "z", "zh", "zm")))
 _CLOCK = {"H": "([01]?[0-9]|2[0-3])", "M": "[0-5]?[0-9]", "S": "[0-5]?[0-9]"}
 
 
+def seconds_between(format: str) -> float | None:
+    """Return the seconds from one text of a format to the next; None where it says seconds, or no time of day."""
+    parts = set(re.findall("%(.)", format, re.DOTALL))
+    if parts & set("SfTXcrs"):
+        return None
+    return 60.0 if parts & set("MR") else 3600.0 if parts & set("HI") else None
+
+
 class Moment(OrderedScale):
     """A scale of days or seconds.
 

@@ -101,6 +101,10 @@ class OrderedScale(Scale):
         """Return whether libraries that infer types read texts of this format in more than one way."""
         return True
 
+    def written_step(self, format: str) -> float | None:
+        """Return the distance of neighbouring texts of a format that leaves the finest parts out: 60 for `%H:%M`."""
+        return None
+
     @abstractmethod
     def position(self, text: str, format: str | None) -> float:
         """Return the place that a word of a query names, or NaN."""

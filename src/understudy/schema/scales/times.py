@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.schema.domain import Floats
 from understudy.schema.scales.dates import civil, clock, clock_inside, seconds_of
-from understudy.schema.scales.moments import DAY, PER_SECOND, Moment
+from understudy.schema.scales.moments import DAY, PER_SECOND, Moment, seconds_between
 from understudy.schema.scales.scale import ORDERED_KEYS
 from understudy.schema.scales.sql_cell import ANY, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS, Type
@@ -50,6 +50,9 @@ class TimeOfDay(Moment):
     mark = ":"
     usual_formats = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%H.%M", "%Hh%M", "%H%M")
     misfit_plain = _CLOCK.pattern.replace("?:", "")
+
+    def written_step(self, format: str) -> float | None:
+        return seconds_between(format)
 
     def is_format(self, format: str) -> bool:
         return "%H" in format and "%d" not in format
