@@ -61,7 +61,10 @@ def required(option: Any) -> str:
 
 def told(text: str | None) -> str:
     """Return a help text on one line, safe in a table."""
-    return re.sub(r"\s+", " ", text or "").strip().replace("|", "\\|").replace("<", "&lt;")
+    line = re.sub(r"\s+", " ", text or "").strip().replace("|", "\\|").replace("<", "&lt;")
+    parts = line.split("`")  # options in plain words become code: else the site would make a dash of their hyphens
+    parts[::2] = [re.sub(r"(?<![\w-])--?[a-z][\w-]*", r"`\g<0>`", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,9 @@ def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
     Columns that are dropped are left out. SDMetrics reads the private rows outside every promise: what it says is for
     the custodian, like `evaluate`.
 
+    Args:
+        schema: of the table: a kind of SDMetrics is given for each of its columns.
+
     >>> sdmetrics_metadata(schema)["columns"]["age"]
     {'sdtype': 'numerical'}
     """

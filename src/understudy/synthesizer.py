@@ -78,7 +78,7 @@ class Synthesizer:
         return self
 
     def sample(self, rows: int | None = None, given: Mapping[str, Any] | None = None, seed: int | None = None) -> Any:
-        """Draw synthetic rows from what was fitted; costs nothing, so here a seed is allowed. See `Release.sample`."""
+        """Draw `rows` that meet `given`, as `Release.sample` does; costs nothing, so here a `seed` is allowed."""
         return self._fitted().sample(rows, given, seed)
 
     def _fitted(self) -> Release:
@@ -95,11 +95,11 @@ class Synthesizer:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name."""
+        """Return the parameters of the constructor by name; there is nothing to go into `deep`."""
         return {name: getattr(self, name) for name in _parameters()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; nothing is fitted again."""
+        """Set `params` by name; nothing is fitted again."""
         for name, value in params.items():
             if name not in _parameters():
                 raise UsageError(f"a Synthesizer has no parameter {name!r}; it has {', '.join(_parameters())}")

@@ -167,7 +167,27 @@ def buy(
     types: str | None = None,
     **question: Any,
 ) -> BoughtFigures:
-    """Buy the figures that can be bought, under one budget that they share evenly. Options are those of `evaluate`."""
+    """Buy the figures that can be bought, under one budget that they share evenly. They may be published.
+
+    Args:
+        original: the private table, as for `evaluate`.
+        synthetic: its stand-in.
+        schema: a `Schema` or the path of a schema.toml that both fit.
+        epsilon: what all figures together cost.
+        delta: the allowed failure probability; 0 is the pure promise.
+        ledger: a `Ledger` or its path; the default is the one `publish` takes.
+        cap: of a new account, in epsilon.
+        source: of the noise; the operating system's, except in tests.
+        save: is called with the figures before the ledger closes the run.
+        measures: tvd, k-marginal, classify: distances from 0 to 1, and errors as shares of the rows.
+        models: linear classifiers alone.
+        types: as for `evaluate`.
+        question: the other options of `evaluate`.
+
+    >>> bought = buy(frame, release.sample(2000), schema, epsilon=1, ledger="bought.db", alpha=2)
+    >>> print(bought.budget)
+    epsilon 1
+    """
     public, budget = as_schema(schema).with_public_bins(), Budget(epsilon, delta)
     source = source or SystemSource()
     check_confirmed(public)

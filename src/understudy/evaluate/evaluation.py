@@ -53,8 +53,23 @@ class Shares(CustodianFigures):
 class Evaluation(CustodianFigures):
     """All exact figures of one comparison. CUSTODIAN ONLY — NOT FOR RELEASE.
 
-    `tables` has the errors by the number of attributes: total variation distances, the share of rows that would have to
-    move. `print` it, `plot()` it, or write its `report("FILE.custodian.html")`.
+    Made by `understudy.evaluate`. `print` it, `plot()` it, or write its `report("FILE.custodian.html")`. What was not
+    asked for is None or empty.
+
+    Args:
+        schema: that both tables fit.
+        question: what was asked for.
+        rows: of the original and of the stand-in.
+        tables: errors by the number of attributes: total variation distances (the share of rows that would move).
+        ranges: relative errors of random range counts.
+        cramers_v: differences between the matrices of Cramér's V.
+        pearson: differences between the correlation matrices of numeric columns.
+        numeric: numeric columns as they were written: moments, quantiles, Wasserstein-1 in the column's unit.
+        matches_coded: synthetic rows with a twin among real ones, in codes.
+        matches_raw: the same as they were written.
+        information: mutual information of a release's network, in bits.
+        classification: errors of classifiers trained on either table, as shares of the test rows.
+        one_way: each attribute's shares in both tables.
 
     >>> found = understudy.evaluate(frame, release.sample(2000), schema, measures=["tvd"])
     >>> 0 <= found.tables[2].mean <= 1
@@ -116,7 +131,7 @@ class Evaluation(CustodianFigures):
         return made
 
     def plot(self, attribute: str | None = None) -> View:
-        """Return the error of every pair as a map of shades, or one attribute in both tables, under the stamp."""
+        """Return the error of every pair as a map of shades, or one `attribute` in both tables, under the stamp."""
         return figure_of(self, "plot", *(() if attribute is None else (attribute,)))
 
     def __repr__(self) -> str:

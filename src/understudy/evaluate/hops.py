@@ -98,7 +98,18 @@ class HopFigures(CustodianFigures):
 
 
 def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, types: str | None = None) -> HopFigures:
-    """Compare folders, or mappings of frames, that both fit a schema with [tables.NAME]."""
+    """Compare tables with foreign keys. The figures are exact: for the custodian only, not for release.
+
+    Args:
+        original: the private tables: a folder, or a mapping of frames by the tables' names.
+        synthetic: their stand-ins, in either form.
+        schema: a `Schema` with [tables.NAME], or the path of one, that both fit.
+        types: "declared" or "inferred", said of the original's columns, as for `publish`.
+
+    >>> compare_tables(frame, frame, schema)
+    Traceback (most recent call last):
+    understudy.errors.UsageError: this schema has one table: understudy.evaluate compares those
+    """
     declared = as_schema(schema)
     if not declared.tables:
         raise UsageError("this schema has one table: understudy.evaluate compares those")

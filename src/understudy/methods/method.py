@@ -46,11 +46,11 @@ class Method(Protocol):
     def name(self) -> str: ...
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        """Return what would be spent, from public facts alone. `rows` stands in for a row count that is private."""
+        """Return what a `budget` would buy, from the public `schema` alone; `rows` stands in for a private count."""
         ...
 
     def fit(self, table: PrivateTable) -> Fit:
-        """Spend the table's total cost; return the model and the noisy tables that it came from."""
+        """Spend the total cost of the private `table`; return the model and the noisy tables that it came from."""
         ...
 
 

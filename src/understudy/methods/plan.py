@@ -54,8 +54,22 @@ class Expected(Protocol):
 class Plan:
     """What a method would spend, on what, and what error to expect: everything that is decided before a row is read.
 
-    Made by `understudy.plan`. `phases` have costs in epsilon, or in rho where there is a delta; `scale` is the noise
-    in one cell, in rows; `error` is a total variation distance, from 0 to 1. `print(plan)` shows it as a page.
+    Made by `understudy.plan`. `print(plan)` shows it as a page.
+
+    Args:
+        method: the name of the method.
+        budget: the epsilon and delta of everything.
+        accounting: in which unit phases cost: epsilon, or rho where there is a delta.
+        rows: how many there are, or about how many where that is private.
+        options: of the method, all of them.
+        degree: how many parents an attribute has at most; None for methods without one.
+        phases: what is bought in turn: its cost in that unit, how many tables of how many cells, `scale`, the noise in
+            one cell in rows, and `error`, a total variation distance from 0 to 1.
+        memory_mb: about how much memory it takes, in MB.
+        seconds: about how much processor time it takes.
+        notes: what a reader should know.
+        foreseen: whether every table is known before a row is read.
+        expected: the errors to expect of tables over one, two and three attributes.
 
     >>> plan = understudy.plan(schema, epsilon=1)
     >>> plan.method, plan.rows
@@ -94,7 +108,7 @@ class Plan:
         return 2 + any(p.name == "bins" for p in self.phases) if self.foreseen else None
 
     def words(self, group: int = 500, share: float = 0.1) -> str:
-        """Return in words what a share of a group of so many people will look like, 19 times in 20."""
+        """Return in words what a `share` (0 to 1) of a `group` of so many people will look like, 19 times in 20."""
         half = self.cell_scale * self.accounting.noise.middle_95 / group
         points = 100 * (half if self.expected is None else self.expected.share(group, share))
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
@@ -102,6 +116,7 @@ class Plan:
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:
+        """Return the object that `plan --json` prints."""
         unit = self.accounting.unit
         return {
             "method": self.method,

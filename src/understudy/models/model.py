@@ -26,13 +26,13 @@ class Model(Protocol):
     def schema(self) -> Schema: ...
 
     def project(self, names: Sequence[str]) -> Factor:
-        """Return the table of probabilities over these attributes, an axis for each, in codes."""
+        """Return the table of probabilities over the attributes of these `names`, an axis for each, in codes."""
         ...
 
     def condition(self, evidence: Evidence) -> Model:
-        """Return the distribution given that each named attribute has one of the allowed codes."""
+        """Return the distribution given that each attribute has one of the codes that `evidence` allows it."""
         ...
 
     def sample(self, rows: int, generator: np.random.Generator) -> Rows:
-        """Draw so many rows, in codes."""
+        """Draw so many `rows`, in codes, with a numpy `generator`."""
         ...

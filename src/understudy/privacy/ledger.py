@@ -44,7 +44,7 @@ from understudy.showing import html_of
 class Ledger:
     """What was spent on whom: an append-only file that refuses what goes over an account's cap.
 
-    Use it as a context manager, or `close` it. Unless `create` is False, a file that is not there is made.
+    Use it as a context manager, or `close` it. The file `path` is made unless it is there or `create` is False.
 
     >>> with understudy.Ledger("people.db") as ledger:
     ...     float(ledger.account("clinic").spent_epsilon)
@@ -64,13 +64,14 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
+        """Close the file."""
         self.closed = True
         self.connection.close()
 
     # -- reading ---------------------------------------------------------------------------------------------
 
     def entries(self, account: str | None = None) -> list[Entry]:
-        """Return every entry, or those of one account, in order."""
+        """Return every entry, or those of one `account`, in order."""
         if self.closed:
             raise LedgerError(f"the ledger {self.path.name!r} was closed: open it again, or give its path instead")
         query = "SELECT seq, at, kind, account, body, previous, hash FROM entries ORDER BY seq"
@@ -91,11 +92,11 @@ class Ledger:
         return [e.account for e in self.entries() if e.kind == "open"]
 
     def account(self, name: str) -> Account | None:
-        """Return what an account's entries come to, None if there is no such account."""
+        """Return what the entries of the account of this `name` come to, None if there is none."""
         return add_up(name, self.entries(name))
 
     def verify(self, known_head: Head | None = None) -> Head:
-        """Recompute every hash; with a head kept elsewhere, check that the ledger still holds the line it names."""
+        """Recompute every hash; with a `known_head` kept elsewhere, check that the line it names is still there."""
         previous = GENESIS
         hashes = [GENESIS]
         for number, entry in enumerate(self.entries(), start=1):
@@ -136,7 +137,7 @@ class Ledger:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def cap(self, account: str, epsilon: Amount | None, reason: str, delta: Amount | None = None) -> None:
-        """Change an account's cap; None is unlimited. The change is an entry like any other."""
+        """Change an `account`'s cap to `epsilon` (None: unlimited) and `delta`; an entry says so, with the `reason`."""
         if not reason.strip():
             raise UsageError("a change of cap needs a reason")
         with self.transaction():

@@ -28,7 +28,10 @@ _FLAT = 1 - 1e-6  # a discrete Laplace that decays no faster than this is contin
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """Integer noise of one scale: the b of a discrete Laplace, or the σ of a discrete Gaussian, in rows for counts.
+    """Integer noise of one scale, from exact samplers.
+
+    Args:
+        scale: the b of a discrete Laplace, or the σ of a discrete Gaussian, in rows for counts.
 
     >>> from understudy.privacy.noise import Gaussian, Laplace
     >>> round(Laplace(2.0).variance, 2), round(Gaussian(2.0).variance, 2)
@@ -44,7 +47,7 @@ class Noise(ABC):
     @classmethod
     @abstractmethod
     def for_cost(cls, sensitivity: Sensitivity, cost: Fraction) -> Self:
-        """Return the least noise that makes an answer of this sensitivity cost no more than `cost`."""
+        """Return the least noise with which an answer of this `sensitivity` costs at most `cost` (epsilon, or rho)."""
 
     @classmethod
     @abstractmethod
@@ -64,7 +67,7 @@ class Noise(ABC):
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Return the variance of the noise in one cell."""
+        """Return the variance of the noise in one cell, in rows squared."""
 
     @property
     @abstractmethod

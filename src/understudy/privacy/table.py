@@ -148,9 +148,16 @@ class PrivateTable(ABC):
         references: Sequence[NDArray[np.int64]] | None = None,
         of: int = 1,
     ) -> Pair:
-        """Choose one of the options, more likely the higher its score less its public penalty (`Score.penalty`).
+        """Choose one of the options, more likely the higher its score less its public penalty.
 
-        Score D compares with public tables of counts: `references` has one for each option.
+        Args:
+            options: attributes with their parents.
+            score: by which they are compared inside the kernel.
+            cost: of the choice, in `accounting.unit`: epsilon, or rho.
+            purpose: the word for the ledger.
+            penalty: of each option, made by `Score.penalty`.
+            references: for score D, a public table of counts for each option.
+            of: how many such choices there are at this cost.
         """
         check_penalties(penalty or (), score)
         return self.ask(Choice(options, score, penalty, references), cost, purpose, of)
@@ -195,7 +202,14 @@ class PrivateTable(ABC):
     def measure(
         self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
-        """Measure the counts over each of `asks`, the cost split evenly or in `shares`; the empty one is the rows."""
+        """Measure the counts over several sets of attributes, with noise.
+
+        Args:
+            asks: the axes of each table; the empty one is the number of rows.
+            cost: of all of them, in `accounting.unit`: epsilon, or rho.
+            purpose: the word for the ledger.
+            shares: of the cost, that add up to 1; evenly where None.
+        """
         return self.ask(Marginals.of(asks, shares), cost, purpose)
 
     def measure_coefficients(self, asks: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
@@ -229,7 +243,7 @@ class PrivateTable(ABC):
         return self.ask(ValueLists(tuple(groupings), delta), cost, purpose)
 
     def measure_statistic(self, statistic: Statistic, cost: Fraction, purpose: str) -> NoisyStatistic:
-        """Measure one evaluation statistic of the kernel's closed list."""
+        """Measure one `statistic` of the kernel's closed list at this `cost`; `purpose` is the word for the ledger."""
         return self.ask(StatisticQuery(statistic), cost, purpose)
 
 

@@ -55,9 +55,18 @@ class Comparison:
 class Answer:
     """The numbers that answer a query, what their standard error covers, and what a reader should know.
 
-    `value` and `stderr` are of a question without groups; `figures` has one number for each group. A `stderr` of None
-    is not known; `stderr_covers` says in words what it covers. With intervals, `confidence` is theirs and
-    `interval_covers` says which errors they include.
+    Made by `Release.query`. `value` and `stderr` are of a question without groups.
+
+    Args:
+        measure: count, share, rate, mean, sum, median or quantile; shares and rates are from 0 to 1.
+        by: the attributes of the groups.
+        figures: a number for each group, in rows or in the attribute's unit; a `stderr` of None is not known.
+        stderr_covers: in words, which errors the standard error covers.
+        notes: what a reader should know.
+        confidence: of the intervals, from 0 to 1; None where none were asked for.
+        interval_covers: in words, which errors they include.
+        comparisons: each group against the first.
+        question: as it was asked.
 
     >>> answer = release.query("share where smoker = yes")
     >>> 0 <= answer.value <= 1
@@ -81,6 +90,7 @@ class Answer:
 
     @property
     def stderr(self) -> float | None:
+        """Return the standard error of that number; None where it is not known."""
         return self._only.stderr
 
     @property

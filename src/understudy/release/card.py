@@ -133,6 +133,9 @@ class Card:
     """What a release promises, about whom, who paid, and what is not promised. Goes into the release as card.json.
 
     `card["epsilon"]` reads the words of card.json, for one version; use the attributes.
+
+    >>> release.card.epsilon, release.card.unit, release.card.in_words
+    (1.0, 'one row of the table', 'a 50 % suspicion about one person can become at most 73 %')
     """
 
     unit: str  # whom the promise is about: "one row of the table", for example

@@ -61,7 +61,8 @@ class Release:
     """What was published: a model, its noisy tables, the schema and the privacy card. Safe to give away.
 
     Everything that can be done with it is post-processing, and costs nothing. Made by `understudy.publish`, or read by
-    `Release.open`. `card` is the promise; `rows` is public, or noisy; `facts` say what was modelled together.
+    `Release.open`. Its parts: `schema`, `model`, `measurements` (noisy tables), `rows` (public, or noisy), `columns`,
+    `facts` (what was modelled together), `card` (the promise), the ledger's `head`, `details`, `trees`, `library`.
 
     >>> release
     <Release of 'clinic': 2,000 rows, 4 attributes, aim at epsilon 1; .sample(), .query(…), .report(), .save(…)>
@@ -162,9 +163,9 @@ class Release:
         seed: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        """Write synthetic rows to a CSV or Parquet file in the original's dialect, drawn a part at a time.
+        """Write synthetic rows to the CSV or Parquet file `path` in the original's dialect, drawn a part at a time.
 
-        The arguments are those of `sample`. Tables with foreign keys go to a folder, a file for each.
+        `rows`, `given`, `seed` and `progress` are those of `sample`. Tables with foreign keys go to a folder.
         """
         from understudy.release.writing import write_rows
 
@@ -268,8 +269,8 @@ class Release:
     ) -> Draws:
         """Return several synthetic tables for one analysis, drawn one at a time as you go through them.
 
-        Run the analysis on each and give its estimates and squared standard errors to `.combine`. With `about`, what
-        the model leaves out between these columns is in the tables' spread too (docs/guide/inference.md).
+        Give the estimates of an analysis of each of the `tables`, and their squared standard errors, to `.combine`;
+        `about` puts in model error of these columns. `rows`, `rows_by`, `population`, `seed`: docs/guide/inference.md.
         """
         from understudy.inference.draws import CodedDraws
         from understudy.release.draws import Draws
@@ -284,7 +285,7 @@ class Release:
         return found
 
     def trust(self, one: str, other: str) -> Trust:
-        """Return whether a pair of columns was measured, follows from others, or is assumed independent.
+        """Return whether the columns `one` and `other` were measured together, or are inferred or assumed independent.
 
         Of people with many rows: which `links` were measured, within a first row and from a row to the next.
         """
@@ -319,7 +320,7 @@ class Release:
         return content_hash(self.members)
 
     def save(self, path: str | Path) -> None:
-        """Write the release to a file; an older file of that name is replaced."""
+        """Write the release to the file `path`; an older one is replaced."""
         with replacing(Path(check_path(path, "a release", "saved to"))) as file:
             file.write(self.to_bytes())
 
@@ -334,7 +335,7 @@ class Release:
 
     @staticmethod
     def open(path: str | Path) -> Release:
-        """Read a release file; a file that is damaged or was tampered with is a ReleaseError."""
+        """Read the release file `path`; one that is damaged or was tampered with is a ReleaseError."""
         from understudy.release.stored_parts import release_from
 
         check_path(path, "a release")
@@ -371,9 +372,7 @@ class Release:
         return made
 
     def plot(self, attribute: str) -> View:
-        """Return the published shares of one attribute as bars, with the noise of what was measured.
-
-        "orders.price" is an attribute of a table below the root.
+        """Return the published shares of one `attribute` ("age", or "orders.price") as bars, with their noise.
 
         >>> release.plot("age")
         <age: shown in a notebook, or .save("FILE.html")>

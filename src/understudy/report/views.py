@@ -38,7 +38,12 @@ _PLOT_LINES = 40  # of one attribute that is drawn alone
 
 @dataclass(frozen=True, repr=False)
 class View:
-    """Something to look at: a notebook draws it, `html` is its code, `save` writes it to a file.
+    """Something to look at: a notebook draws it, `save` writes it to a file.
+
+    Args:
+        title: what it shows.
+        html: its code, with its own style sheet and no script.
+        custodian: whether it has exact figures: a file's name must then say so.
 
     >>> view = View("a picture", "<p>hello</p>")
     >>> view
@@ -47,7 +52,7 @@ class View:
 
     title: str
     html: str
-    custodian: bool = False  # exact figures: a file's name must say so
+    custodian: bool = False
 
     def _repr_html_(self) -> str:
         return self.html
@@ -57,7 +62,7 @@ class View:
         return f'<{self.title}: shown in a notebook, or .save("{name}")>'
 
     def save(self, path: str | Path) -> None:
-        """Write it as a page of its own; exact figures only to a name that ends .custodian.html."""
+        """Write it to `path` as a page of its own; exact figures only to a name that ends .custodian.html."""
         target = Path(check_path(path, "a view", "saved to"))
         (check_custodian_file if self.custodian else check_public_file)(target)
         head = tag("meta", charset="utf-8") + tag("title", self.title)

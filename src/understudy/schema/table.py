@@ -128,7 +128,7 @@ class Schema:
 
     @staticmethod
     def open(path: str | Path) -> Schema:
-        """Read a schema.toml; a SchemaError says what is wrong with it and where."""
+        """Read the schema.toml at `path`; a SchemaError says what is wrong with it and where."""
         from understudy.schema.files import read_schema
 
         check_path(path, "a schema")
@@ -136,7 +136,7 @@ class Schema:
 
     @staticmethod
     def from_toml(text: str) -> Schema:
-        """Parse the text of a schema.toml."""
+        """Parse the `text` of a schema.toml."""
         from understudy.schema.files import parse_schema
 
         if not isinstance(text, str):
@@ -145,7 +145,7 @@ class Schema:
 
     @staticmethod
     def from_dict(document: Mapping[str, Any]) -> Schema:
-        """Read a schema from tables and lists, keyed as schema.toml is.
+        """Read a schema from a `document` of tables and lists, keyed as schema.toml is.
 
         >>> Schema.from_dict({"table": {"name": "t", "rows": 9}, "attributes": {"ok": {"kind": "boolean"}}}).names
         ('ok',)
@@ -158,11 +158,11 @@ class Schema:
     def draft(data: Any, codebook: Any = None, *, ddl: str | Path | None = None, name: str = "table") -> Schema:
         """Draft a schema for a frame from its columns' names and types, and from what describes them; no row is read.
 
-        Parameters
-        ----------
-        data: a pandas, polars or pyarrow frame, or a list of column names. For a file: `understudy init`.
-        codebook: a document of any known format, a pydantic model, a pandera schema, or a JSON Schema as a dictionary.
-        ddl: a file with a CREATE TABLE statement.
+        Args:
+            data: a pandas, polars or pyarrow frame, or a list of column names. For a file: `understudy init`.
+            codebook: a document, a pydantic model, a pandera schema, or a JSON Schema as a dictionary.
+            ddl: a file with a CREATE TABLE statement.
+            name: of the table.
 
         Whatever these leave open is in `unconfirmed`; `edit` settles it, and `print(schema.to_toml())` shows the draft.
 
@@ -174,7 +174,7 @@ class Schema:
         return draft_frame(data, codebook, ddl, name)
 
     def edit(self, attribute: str | None = None, /, **keys: Any) -> Schema:
-        """Return the schema with other keys in one attribute, or in [table] where no attribute is named.
+        """Return the schema with other `keys` in one `attribute`, or in [table] where none is named.
 
         A key that is None is taken out. What is edited counts as looked at: the attribute has no open point left; of
         [table], the points that the edited keys are called after.
@@ -193,7 +193,7 @@ class Schema:
         return self.text if self.text is not None else write_toml(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the schema to a file."""
+        """Write the schema to the file `path`."""
         Path(check_path(path, "a schema", "saved to")).write_text(self.to_toml(), encoding="utf-8", newline="")
 
     def __repr__(self) -> str:
@@ -261,7 +261,7 @@ class Schema:
         return self._by_name.get(name)
 
     def project(self, names: Iterable[str]) -> Schema:
-        """Return the same table with these attributes only, and without rules and uses: they may speak of others."""
+        """Return the same table with these `names` only, and without rules and uses: they may speak of others."""
         kept = tuple(self[name] for name in names)
         return replace(
             self, attributes=kept, text=None, rules=(), uses=(), constraints=(), person=None, tables=(), file=None

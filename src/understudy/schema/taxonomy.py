@@ -36,6 +36,10 @@ class Taxonomy:
     In a schema.toml it is a table `[attributes.NAME.taxonomy]`; numbers and dates get one from their order. The root,
     everything in one group, is left out.
 
+    Args:
+        levels: groupings of the values, finest first: the labels of the groups, and the group of each code.
+        tree: the groups as the schema file has them; None where they follow from the order.
+
     >>> from understudy.schema import Categories
     >>> towns = Categories(("Aby", "Bly", "Cray"))
     >>> understudy.Taxonomy.of_groups({"North": ["Aby", "Bly"], "South": ["Cray"]}, towns).levels[0].labels

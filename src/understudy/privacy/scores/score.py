@@ -66,15 +66,15 @@ class Score(ABC):
 
     @abstractmethod
     def value(self, table: Table, rows: int, schema: Schema) -> int:
-        """Return the score of a pair with this table of exact counts. Only a private table calls this."""
+        """Return the score of a `table` of exact counts of so many `rows` by the `schema`. For the kernel alone."""
 
     @abstractmethod
     def sensitivity(self, pair: Pair, schema: Schema) -> int:
-        """Return how far one row can move the score of this pair."""
+        """Return how far one row can move the score of this `pair` of attributes of the `schema`."""
 
     @abstractmethod
     def unit(self, schema: Schema) -> int:
-        """Return how much of the score one row is worth."""
+        """Return how much of the score one row is worth under the `schema`'s neighbours."""
 
     def refusal(self, pair: Pair, schema: Schema) -> str | None:
         """Return why this pair cannot be scored, or None."""

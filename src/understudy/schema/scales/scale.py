@@ -28,6 +28,10 @@ class Scale(ABC):
 
     A draft is told the kind by `words` of a codebook, by `ddl_types` of a CREATE TABLE, or by the type of a file's
     column, a pattern.
+
+    >>> from understudy.schema.scales import SCALES
+    >>> SCALES["boolean"].read({"kind": "boolean", "true": "Y", "false": "N"}).texts
+    ('Y', 'N')
     """
 
     kind: ClassVar[str]
@@ -38,7 +42,7 @@ class Scale(ABC):
 
     @abstractmethod
     def read(self, body: Mapping[str, Any]) -> Domain:
-        """Return the domain that an attribute of the schema file declares."""
+        """Return the domain that the `body` of an attribute in the schema file declares."""
 
 
 class OrderedScale(Scale):
