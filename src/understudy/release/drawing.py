@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,10 @@ from understudy.models.ruled_model import free_model
 from understudy.models.within_bins import Shapes, placed_rows
 from understudy.progress import Progress
 from understudy.relations.history_model import HistoryModel
+from understudy.relations.linked_model import LinkedModel
 from understudy.release.decoding import Settling
 from understudy.release.given import Given, GivenConditions
+from understudy.schema.rule_blocks import Block
 
 if TYPE_CHECKING:
     from understudy.release.release import Release
@@ -47,7 +49,7 @@ class Drawing:
         if given:
             conditions = GivenConditions.of(given, schema, release.shapes)
             blocks = conditions.blocks(schema)
-            model = conditions.zeros(conditions.model(model), blocks)
+            model = _under(conditions, model, blocks)
         settling = Settling(schema, release.shapes, blocks)
         step = max(BATCH_CELLS // len(schema.modelled) // SMALL_BATCH, 1) * SMALL_BATCH
         batch = min(step, LARGE_BATCH)
@@ -79,6 +81,13 @@ class Drawing:
             return
         for start in range(0, max(self.rows, 1), self.batch):
             yield free_model(self.model).sample(min(self.batch, self.rows - start), generator)
+
+
+def _under(conditions: GivenConditions, model: Model, blocks: Sequence[Block]) -> Model:
+    """Return the model under conditions; those of tables with foreign keys are about the root."""
+    if isinstance(model, LinkedModel):
+        return replace(model, root=_under(conditions, model.root, blocks))
+    return conditions.zeros(conditions.model(model), blocks)
 
 
 def _checked(release: Release, rows: int | None, given: Given | None) -> int:

@@ -60,7 +60,7 @@ def check_folder(folder: Path, schema: Schema) -> None:
     place = folder if folder.exists() else folder.absolute().parent
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise UsageError(f"the folder {str(folder)!r} cannot be made or written to: choose another")
-    if len(set(output_files(schema).values())) <= len(schema.tables):
+    if len({file.casefold() for file in output_files(schema).values()}) <= len(schema.tables):
         raise UsageError("two tables would be written to the same file: give them other names with `file`")
     if folder.exists():
         for file in output_files(schema).values():
@@ -78,8 +78,10 @@ def _decoded(
     found = {}
     for name, branch in model.tree.branches.items():
         order = release.columns if branch.child is None else None
-        rows_of = _with_keys(branch, drawn[name])
-        found[name] = decode_rows(rows_of, branch.schema, order, generator, 1, _fresh(branch, model, root))
+        rows_of, values = _with_keys(branch, drawn[name]), None
+        if branch.child is None and drawing.settling is not None:  # a condition inside a bin
+            rows_of, values = drawing.settling(rows_of, generator)
+        found[name] = decode_rows(rows_of, branch.schema, order, generator, 1, _fresh(branch, model, root), values)
     return model, found
 
 

@@ -23,6 +23,7 @@ from understudy.publishing import run
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.storage import model_of, parts_of
 from understudy.relations.table_reading import opened_tables, tables_fit
+from understudy.release.linked_tables import check_folder
 from understudy.schema.rows_seen import note_rows_seen, with_sight
 from understudy.testing import SeededSource
 
@@ -101,6 +102,10 @@ def test_a_condition_is_about_the_root(release: understudy.Release) -> None:
     tables = release.sample(30, given={"region": "west"}, seed=2)
     assert set(np.asarray(tables["accounts"]["region"])) == {"west"}
     assert_keys_fit(tables)
+    aged = release.sample(30, given={"region": "west", "age": "30"}, seed=2)
+    assert set(map(int, np.asarray(aged["accounts"]["age"]))) == {30}  # inside a bin of ten years
+    assert set(np.asarray(aged["accounts"]["region"])) == {"west"}
+    assert_keys_fit(aged)
     answer = release.query("count by region")
     assert float(np.sum(answer.to_pandas()["count"])) == pytest.approx(release.rows)
 
@@ -140,6 +145,14 @@ def test_a_folder_and_frames_are_the_same_data(tmp_path: Path) -> None:
     changed = {**orders(60), "items": orders(60)["items"].slice(20)}
     third = opened_tables(changed, orders_schema(), types="declared")
     assert third.engine.fingerprint(b"key") != one.engine.fingerprint(b"key")
+
+
+def test_tables_whose_files_differ_in_case_alone_are_refused(release: understudy.Release, tmp_path: Path) -> None:
+    """On some disks one would replace the other."""
+    schema = orders_schema(**{'file = "payment-cards.csv"': 'file = "Orders.csv"'})
+    with pytest.raises(UsageError, match="the same file"):
+        check_folder(tmp_path / "out", schema)
+    check_folder(tmp_path / "out", release.schema)
 
 
 def test_a_crafted_file_is_refused(release: understudy.Release) -> None:
