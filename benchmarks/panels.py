@@ -2,14 +2,15 @@
 
     python benchmarks/panels.py [nlswork pbcseq InstEval generated] [--epsilon 1 4] [--delta 1e-6] [--runs 3]
     python benchmarks/panels.py --at-most 5 --ways histories wide
+    python benchmarks/panels.py nlswork pbcseq --ways histories declared --record results/panels_rising.jsonl
     python benchmarks/panels.py --summary      # of what was recorded
 
 `rows` is the same table without [person]: rows_per_person = K, rows come back as if each were somebody. To measure
 it at all its rows are dealt out to people at random, as many to each as people really have: that is in its favour.
 `wide` is one row a person with the number of rows and K columns a variable, by aim: what is beyond that number is
 missing, and a drawn row that lacks a value gets one of another person's. All are measured on the real rows cut to the
-first K of each person. `no horizon` and `six rounds` (and no horizon) are drawn
-from the measurements of the same publication as `histories`: they differ by post-processing alone.
+first K of each person. `declared` says `strict` and `rising` in [person]. `no horizon` and `six rounds` (and no
+horizon) are drawn from the measurements of the same publication as `histories`: they differ by post-processing alone.
 
     rows      total variation distance of the number of rows a person
     lag       mean absolute error of the correlation of a number with itself one row before
@@ -258,6 +259,14 @@ def of_histories(frame: Any, schema: Schema, budget: Budget, panel: Panel, ways:
     return {way: histories(drawn_from(one), panel) for way, one in found.items()}
 
 
+def declared(schema: Schema) -> Schema:
+    """The same with the public facts of `RISING` in the schema: a strict order, and columns that never fall."""
+    person, rising = schema.person, RISING[schema.name]
+    assert person is not None
+    more = tuple(name for name in rising if name != person.order)
+    return replace(schema, person=replace(person, strict=person.order in rising, rising=more), text=None)
+
+
 def relinked(frame: Any, schema: Schema, budget: Budget, real: Histories) -> Any:
     """Rows as rows, dealt out to people at random, as many to each as people really have."""
     person = schema.person
@@ -346,6 +355,8 @@ def main() -> None:
         start, found = time.process_time(), {}
         if "histories" in asked.ways:
             found |= of_histories(frame, schema, budget, panel, asked.ways)
+        if "declared" in asked.ways:
+            found["declared"] = histories(drawn_from(publication(frame, declared(schema), budget)), panel)
         if "rows" in asked.ways:
             found["rows"] = histories(relinked(frame, schema, budget, real), panel)
         if "wide" in asked.ways:
@@ -376,7 +387,7 @@ def summary(record: Path) -> None:
         for way, lines in ways.items():
             told = " | ".join("{:.3f} ± {:.3f}".format(*spread(lines, key)) for key in keys)
             print(f"| {table}, K {most} | {epsilon:g} | {way} ({len(lines)}) | {told} |")
-    for way in ("no horizon", "six rounds", "rows", "wide"):
+    for way in ("no horizon", "six rounds", "rows", "wide", "declared"):
         for key in keys:
             counts = [verdict(ways, way, key) for ways in runs.values() if way in ways]
             told = ", ".join(f"{counts.count(word)} {word}" for word in ("better", "level", "worse", "none"))

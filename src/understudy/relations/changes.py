@@ -46,8 +46,10 @@ class Change(Protocol):
         ...
 
 
-def change_of(attribute: Attribute) -> Change:
-    """Return how changes of this attribute are coded."""
+def change_of(attribute: Attribute, rising: bool = False) -> Change:
+    """Return how changes of this attribute are coded; one that is `rising` has no steps down."""
+    if rising:
+        return StepChanges(attribute.domain.size, missing=attribute.has_missing, upward=True)
     if attribute.intervals is not None and attribute.domain.size > 2:
         return StepChanges(attribute.domain.size, missing=attribute.has_missing)
     return Flip() if attribute.size == 2 else Moves(attribute.size)
@@ -103,6 +105,7 @@ class StepChanges:
     values: int
     missing: bool = False
     upward: bool = False
+    strict: bool = False  # nor is it the same: of a time at which nobody has two rows
 
     @cached_property
     def _low(self) -> NDArray[np.int64]:
@@ -110,7 +113,7 @@ class StepChanges:
         up = _doubling(self.values - 1) if not self.upward else _growing(self.values - 1)
         ends = np.append(up[1:], self.values)
         down = np.zeros(0, dtype=np.int64) if self.upward else -(ends[::-1] - 1)
-        return np.concatenate([down, [0], up])
+        return up if self.strict else np.concatenate([down, [0], up])
 
     @cached_property
     def _high(self) -> NDArray[np.int64]:
@@ -143,7 +146,17 @@ class StepChanges:
         can = np.where(back, self._low[None, :] == 0, can)
         return np.hstack([can, ~back, np.broadcast_to(back, (len(own), self._parts))])
 
-    def apply(self, before: Codes, change: Codes, generator: np.random.Generator) -> Codes:
+    def room(self, before: Codes, most: Codes) -> NDArray[np.bool_]:
+        """Return which changes can lead to values up to `most` of each row."""
+        return np.asarray(before.astype(np.int64)[:, None] + self._low[None, :] <= most[:, None])
+
+    def no_less(self, before: Codes, least: Codes) -> NDArray[np.bool_]:
+        """Return which changes can lead to values from `least` of each row on: of those that come back, some cannot."""
+        ends = -(-np.arange(1, self._parts + 1) * self.values // max(self._parts, 1)) - 1
+        back = (before == self.values)[:, None] & (ends[None, :] < least[:, None])
+        return ~np.hstack([np.zeros((len(before), self.size - self._parts), dtype=bool), back])
+
+    def apply(self, before: Codes, change: Codes, generator: np.random.Generator, most: Codes | None = None) -> Codes:
         before, change = before.astype(np.int64), change.astype(np.int64)
         step = np.minimum(change, len(self._low) - 1)
         low, high = before + self._low[step], before + self._high[step]
@@ -152,6 +165,7 @@ class StepChanges:
             back = change > len(self._low)
             low = np.where(back, -(-part * self.values // self._parts), low)
             high = np.where(back, -(-(part + 1) * self.values // self._parts) - 1, high)
+        high = high if most is None else np.minimum(high, most)
         drawn = _between(np.clip(low, 0, self.values - 1), np.clip(high, 0, self.values - 1), generator)
         if self.missing:
             stays = (before == self.values) & (change < len(self._low))

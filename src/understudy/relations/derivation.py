@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from understudy.errors import DataError
 from understudy.relations.changes import Codes, smallest
 from understudy.relations.panel import ROWS, Panel, now, previous
+from understudy.schema import Attribute
 
 Columns = dict[str, Codes]
 
@@ -38,7 +39,7 @@ class Derived:
 def derived_tables(panel: Panel, columns: Mapping[str, Codes], person: NDArray[np.int64]) -> Derived:
     """Return PEOPLE and STEPS of rows in codes of the panel's schema; `person` numbers whose row each is."""
     rows = Histories.of(panel, columns, person)
-    rows.check_constants(panel)
+    rows.check(panel)
     most = panel.person.at_most
     first, later = np.flatnonzero(rows.place == 0), np.flatnonzero((rows.place > 0) & (rows.place < most))
     count = np.minimum(rows.count, most) - 1  # the code of @rows, which begins at 1
@@ -80,7 +81,24 @@ class Histories:
         place = np.arange(len(own)) - np.repeat(starts, sizes)
         return Histories({name: codes[by] for name, codes in columns.items()}, own, place, np.repeat(sizes, sizes))
 
-    def check_constants(self, panel: Panel) -> None:
+    def check(self, panel: Panel) -> None:
+        """Refuse rows that break what [person] says of them."""
+        self._check_constants(panel)
+        order = self.columns[panel.person.order]
+        if panel.person.strict and ((order[1:] == order[:-1]) & (self.place[1:] > 0)).any():
+            raise same_place(panel.person.order)
+        for name in panel.person.rising:
+            if self._falls(name, panel.schema[name]):
+                raise falls(name)
+
+    def _falls(self, name: str, attribute: Attribute) -> bool:
+        """Return whether a value is below an earlier one of the same person; missing ones are passed over."""
+        codes, start = self.columns[name].astype(np.int64), self.person * attribute.size
+        missing = codes == attribute.missing_code
+        highest = np.maximum.accumulate(start + np.where(missing, 0, codes)) if len(codes) else codes
+        return bool((~missing & (start + codes < highest)).any())
+
+    def _check_constants(self, panel: Panel) -> None:
         """Refuse a constant attribute of which some person has two values."""
         for name in panel.constants:
             codes = self.columns[name]
@@ -93,5 +111,23 @@ def two_values(name: str) -> DataError:
     return DataError(
         f"attribute {name!r} is declared constant, and some person has two values of it: correct the rows, or take it "
         "out of `constant` in [person]",
+        attribute=name,
+    )
+
+
+def same_place(name: str) -> DataError:
+    """Return the refusal of a person with two rows in one place of a strict order."""
+    return DataError(
+        f"`strict = true` in [person] says that nobody has two rows at the same {name!r}, and somebody has (values "
+        "beyond its range count as its ends): correct the rows or the range, or leave `strict` out",
+        attribute=name,
+    )
+
+
+def falls(name: str) -> DataError:
+    """Return the refusal of a person of whom a rising attribute falls."""
+    return DataError(
+        f"attribute {name!r} is declared `rising`, and it falls from a row of some person to a later one: correct the "
+        "rows, or take it out of `rising` in [person]",
         attribute=name,
     )

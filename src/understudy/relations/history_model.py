@@ -14,10 +14,10 @@ from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import seeded_generator
-from understudy.relations.changes import smallest
+from understudy.relations.changes import StepChanges, smallest
 from understudy.relations.conditional_network import ConditionalNetwork
 from understudy.relations.horizon import Horizon
-from understudy.relations.panel import GAP, ROWS, Panel, previous
+from understudy.relations.panel import GAP, ROWS, Panel, changed, previous
 from understudy.relations.tilts import Move
 from understudy.schema import Axis, Schema
 from understudy.schema.row_major import strides
@@ -88,17 +88,33 @@ class HistoryModel:
         """Draw the whole histories of so many people."""
         first = self.people.sample(people, generator)
         own = {name: codes.astype(np.int64) for name, codes in first.items()}
-        own[self.panel.person.order] = self.panel.coarse.draw(own[self.panel.person.order], generator)
+        own[self.panel.person.order] = self._first_unit(own, generator)
+        own |= {_last(name): self._seen(name, own[name], 0) for name in self._returning}
         rows, left = [own | {self.panel.person.id: np.arange(people)}], own[ROWS] + 1
         for at in range(1, self.panel.person.at_most):
             going = left[rows[-1][self.panel.person.id]] > at
             if not going.any():
                 break
             rows.append(self._next({name: codes[going] for name, codes in rows[-1].items()}, at, generator))
-        joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0] if name != ROWS}
+        joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0]}
         by = np.argsort(joined[self.panel.person.id], kind="stable")
-        sizes = {name: self.schema[name].size for name in self.schema.names}
-        return {n: smallest(c[by], sizes[n]) if n in sizes else c[by] for n, c in joined.items()}
+        found = {name: smallest(joined[name][by], self.schema[name].size) for name in self.schema.names}
+        return found | {self.panel.person.id: joined[self.panel.person.id][by]}
+
+    def _first_unit(self, people: Rows, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Draw where each person begins; in a strict order early enough for all rows, one after the other."""
+        panel, order = self.panel, self.panel.person.order
+        unit = panel.coarse.draw(people[order], generator)
+        return np.minimum(unit, panel.gap.values - 1 - people[ROWS]) if panel.person.strict else unit
+
+    @cached_property
+    def _returning(self) -> tuple[str, ...]:
+        """The rising attributes that may be missing: their last value is kept until they come back."""
+        return tuple(name for name in self.panel.person.rising if self.schema[name].has_missing)
+
+    def _seen(self, name: str, codes: NDArray[np.int64], before: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        """Return the values that are not missing, and in place of those that are the last ones before."""
+        return np.where(codes == self.schema[name].missing_code, before, codes)
 
     def _next(self, row: Rows, at: int, generator: np.random.Generator) -> Rows:
         """Draw the row that follows each of these, with `at` rows before it."""
@@ -107,7 +123,14 @@ class HistoryModel:
         given |= {previous(name): row[name] for name in panel.varying}
         given[previous(order)] = panel.coarse.code(row[order])
         weights = {target: move.reach(row[panel.about(target)]) for target, move in self.moves.items()}
-        ahead = None
+        ahead, most = None, None
+        if panel.person.strict:  # so many rows come after the next one, each in a later unit
+            most = panel.gap.values - 1 - (row[ROWS] - at)
+            weights[GAP] = weights[GAP] * panel.gap.room(row[order], most)
+        for name in self._returning:
+            change = panel.changes[changed(name)]
+            assert isinstance(change, StepChanges)
+            weights[changed(name)] = weights[changed(name)] * change.no_less(row[name], row[_last(name)])
         if self.horizon is not None:
             weights[GAP] = weights[GAP] * self.horizon.gaps(row[order], row[ROWS] - at)
             ahead = self.horizon.units(row[ROWS] - at)
@@ -115,7 +138,11 @@ class HistoryModel:
         found = dict(row)
         for target, move in self.moves.items():
             name = panel.about(target)
-            found[name] = move.apply(row[name], drawn[target], generator, ahead if target == GAP else None)
+            gap = target == GAP
+            found[name] = move.apply(row[name], drawn[target], generator, ahead if gap else None, most if gap else None)
+        for name in self._returning:
+            found[name] = np.maximum(found[name], row[_last(name)])  # missing is coded last
+            found[_last(name)] = self._seen(name, found[name], row[_last(name)])
         return found
 
     # -- answers about rows ----------------------------------------------------------------------------------
@@ -140,6 +167,11 @@ class HistoryModel:
             "rows of people with many rows are not drawn under a condition: sample whole histories and keep the people "
             "you want"
         )
+
+
+def _last(name: str) -> str:
+    """Return what the last value of an attribute that was not missing is called while a history is drawn."""
+    return f"{name}@last"
 
 
 def mean_rows(people: Model) -> float:

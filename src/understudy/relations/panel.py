@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from understudy.errors import SchemaError
 from understudy.relations.changes import Change, Coarse, Codes, StepChanges, change_of
 from understudy.relations.tilts import Move
 from understudy.schema import Attribute, Intervals, Schema
@@ -33,7 +34,28 @@ class Panel:
         assert declared.person is not None
         order = declared.person.order
         attributes = tuple(_in_units(a) if a.name == order else a for a in declared.attributes)
-        return Panel(replace(declared, attributes=attributes, text=None).with_public_bins())
+        panel = Panel(replace(declared, attributes=attributes, text=None).with_public_bins())
+        panel.check_strict()
+        return panel
+
+    def check_strict(self) -> None:
+        """Refuse a strict order whose values share codes, or that has too few of them for the rows of a person."""
+        name, most = self.person.order, self.person.at_most
+        domain = self.schema[name].intervals
+        if not self.person.strict:
+            return
+        if domain is None or domain.steps is None or (domain.own_values > 1).any():
+            raise SchemaError(
+                f"`strict = true` in [person] needs an order of which every value has a bin of its own, and {name!r} "
+                "has not: declare a range of whole numbers or dates without `bins`, or leave `strict` out",
+                attribute=name,
+            )
+        if domain.size < most:
+            raise SchemaError(
+                f"`strict = true` in [person]: {most} rows cannot follow each other in the {domain.size} values of "
+                f"{name!r}. Lower `at_most`, or leave `strict` out",
+                attribute=name,
+            )
 
     @property
     def person(self) -> Person:
@@ -54,12 +76,12 @@ class Panel:
     def changes(self) -> dict[str, Change]:
         """How the change of each target of STEPS is coded, by the target's name."""
         gap: dict[str, Change] = {GAP: self.gap}
-        return gap | {changed(name): change_of(self.schema[name]) for name in self.varying}
+        return gap | {changed(n): change_of(self.schema[n], n in self.person.rising) for n in self.varying}
 
     @cached_property
     def gap(self) -> StepChanges:
         """How the units between two rows are coded."""
-        return StepChanges(self.schema[self.person.order].size, upward=True)
+        return StepChanges(self.schema[self.person.order].size, upward=True, strict=self.person.strict)
 
     @cached_property
     def coarse(self) -> Coarse:

@@ -97,7 +97,7 @@ def people_fit(
             return PeopleFit(found.persons, found.rows, found.most, most, found.used)
     coded, person = _coded(data, panel, types)
     rows = Histories.of(panel, coded.columns, person)
-    rows.check_constants(panel)
+    rows.check(panel)
     counts = rows.count[rows.place == 0]
     return PeopleFit(len(counts), len(person), int(counts.max()), most, int(np.minimum(counts, most).sum()))
 

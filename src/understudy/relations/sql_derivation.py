@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from understudy.engines.coding import structure_misfits
 from understudy.engines.sources import TableHeader
 from understudy.engines.sql import Passes, SqlEngine, Warehouse, coded_rows, table_fit
-from understudy.relations.derivation import two_values
+from understudy.relations.derivation import falls, same_place, two_values
 from understudy.relations.panel import ROWS, Panel, now, previous
 from understudy.relations.sql_persons import compared, fault, faults_found, id_text, refuse_faults
 
@@ -80,21 +80,36 @@ class SqlHistories:
             "count(*) OVER (PARTITION BY w) AS many",
             f"{fault('p', syntax)} AS f",
         ]
+        numbered += [self._highest(name, ties) for name in self._panel.person.rising]
         return f"(SELECT {', '.join([*codes, *befores, *numbered])} FROM {whose} {windows}{syntax.fence}) AS ordered"
+
+    def _highest(self, name: str, ties: list[str]) -> str:
+        """Return the highest earlier value of a rising attribute, which no later one may be below."""
+        at, order = self._place[name], self._place[self._panel.person.order]
+        value = f"CASE WHEN q{at} <> {self._panel.schema[name].missing_code} THEN q{at} END"
+        rows = f"PARTITION BY w ORDER BY {', '.join([f'q{order}', *ties])}"
+        return f"max({value}) OVER ({rows} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS m{at}"
 
     def _checked(self) -> SqlTally:
         """Refuse rows that are nobody's and constants with two values; count the rest."""
         panel = self._panel
         faults = faults_found("f")
         faults += [f"max(CASE WHEN {_pair('q{0} <> b{0}', self._place[n])} THEN 1 ELSE 0 END)" for n in panel.constants]
+        order = self._place[panel.person.order]
+        faults += [f"max(CASE WHEN {_pair('q{0} = b{0}', order)} THEN 1 ELSE 0 END)"] if panel.person.strict else []
+        rising = [self._place[name] for name in panel.person.rising]
+        faults += [f"max(CASE WHEN q{at} < m{at} THEN 1 ELSE 0 END)" for at in rising]
         used = f"sum(CASE WHEN place <= {panel.person.at_most} THEN 1 ELSE 0 END)"
         counts = ["count(*)", "sum(CASE WHEN place = 1 THEN 1 ELSE 0 END)", "max(many)", used]
         found = self._warehouse.row(f"SELECT {', '.join([*counts, *faults])} FROM {self._ordered}")
         refuse_faults(found[len(counts) : len(counts) + 2], panel.schema[panel.person.id].column)
         broken = found[len(counts) + 2 :]
-        for name, flag in zip(panel.constants, broken):
+        refusals = [two_values(name) for name in panel.constants]
+        refusals += [same_place(panel.person.order)] if panel.person.strict else []
+        refusals += [falls(name) for name in panel.person.rising]
+        for refusal, flag in zip(refusals, broken):
             if flag:
-                raise two_values(name)
+                raise refusal
         return SqlTally(*(int(count or 0) for count in found[: len(counts)]))
 
     # -- the derived tables ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.relations.changes import Change, Codes, masked_draw
+from understudy.relations.changes import Change, Codes, StepChanges, masked_draw
 
 Floats = NDArray[np.float64]
 MAX_VALUES = 64  # of an attribute with weights: every pair of its values is laid out
@@ -41,6 +41,11 @@ class Move:
         return np.asarray(self.change.code(before, now), dtype=np.int64).reshape(self.values, self.values)
 
     @cached_property
+    def _can(self) -> NDArray[np.bool_]:
+        """Whether some change leads from each value to each."""
+        return self.classes >= 0
+
+    @cached_property
     def _own(self) -> Floats:
         return np.ones(self.values) if self.weights is None else self.weights
 
@@ -49,8 +54,8 @@ class Move:
         """How likely each value is among those that the same change leads to, without weights."""
         size = self.change.size
         many = np.zeros((self.values, size))
-        np.add.at(many, (np.arange(self.values)[:, None], self.classes), 1.0)
-        return 1 / np.take_along_axis(many, self.classes, axis=1)
+        np.add.at(many, (np.arange(self.values)[:, None], self.classes), np.where(self._can, 1.0, 0.0))
+        return np.where(self._can, 1 / np.maximum(np.take_along_axis(many, self.classes, axis=1), 1.0), 0.0)
 
     @cached_property
     def _reach(self) -> Floats:
@@ -64,12 +69,22 @@ class Move:
         return self._reach[before] if self.tilted else self.change.possible(before)
 
     def apply(
-        self, before: Codes, change: Codes, generator: np.random.Generator, weights: Floats | None = None
+        self,
+        before: Codes,
+        change: Codes,
+        generator: np.random.Generator,
+        weights: Floats | None = None,
+        most: Codes | None = None,
     ) -> Codes:
-        """Draw the value that each change leads to; `weights` has one more for each value in each row."""
+        """Draw the value that each change leads to; `weights` has one more for each value in each row, and no value is
+        above `most` of its row."""
         if not self.tilted:
+            if most is not None and isinstance(self.change, StepChanges):
+                return self.change.apply(before, change, generator, most)
             return self.change.apply(before, change, generator)
         fits = self.classes[before] == change[:, None]
+        if most is not None:
+            fits = fits & (np.arange(self.values)[None, :] <= most[:, None])
         own = self._own[None, :] if weights is None else self._own[None, :] * weights
         return masked_draw(np.where(fits, own, 0.0), fits, generator)
 

@@ -58,6 +58,9 @@ def decode_rows(
             return attribute.intervals.scale.to_arrow(*settled[attribute.name])
         if schema.person is not None and attribute.name in schema.person.constant:
             return _constant(attribute, rows[attribute.name], rows[schema.person.id], generator)
+        if schema.person is not None and attribute.name in (schema.person.order, *schema.person.rising):
+            found = attribute.to_arrow(rows[attribute.name], generator)
+            return _in_order(found, rows[attribute.name], rows[schema.person.id])
         if attribute.modelled:
             return attribute.to_arrow(rows[attribute.name], generator)
         if attribute.name in rows:  # whose row it is: the same id for every row of a person
@@ -77,6 +80,17 @@ def _constant(
 
     _, first, own = np.unique(persons, return_index=True, return_inverse=True)
     return attribute.to_arrow(codes[first], generator).take(pa.array(own))
+
+
+def _in_order(column: Any, codes: NDArray[Any], persons: NDArray[np.int64]) -> Any:
+    """Return the values with those of one person in one bin ascending, so that they do not fall where codes do not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    ranks, taken = np.empty(len(codes), dtype=np.int64), np.empty(len(codes), dtype=np.int64)
+    ranks[pc.sort_indices(column).to_numpy()] = np.arange(len(codes))
+    taken[np.lexsort((codes, persons))] = np.lexsort((ranks, codes, persons))
+    return column.take(pa.array(taken))
 
 
 def _ids_of(persons: NDArray[np.int64], fresh: FreshIds | None, generator: np.random.Generator) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from understudy.schema.attribute import Attribute
     from understudy.schema.table import Schema
 
-PERSON_KEYS = ("id", "order", "at_most", "constant")
+PERSON_KEYS = ("id", "order", "at_most", "constant", "strict", "rising")
 MAX_ROWS_OF_A_PERSON = 1000  # more than this and the noise of consecutive rows drowns any table
 
 
@@ -26,16 +26,22 @@ class Person:
         order: the ordered column by which a person's rows follow each other.
         at_most: how many rows of a person are used, the first ones in that order.
         constant: the columns that have one value for a person.
+        strict: whether no two rows of a person have the same place in the order.
+        rising: the ordered columns that never fall from a row of a person to a later one.
     """
 
     id: str
     order: str
     at_most: int
     constant: tuple[str, ...] = ()
+    strict: bool = False
+    rising: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the table of the schema file."""
-        return {"id": self.id, "order": self.order, "at_most": self.at_most, "constant": list(self.constant)}
+        """Return the table of the schema file; `strict` and `rising` where they are set."""
+        body = {"id": self.id, "order": self.order, "at_most": self.at_most, "constant": list(self.constant)}
+        body |= {"strict": True} if self.strict else {}
+        return body | ({"rising": list(self.rising)} if self.rising else {})
 
 
 def read_person(body: Any) -> Person | None:
@@ -56,7 +62,11 @@ def read_person(body: Any) -> Person | None:
             f"[person] needs `at_most`, how many rows of a person are used: from 2 to {MAX_ROWS_OF_A_PERSON:,}. With "
             "one row a person, leave [person] out"
         )
-    return Person(body["id"], body["order"], most, texts_of(body.get("constant", []), "constant"))
+    strict = body.get("strict", False)
+    if type(strict) is not bool:
+        raise SchemaError("`strict` of [person] is true or false: whether a person's rows never share their place")
+    constant, rising = (texts_of(body.get(key, []), key) for key in ("constant", "rising"))
+    return Person(body["id"], body["order"], most, constant, strict, rising)
 
 
 def check_person(schema: Schema) -> None:
@@ -77,7 +87,7 @@ def check_person(schema: Schema) -> None:
     if schema.rules:
         raise SchemaError("[[rules]] hold in a row, and a history is drawn row after row: leave them out with [person]")
     known = {a.name: a for a in schema.attributes}
-    for name in (person.id, person.order, *person.constant):
+    for name in (person.id, person.order, *person.constant, *person.rising):
         if name not in known:
             raise SchemaError(f"[person] names {name!r}, which is not declared. {did_you_mean(name, list(known))}")
     if known[person.id].kind != "id":
@@ -86,11 +96,28 @@ def check_person(schema: Schema) -> None:
     for name in person.constant:
         if not known[name].modelled or name == person.order:
             raise SchemaError(f"`constant` of [person] cannot name {name!r}: an id, a dropped column or the order")
+    for name in person.rising:
+        _check_rising(known[name], person)
     if strange := [a.name for a in schema.modelled if "@" in a.name]:
         raise SchemaError(f"with [person] no name of a column has an @: rename {strange[0]!r}", attribute=strange[0])
     if wanted := [a.name for a in schema.modelled if a.fine]:
         raise SchemaError(f"`fine` of {wanted[0]!r} does not go with [person]", attribute=wanted[0])
     schema.check_discovered("a table of people with many rows")
+
+
+def _check_rising(attribute: Attribute, person: Person) -> None:
+    name = attribute.name
+    if name == person.order:
+        raise SchemaError(
+            f"`rising` of [person] names {name!r}, the order: it never falls, and `strict = true` says more"
+        )
+    if name in person.constant:
+        raise SchemaError(f"`rising` of [person] names {name!r}, which is constant: leave it out of one of them")
+    if not attribute.modelled or (attribute.intervals is None and attribute.grid is None):
+        raise SchemaError(
+            f"`rising` of [person] names {name!r}, which is no number, date or time: only these can fall or rise",
+            attribute=name,
+        )
 
 
 def _check_order(order: Attribute) -> None:

@@ -65,6 +65,12 @@ PERSON: dict[str, Explained] = {
         "at_most = 8",
     ),
     "constant": (_TEXTS, "the columns with one value for a person", 'constant = ["sex", "born"]'),
+    "strict": (
+        {"type": "boolean"},
+        "whether no two rows of a person have the same place in the order; default false",
+        "strict = true",
+    ),
+    "rising": (_TEXTS, "the numbers, dates and times that never fall from row to row", 'rising = ["age"]'),
 }
 CSV: dict[str, Explained] = {
     "delimiter": (
