@@ -36,6 +36,7 @@ def test_lines_fit_and_no_word_is_cut() -> None:
             assert " ".join(" ".join(broken).split()) == " ".join(line.split())
     assert output.fitted(CARD, 80).split("\n")[1].startswith(" " * 12 + "that")
     assert output.fitted(POINT, 80).split("\n")[1].startswith("    can")
+    assert output.fitted(PHASE, 80).split("\n")[1] == "      the pair that the model gets most wrong"
     assert output.fitted("short\n\n  lines", 80) == "short\n\n  lines"
     assert output.fitted("x" * 200, 80) == "x" * 200  # a hash or a path stays whole
 

@@ -36,20 +36,32 @@ def shown(text: str) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """Break lines that are wider than a terminal between words, under where their last column begins."""
+    """Break lines that are wider than a terminal between words, under where their last column begins.
+
+    A last column that begins far to the right goes below its line.
+    """
     return "\n".join(_fitted(line, width) for line in text.split("\n"))
 
 
 def _fitted(line: str, width: int) -> str:
     if len(line) <= width:
         return line
+    margin = len(line) - len(line.lstrip()) + 2
+    last = max((found.end() for found in re.finditer(r"(?<=\S)  +(?=\S)", line)), default=0)
+    if not last or last > width:
+        return _filled(line, width, margin)
+    if last <= width // 2:
+        return _filled(line, width, last)
+    below = " " * (margin + 2)
+    return line[:last].rstrip() + "\n" + _filled(below + line[last:], width, margin + 2)
+
+
+def _filled(line: str, width: int, margin: int) -> str:
     import textwrap
 
-    begins = [found.end() for found in re.finditer(r"^ *· |(?<=\S)  +(?=\S)|^ +", line)]
-    room = [at for at in begins if at <= width // 2]
     return textwrap.fill(
-        line, width, subsequent_indent=" " * (max(room, default=0) or 2), drop_whitespace=True, break_on_hyphens=False,
-        break_long_words=False, replace_whitespace=False, expand_tabs=False,
+        line, width, subsequent_indent=" " * margin, break_on_hyphens=False, break_long_words=False,
+        replace_whitespace=False, expand_tabs=False,
     )  # fmt: skip
 
 
