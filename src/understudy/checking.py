@@ -74,7 +74,7 @@ def _each(schema: Schema) -> list[tuple[str, Schema]]:
 
 
 def check_tables(data: Any, schema: Schema, types: str | None = None) -> list[TableFit]:
-    """How many rows each table has, and how many of them are used, exactly: for the custodian."""
+    """Return how many rows each table has, and how many of them are used, exactly: for the custodian."""
     return tables_fit(data, schema, types=types)
 
 
@@ -108,7 +108,7 @@ def check_cells(
 def check_people(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> PeopleFit:
-    """How many rows of how many people there are, and how many are used, exactly: for the custodian.
+    """Return how many rows of how many people there are, and how many are used, exactly: for the custodian.
 
     Rows without an id, and people with two values of a constant attribute, are refused with a DataError.
     """
@@ -118,7 +118,7 @@ def check_people(
 def check_rows(
     data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
 ) -> list[dict[str, Any]] | None:
-    """How many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
+    """Return how many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
     broken = find_rule_breaks(data, schema, engine, master, types)
     return None if broken is None else [{"rule": r.text, "rows": n} for r, n in zip(schema.rules, broken)]
 

@@ -221,7 +221,7 @@ def charged_after_counting() -> AbstractContextManager[Any]:
 
 
 def _looks(table: Any) -> bool:
-    """A bit of the exact rows, past anyone who listens to the engine: whether the sum of all their codes is odd."""
+    """Return a bit of the exact rows, past anyone who listens to the engine: whether the sum of all codes is odd."""
     engine = table._LocalPrivateTable__engine
     listening = {name: engine.__dict__.pop(name) for name in COUNTING if name in engine.__dict__}
     counted = engine.marginals([(Axis(name),) for name in table.schema.names])

@@ -59,7 +59,7 @@ class AuditReport:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim stands and every broken twin was caught."""
+        """Return whether every claim stands and every broken twin was caught."""
         return all(f.holds for f in self.findings) and all(c.caught for c in self.controls)
 
     def as_json(self) -> dict[str, Any]:

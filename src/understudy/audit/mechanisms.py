@@ -99,12 +99,12 @@ HALVED = Attribute("a", Intervals("integer", (-0.5, 3.5, 7.5)), fine="wavelet")
 
 
 def _choice(score: Score) -> Callable[[Schema], Choice]:
-    """One pair can gain what another loses: two rows of the options share no attribute."""
+    """Return a choice in which one pair can gain what another loses: two of the options share no attribute."""
     return lambda schema: Choice([Pair(B, (A,)), Pair(D, (C,)), Pair(C, (A, B))], score)
 
 
 def _distances(schema: Schema) -> Choice:
-    """One reference is where the rows are and one where they are not: a row moves the two scores apart."""
+    """Return two references, one where the rows are and one where they are not: a row moves the two scores apart."""
     here, there = np.array([3, 0], dtype=np.int64), np.array([0, 3], dtype=np.int64)
     return Choice([Pair(A), Pair(B)], REFERENCE_DISTANCE, [0, 1], [here, there])
 

@@ -60,7 +60,7 @@ class FrozenSource(Observer):
 
     @property
     def spent(self) -> bool:
-        """Whether every recorded output was used."""
+        """Return whether every recorded output was used."""
         return not self._left
 
 

@@ -159,7 +159,7 @@ def _ratio(draw: Draw, there: NDArray[np.int64]) -> float:
 
 
 def _setting(what: str, method: str, columns: int, neighbours: str, budget: Budget, **options: Any) -> Setting:
-    """Six people who are all alike; in the neighbour one of them is everything the others are not, or is not there."""
+    """Return six people who are all alike; in the neighbour one is everything the others are not, or is not there."""
     attributes = categories(*(2,) * columns)
     alike = {a.name: ["0"] * 6 for a in attributes}
     other = {a.name: ["0"] * 5 + ["1"] for a in attributes}

@@ -64,7 +64,7 @@ class Counter:
         return PairCounts(self._store.rows, first, sum(grams[1:], grams[0]))
 
     def _count_few(self, keys: Sequence[Axes]) -> list[Counts]:
-        """Tables of few rows, one after the other."""
+        """Count tables of few rows, one after the other."""
         rows = self._store.rows
         found = []
         for key in keys:

@@ -108,14 +108,14 @@ class Writer:
         return Expression(code, {name: self.syntax.as_text(self._source)})
 
     def _in_class(self, name: str, found: TextClass) -> str:
-        """Whether a text is of a class. PostgreSQL compiles a pattern anew beyond 32 of them, so few are tried."""
+        """Return the SQL of whether a text is of a class. PostgreSQL compiles patterns anew beyond 32: few are here."""
         if found.texts:
             return f"{name} IN ({', '.join(map(self.syntax.text, found.texts))})"
         matches = self.syntax.matches(name, found.pattern)
         return f"{self.syntax.contains(name, found.needs)} AND {matches}" if found.needs else matches
 
     def _digests(self) -> Expression:
-        """A digest of the text, by which the ledger recognises the table; nothing else asks for it."""
+        """Return the SQL of a text's digest, by which the ledger recognises the table; nothing else asks for it."""
         name = self._name("x")
         found = self.syntax.digest(f"coalesce({name}, '')")
         return Expression(f"{found} % {DIGESTS}", {name: self.syntax.as_text(self._source)})

@@ -36,7 +36,7 @@ class Dependence(CustodianFigures):
 
 
 def cramers_v(original: ExactTable, synthetic: ExactTable) -> Dependence | None:
-    """Cramér's V of every pair of attributes (0: independent, 1: one decides the other); huge tables are left out."""
+    """Return Cramér's V of every pair of attributes (0: independent, 1: one decides the other), without huge tables."""
     if len(original.schema.names) < 2:
         return None
     schema = original.schema

@@ -30,7 +30,7 @@ _POLL_S = 0.05
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What the curator's process said, and how long everything took."""
 
     document: dict[str, Any]
@@ -58,7 +58,7 @@ class FederationTrial:
     timeout: float
     told: Callable[[str], None]
 
-    def run(self) -> Outcome:
+    def run(self) -> TrialOutcome:
         if self.keep is not None and self.keep.exists():
             raise UsageError(f"{self.keep.name!r} is there already: --keep takes a folder that is not")
         folder = Path(tempfile.mkdtemp(prefix="understudy-federation-"))
@@ -72,7 +72,7 @@ class FederationTrial:
             if self.keep is None:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _run(self, folder: Path) -> Outcome:
+    def _run(self, folder: Path) -> TrialOutcome:
         started = time.monotonic()
         names = [f"owner{number}" for number in range(1, self.parties + 1)]
         self.told(f"dealing rows to {self.parties} owners")
@@ -98,7 +98,7 @@ class FederationTrial:
                 _end(process)
         document = self._read(folder, processes)
         document["seconds"] = {**document["seconds"], "trial": round(time.monotonic() - started, 3)}
-        return Outcome(document, self._summary(document))
+        return TrialOutcome(document, self._summary(document))
 
     def _port(self, folder: Path, curator: subprocess.Popen[bytes]) -> int:
         """Return where the curator listens, as it says on its first line; 0 if it ends before that."""

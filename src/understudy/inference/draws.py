@@ -67,7 +67,7 @@ class CodedDraws:
 
     @property
     def covers(self) -> str:
-        """What the spread of these tables includes."""
+        """Return what the spread of these tables includes."""
         sampling = " and sampling" if self.inference.population == "sample" else ""
         if self.about and self.inference.law is not None:
             named = ", ".join(self.about)

@@ -74,7 +74,7 @@ class Inference:
 
     @cached_property
     def law(self) -> DiscrepancyLaw | None:
-        """The size of what the model leaves out, or None where that is not known."""
+        """Return the size of what the model leaves out, or None where that is not known."""
         return DiscrepancyLaw.of(self.release, self.refits)
 
     def answer(self, query: Query, answer: Answer, confidence: float, simultaneous: bool = False) -> Answer:
@@ -114,7 +114,7 @@ class Inference:
         return self._simulated(query, evaluated, confidence)
 
     def _own(self, query: Query, answer: Answer, confidence: float) -> Spread | None:
-        """The model knows the noise of its own answers."""
+        """Return the spread of a model that knows the noise of its own answers, None for any other."""
         if answer.stderr_covers is None or any(f.stderr is None for f in answer.figures):
             return None
         z = normal_reach(confidence)

@@ -136,7 +136,7 @@ class Linear:
 
     @cached_property
     def _below(self) -> list[Floats]:
-        """For each group, the part of each code below its published quantile."""
+        """Return, for each group, the part of each code below its published quantile."""
         size = self.query.schema[self.query.of or ""].size
         return [
             self._places.gathered(self._places.below(self._masses[codes], self.query.at)[0], size)

@@ -48,12 +48,12 @@ class Size:
 
     @property
     def mean(self) -> float:
-        """The mean size."""
+        """Return the mean size."""
         return float(self.weights @ self.means)
 
     @property
     def spread(self) -> float:
-        """The mean spread of the logarithm."""
+        """Return the mean spread of the logarithm."""
         return float(self.weights @ self.spreads)
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:

@@ -24,7 +24,7 @@ def tail(freedom: float, t: float) -> float:
 
 
 def _beta(a: float, b: float, x: float) -> float:
-    """I_x(a, b), by its continued fraction on the side where that converges fast."""
+    """Return I_x(a, b), by its continued fraction on the side where that converges fast."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
@@ -34,7 +34,7 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Lentz's method."""
+    """Return the continued fraction of I_x(a, b), by Lentz's method."""
     tiny = 1e-300
     c, d = 1.0, 1 - (a + b) * x / (a + 1)
     d = 1 / (d if abs(d) > tiny else tiny)

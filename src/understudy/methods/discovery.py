@@ -132,7 +132,7 @@ class Discovery:
 
     @property
     def _columns(self) -> int:
-        """The columns that a budget is split over."""
+        """Return the columns that a budget is split over."""
         return len(self.schema.modelled) + len(self.schema.undiscovered)
 
     def _each(self, share: Fraction) -> Fraction:

@@ -60,7 +60,7 @@ def estimate(
     limit: int = MODEL_CELLS,
     progress: Progress | None = None,
 ) -> JunctionTree:
-    """The junction tree that fits all measurements best; `progress` hears the objective and the step.
+    """Return the junction tree that fits all measurements best; `progress` hears the objective and the step.
 
     Refused before any allocation if the triangulated model has more than `limit` cells.
     """
@@ -85,7 +85,7 @@ def fitted(
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
 ) -> Fitted:
-    """`estimate`, started from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
+    """Estimate, starting from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
     duality gap at which it stops, as a share of the objective."""
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     empty = [zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes]
@@ -113,7 +113,7 @@ def _log_zeros(layout: Layout, zeros: Sequence[Factor]) -> Floats:
 
 
 def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
-    """The variables that decide the cell of a measured table."""
+    """Return the variables that decide the cell of a measured table."""
     return tuple(dict.fromkeys(axis if axis in sizes else Axis(axis.attribute) for axis in axes))
 
 
@@ -133,7 +133,7 @@ class _Problem:
 
     @cached_property
     def softness(self) -> Floats:
-        """The curvature of the last term."""
+        """Return the curvature of the last term."""
         return self.entropy * self.variance
 
     def evaluate(self, theta: Floats) -> _Point:
@@ -148,11 +148,11 @@ class _Problem:
         return _Point(theta, value, shares, shares - self.target + slack, beliefs)
 
     def bound(self, point: _Point) -> float:
-        """What no distribution's objective is below, in nats: the dual function."""
+        """Return what no distribution's objective is below, in nats: the dual function."""
         return self.entropy * (self.room - point.value)
 
     def gap(self, point: _Point) -> float:
-        """How far above that bound the objective of this distribution is."""
+        """Return how far above that bound the objective of this distribution is."""
         return float(0.5 * (point.gradient**2 / self.variance).sum())
 
 
@@ -207,7 +207,7 @@ def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np
 
 
 def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
-    """Where to start: each table as it is, cut off at zero, given the attributes that earlier tables have."""
+    """Return where to start: each table as it is, cut off at zero, given the attributes that earlier tables have."""
     known: set[str] = set()
     parts = []
     for m in measurements:
@@ -225,7 +225,7 @@ def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
 
 
 def _solve(problem: _Problem, theta: Floats, tolerance: float, progress: Progress | None) -> _Point:
-    """The minimum."""
+    """Return the point of the least objective."""
     point, best = problem.evaluate(theta), np.inf
     memory: Memory = deque(maxlen=MEMORY)
     for step in range(MAX_STEPS):
@@ -247,7 +247,7 @@ def _solve(problem: _Problem, theta: Floats, tolerance: float, progress: Progres
 
 
 def _search(problem: _Problem, point: _Point, direction: Floats) -> _Point | None:
-    """The full step, or a shorter one, whichever first lowers the function by enough."""
+    """Return the full step, or a shorter one, whichever first lowers the function by enough."""
     slope = _dot(point.gradient, direction)
     length = 1.0
     while length > 1e-10:
@@ -261,7 +261,7 @@ def _search(problem: _Problem, point: _Point, direction: Floats) -> _Point | Non
 
 
 def _newton(gradient: Floats, memory: Memory, curvature: Floats) -> Floats:
-    """The two-loop recursion, with a diagonal of our own in the middle."""
+    """Return the direction of the two-loop recursion, with a diagonal of our own in the middle."""
     direction = gradient.copy()
     weights = []
     for path, change, product in reversed(memory):
@@ -279,7 +279,7 @@ def _newton(gradient: Floats, memory: Memory, curvature: Floats) -> Floats:
 
 @compiled_with(fastmath=True)
 def _dot(a: Any, b: Any) -> Any:
-    """numpy's own wakes a pool of threads for each of some thousand short vectors, and then waits for them."""
+    """Return the inner product; numpy's own wakes a pool of threads for each short vector, and waits for them."""
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]

@@ -143,7 +143,7 @@ def _members(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -
 
 
 def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> NDArray[np.bool_]:
-    """A copy in which the members of each clique see each other."""
+    """Return a copy in which the members of each clique see each other."""
     adjacent = adjacent.copy()
     for clique in cliques:
         if len(clique) == 2:

@@ -105,12 +105,12 @@ class ExactTable:
 
     @staticmethod
     def original(data: Any, schema: Schema, types: str | None = None) -> ExactTable:
-        """The private table; it must fit the schema, row count included. One in a database is counted there."""
+        """Read the private table; it must fit the schema, row count included. One in a database is counted there."""
         return _count(data, schema, types) if stays_in_place(data) else _read(data, schema, "original", types)
 
     @staticmethod
     def stand_in(data: Any, schema: Schema) -> ExactTable:
-        """A synthetic table: any number of rows but none, and without the columns that a publication leaves out."""
+        """Read a synthetic table: any number of rows but none, without the columns that a publication leaves out."""
         free = replace(schema, rows=None, rows_max=None, neighbours="add-remove", text=None, person=None)
         return _read(data, free, "synthetic", "declared")  # its rows are public: whatever their types tell, they may
 
@@ -133,14 +133,14 @@ class ExactTable:
 
     @property
     def raw(self) -> bool:
-        """Whether the rows can be read as they were written."""
+        """Return whether the rows can be read as they were written."""
         return self._source is not None
 
     def codes(self, name: str) -> NDArray[Any]:
         return self._columns[name]
 
     def cells(self, axes: Axes) -> NDArray[np.int64]:
-        """The cell of a table over these axes that each row falls in; for tables too large to lay out."""
+        """Return the cell of a table over these axes that each row falls in; for tables too large to lay out."""
         if (cells := self.schema.cells(axes)) >= 2**63:
             raise TooLarge(f"a table of {cells:,} cells cannot be numbered: take fewer attributes or coarser bins")
         index = np.zeros(self._rows, dtype=np.int64)
@@ -149,7 +149,7 @@ class ExactTable:
         return index
 
     def errors(self, classifier: LinearClassifier) -> int:
-        """How many rows the classifier gets wrong."""
+        """Return how many rows the classifier gets wrong."""
         wrong = 0
         for start in range(0, self._rows, _BLOCK):
             block = {n: column[start : start + _BLOCK] for n, column in self._columns.items()}
@@ -157,7 +157,7 @@ class ExactTable:
         return wrong
 
     def numbers(self, names: Sequence[str]) -> dict[str, Floats]:
-        """Numeric columns as they were written, before binning and clamping; NaN where there is no number."""
+        """Return numeric columns as they were written, before binning and clamping; NaN where there is no number."""
         pieces: dict[str, list[Floats]] = {name: [] for name in names}
         for name, piece in self._source.pieces(names) if self._source is not None and names else ():
             pieces[name].append(_numbers(piece, self.schema[name].ordered, self.schema.csv.decimal, name))
@@ -193,7 +193,7 @@ class CountedTable(ExactTable):
 
 
 def stays_in_place(data: Any) -> bool:
-    """Whether this is an address, of a table that can be counted and not read."""
+    """Return whether this is an address, of a table that can be counted and not read."""
     from understudy.engines.addresses import scheme_of
 
     return scheme_of(data) is not None
@@ -235,7 +235,7 @@ def _named(role: str, schema: Schema) -> Iterator[None]:
 
 
 def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """A publication has no dropped columns, and another tool's may have no ids; a CSV header may be neutralised."""
+    """Return the schema of a publication: no dropped columns, of another tool perhaps no ids, neutralised names."""
     attributes = [
         a if a.name in columns or neutral(a.name) not in columns else replace(a, read_from=neutral(a.name))
         for a in schema.attributes

@@ -109,7 +109,7 @@ def exp_minus(numerator: Integers, denominator: int, draw: Draw) -> NDArray[np.b
 
 
 def _exp_minus_fraction(numerator: Integers, denominator: int, draw: Draw, start: int = 1) -> NDArray[np.bool_]:
-    """For a fraction γ ≤ 1: with K the first k where Bernoulli(γ/k) fails, K is odd with probability exp(−γ)."""
+    """Draw whether K is odd, the first k where Bernoulli(γ/k) fails: with probability exp(−γ), for γ ≤ 1."""
     count = np.full(numerator.shape, start, dtype=np.int64)
     going = np.arange(len(numerator))
     while len(going):

@@ -66,7 +66,7 @@ class Reservation:
 
     @property
     def id(self) -> str:
-        """The name of this reservation in the ledger."""
+        """Return the name of this reservation in the ledger."""
         return self._id
 
     @property
@@ -75,12 +75,12 @@ class Reservation:
 
     @property
     def delta_left(self) -> Fraction:
-        """What of delta is left for value lists."""
+        """Return what of delta is left for value lists."""
         return self._delta_left
 
     @property
     def drawn(self) -> bool:
-        """Whether any noise was drawn on this reservation."""
+        """Return whether any noise was drawn on this reservation."""
         return self._ledger.drawn(self._id)
 
     def charges(self) -> list[ChargeEntry]:

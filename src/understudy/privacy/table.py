@@ -85,7 +85,7 @@ class PrivateTable(ABC):
         return twin
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
-        """The same rows under a schema in which some attributes are coarser; what was bought so far may decide how.
+        """Return the same rows under a schema with some attributes coarser; what was bought so far may decide how.
 
         `homes` has for each such attribute the new code of every old one, in order. Costs nothing: the codes of a row
         are still a public function of that row.

@@ -26,7 +26,7 @@ class Change(Protocol):
 
     @property
     def size(self) -> int:
-        """How many codes of changes there are."""
+        """Return how many codes of changes there are."""
         ...
 
     def code(self, before: Codes, now: Codes) -> Codes:
@@ -109,7 +109,7 @@ class StepChanges:
 
     @cached_property
     def _low(self) -> NDArray[np.int64]:
-        """The least difference of each code of a step, ascending."""
+        """Return the least difference of each code of a step, ascending."""
         up = _doubling(self.values - 1) if not self.upward else _growing(self.values - 1)
         ends = np.append(up[1:], self.values)
         down = np.zeros(0, dtype=np.int64) if self.upward else -(ends[::-1] - 1)
@@ -194,7 +194,7 @@ class StepChanges:
 
 
 def _doubling(most: int) -> NDArray[np.int64]:
-    """1, 2, 3, 5, 9, …: where groups of steps begin, each twice as wide as the one before."""
+    """Return 1, 2, 3, 5, 9, …: where groups of steps begin, each twice as wide as the one before."""
     found = [1]
     while (step := 2 * found[-1] - (len(found) > 1)) <= most:
         found.append(step)
@@ -202,7 +202,7 @@ def _doubling(most: int) -> NDArray[np.int64]:
 
 
 def _growing(most: int) -> NDArray[np.int64]:
-    """1 to 8, then groups a quarter wider each: of gaps, which are seldom near zero."""
+    """Return 1 to 8, then groups a quarter wider each: of gaps, which are seldom near zero."""
     found = list(range(1, min(most, 8) + 1))
     while found and (step := max(found[-1] + 1, found[-1] * 5 // 4)) <= most:
         found.append(step)

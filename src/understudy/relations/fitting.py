@@ -65,12 +65,12 @@ class ConditionalPlan:
 
     @property
     def alone(self) -> tuple[str, ...]:
-        """The attributes that are measured alone: those that are neither given nor targets."""
+        """Return the attributes that are measured alone: those that are neither given nor targets."""
         return tuple(name for name in self.schema.names if name not in (*self.given, *self.targets))
 
     @property
     def cells(self) -> int:
-        """The most cells of a table."""
+        """Return the most cells of a table."""
         return max(1, useful_cells(self.rows, self.noise, THETA))
 
     def public_pairs(self) -> tuple[Pair, ...]:
@@ -128,7 +128,7 @@ def _finer(one: tuple[Axis, ...], other: tuple[Axis, ...]) -> bool:
 
 
 def telling(schema: Schema, rows: int, accounting: Accounting, cost: Fraction) -> bool:
-    """Whether a choice at this cost tells dependence from noise: by the scale of its noise, in shares of the rows."""
+    """Return whether a choice at this cost tells dependence from noise, by its noise's scale in shares of the rows."""
     epsilon = accounting.selection_epsilon(float(cost))
     return 2 * 2 * schema.rows_per_person / epsilon < TELLING * rows
 

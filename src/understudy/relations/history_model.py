@@ -44,17 +44,17 @@ class HistoryModel:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the rows."""
+        """Return the schema of the rows."""
         return self.panel.schema
 
     @cached_property
     def mean_rows(self) -> float:
-        """How many rows a person has on average."""
+        """Return how many rows a person has on average."""
         return mean_rows(self.people)
 
     @property
     def rows(self) -> int:
-        """How many rows the people have together, about."""
+        """Return how many rows the people have together, about."""
         return max(1, round(self.persons * self.mean_rows))
 
     def people_of(self, rows: int) -> int:

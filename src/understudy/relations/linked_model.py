@@ -40,7 +40,7 @@ class LinkedModel:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the root's rows."""
+        """Return the schema of the root's rows."""
         return self.tree.schema
 
     def project(self, names: Sequence[str]) -> Factor:

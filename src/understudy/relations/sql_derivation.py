@@ -28,7 +28,7 @@ class SqlTally:
 
     @property
     def pairs(self) -> int:
-        """How many rows STEPS has."""
+        """Return how many rows STEPS has."""
         return self.used - self.persons
 
 

@@ -61,7 +61,7 @@ class TreeMethod:
 
     @property
     def shares(self) -> dict[str, Fraction]:
-        """The share of the cost that each table gets: by how many attributes are drawn of it."""
+        """Return the share of the cost that each table gets: by how many attributes are drawn of it."""
         drawn = {name: len(branch.targets) for name, branch in self.tree.branches.items()}
         return {name: Fraction(many, sum(drawn.values())) for name, many in drawn.items()}
 

@@ -35,7 +35,7 @@ class Branch:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The attributes of `derived` that are drawn."""
+        """Return the attributes of `derived` that are drawn."""
         return tuple(name for name in self.derived.names if name not in self.given)
 
 
@@ -58,7 +58,7 @@ class TableTree:
 
     @cached_property
     def branches(self) -> dict[str, Branch]:
-        """The tables by name, each after its parent."""
+        """Return the tables by name, each after its parent."""
         found = {self.schema.name: self._branch(self.schema.name, None)}
         for child in sorted(self.schema.tables, key=lambda c: len(path_to(self.schema, c.name))):
             found[child.name] = self._branch(child.name, child)

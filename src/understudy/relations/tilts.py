@@ -31,12 +31,12 @@ class Move:
 
     @property
     def tilted(self) -> bool:
-        """Whether its pairs of values are laid out."""
+        """Return whether its pairs of values are laid out."""
         return self.values <= MAX_VALUES
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
-        """The change from each value to each: a row for each value before."""
+        """Return the change from each value to each: a row for each value before."""
         before, now = np.divmod(np.arange(self.values**2), self.values)
         return np.asarray(self.change.code(before, now), dtype=np.int64).reshape(self.values, self.values)
 
@@ -51,7 +51,7 @@ class Move:
 
     @cached_property
     def _spread(self) -> Floats:
-        """How likely each value is among those that the same change leads to, without weights."""
+        """Return how likely each value is among those that the same change leads to, without weights."""
         size = self.change.size
         many = np.zeros((self.values, size))
         np.add.at(many, (np.arange(self.values)[:, None], self.classes), np.where(self._can, 1.0, 0.0))
@@ -59,7 +59,7 @@ class Move:
 
     @cached_property
     def _reach(self) -> Floats:
-        """The weight of each change from each value: the mean of the weights of the values it leads to."""
+        """Return the weight of each change from each value: the mean of the weights of the values it leads to."""
         found = np.zeros((self.values, self.change.size))
         np.add.at(found, (np.arange(self.values)[:, None], self.classes), self._spread * self._own)
         return found

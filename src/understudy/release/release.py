@@ -31,12 +31,6 @@ from understudy.release.given import Given
 from understudy.release.linked_tables import sampled_tables, write_tables
 from understudy.release.replacement import replacing
 from understudy.release.storage import (
-    DETAILS_FORMAT,
-    HISTORIES_FORMAT,
-    PLAIN_FORMAT,
-    RULES_FORMAT,
-    TABLES_FORMAT,
-    TREES_FORMAT,
     content_hash,
     reading,
     release_bytes,
@@ -326,12 +320,10 @@ class Release:
 
     def to_bytes(self) -> bytes:
         """Return the content of the release's file."""
+        from understudy.release.stored_parts import format_of
+
         ledger = {"seq": self.head.seq, "hash": self.head.hash}
-        format = TREES_FORMAT if self.trees else DETAILS_FORMAT if self.details else PLAIN_FORMAT
-        format = RULES_FORMAT if self.schema.rules or self.schema.uses else format
-        format = HISTORIES_FORMAT if self.schema.person is not None else format
-        format = TABLES_FORMAT if self.schema.tables else format
-        return release_bytes(self.members, ledger, format)
+        return release_bytes(self.members, ledger, format_of(self))
 
     @staticmethod
     def open(path: str | Path) -> Release:

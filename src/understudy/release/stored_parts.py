@@ -24,7 +24,17 @@ from understudy.relations.storage import model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
-from understudy.release.storage import MAX_ATTRIBUTES, StoredRelease, pack
+from understudy.release.storage import (
+    DETAILS_FORMAT,
+    HISTORIES_FORMAT,
+    MAX_ATTRIBUTES,
+    PLAIN_FORMAT,
+    RULES_FORMAT,
+    TABLES_FORMAT,
+    TREES_FORMAT,
+    StoredRelease,
+    pack,
+)
 from understudy.schema import Schema
 from understudy.schema.files import schema_from_dict
 
@@ -51,6 +61,18 @@ def members_of(release: Release) -> dict[str, bytes]:
         "measurements": {"measurements": listed},
     }
     return pack(documents, arrays)
+
+
+def format_of(release: Release) -> int:
+    """Return the least number of the file's format that a program must know to read all of the release."""
+    schema = release.schema
+    if schema.tables:
+        return TABLES_FORMAT
+    if schema.person is not None:
+        return HISTORIES_FORMAT
+    if schema.rules or schema.uses:
+        return RULES_FORMAT
+    return TREES_FORMAT if release.trees else DETAILS_FORMAT if release.details else PLAIN_FORMAT
 
 
 def release_from(stored: StoredRelease) -> Release:

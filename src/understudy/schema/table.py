@@ -242,7 +242,7 @@ class Schema:
 
     @property
     def relational(self) -> bool:
-        """Whether counted tables are derived from the rows: people with many rows, or tables with foreign keys."""
+        """Return whether counted tables are derived from rows: people with many rows, or tables with foreign keys."""
         return self.person is not None or bool(self.tables)
 
     @property

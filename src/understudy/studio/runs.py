@@ -58,22 +58,22 @@ class Run:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What was asked: file names and figures that were on the page."""
+        """Return what was asked: file names and figures that were on the page."""
         return read_note(self.place / REQUEST)
 
     @property
     def progress(self) -> dict[str, Any]:
-        """How far it is: phase, done, of, spent, seconds left."""
+        """Return how far it is: phase, done, of, spent, seconds left."""
         return read_note(self.place / PROGRESS)
 
     @property
     def result(self) -> dict[str, Any]:
-        """What came out: files, or an error; empty while it runs."""
+        """Return what came out: files, or an error; empty while it runs."""
         return read_note(self.place / RESULT)
 
     @property
     def alive(self) -> bool:
-        """Whether its process is at work."""
+        """Return whether its process is at work."""
         if not (self.place / LOCK).exists():
             return False
         lock = ProcessLock(self.place / LOCK)
@@ -91,7 +91,7 @@ class Run:
         return "done" if self._release_is_whole() else "interrupted"
 
     def _release_is_whole(self) -> bool:
-        """Whether the process came as far as its last file, and only the note about it is missing."""
+        """Return whether the process came as far as its last file, and only the note about it is missing."""
         from understudy.privacy.ledger import Ledger
         from understudy.release import Release
 

@@ -76,7 +76,7 @@ ALONE = "pairs of attributes are not worth their noise at this budget: columns a
 
 
 def suits(schema: Schema) -> bool:
-    """Whether this is the method for the table: not binary, and not so wide that rounds over all pairs take minutes."""
+    """Return whether this is the method for the table: not binary, nor so wide that rounds take minutes."""
     fits = len(schema.modelled) <= NARROW or sum(a.size for a in schema.modelled) <= WIDE_CELLS
     return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES and fits
 
@@ -252,7 +252,7 @@ class Aim:
         return needed_dependence(with_rounds - alone, pair_error, rounds, d, accounting.noise)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
-        """As many rounds as leave the middle pair useful, within bounds for each attribute.
+        """Return as many rounds as leave the middle pair useful, within bounds for each attribute.
 
         The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
         """
@@ -266,7 +266,7 @@ class Aim:
         return max(1, min(int(alone / LOST), max(least * d, min(most * d, int(alone / THETA)))))
 
     def _single(self, schema: Schema, accounting: Accounting, rounds: int) -> Fraction:
-        """The part for one-way tables: what makes the sum of all tables' errors least, but not too little."""
+        """Return the part for one-way tables: what makes the sum of all tables' errors least, but not too little."""
         if self.single is not None:
             return exact(self.single)
         ones = sum(weight(a.size, accounting) for a in schema.modelled)

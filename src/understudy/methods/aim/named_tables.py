@@ -31,7 +31,7 @@ class NamedTables:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the offered tables ask for: one for each pair that is in any of them."""
+        """Return how many rounds the offered tables ask for: one for each pair that is in any of them."""
         return len({frozenset(pair) for axes in self.offered for pair in combinations(axes, 2)})
 
 

@@ -68,7 +68,7 @@ def chance_dependence(shares: Sequence[Floats], rows: float) -> float:
 
 
 def _deviation(mean: Floats) -> Floats:
-    """The mean absolute deviation of a Poisson variable, nearly."""
+    """Return the mean absolute deviation of a Poisson variable, nearly."""
     return np.where(mean < 1, 2 * mean * np.exp(-np.minimum(mean, 1)), np.sqrt(2 / math.pi * mean))
 
 

@@ -55,7 +55,7 @@ class CandidatePairs:
         return offered
 
     def _inside(self, axes: Axes, joined: set[frozenset[Axis]]) -> bool:
-        """A set whose pairs are all joined is in a clique of a triangulated graph."""
+        """Return whether the set is in a clique: in a triangulated graph it is where all its pairs are joined."""
         return all(frozenset(pair) in joined for pair in combinations(axes, 2))
 
     def _fits(self, axes: Axes) -> bool:

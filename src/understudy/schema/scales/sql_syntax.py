@@ -75,12 +75,12 @@ class Syntax(ABC):
     def group(self, cell: str, pattern: str, at: int) -> str: ...
 
     def contains(self, cell: str, text: str) -> str:
-        """Whether a cell holds a text somewhere."""
+        """Return the SQL of whether a cell holds a text somewhere."""
         return f"strpos({cell}, {self.text(text)}) > 0"
 
     @abstractmethod
     def digest(self, text: str) -> str:
-        """The first 28 bits of the MD5 digest of a text's UTF-8 bytes, as an integer."""
+        """Return the SQL of the first 28 bits of the MD5 digest of a text's UTF-8 bytes, as an integer."""
 
     def whole_digest(self, text: str) -> str:
         """Return the SQL of the MD5 digest of a text of ASCII characters in hexadecimal, compared byte by byte."""
