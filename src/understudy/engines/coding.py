@@ -199,7 +199,7 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
 
 def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
     """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
-    coders = {a.name: _coder(a, schema.csv.decimal, source.trust) for a in schema.modelled}
+    coders = {a.name: coder_of(a, schema.csv.decimal, source.trust) for a in schema.modelled}
     readers: dict[str, list[str]] = {}
     for a in schema.modelled:
         readers.setdefault(a.column, []).append(a.name)
@@ -223,10 +223,6 @@ def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]
 
 def coder_of(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
     """Return what codes the cells of one attribute in a source of this trust."""
-    return _coder(attribute, decimal, trust)
-
-
-def _coder(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
     coder = _Coder(attribute, decimal)
     return InferredCoder(attribute, decimal, coder._plain) if trust == "inferred" else coder
 

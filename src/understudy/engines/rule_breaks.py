@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.arrow_parsing import as_texts
-from understudy.engines.coding import _coder
+from understudy.engines.coding import coder_of
 from understudy.engines.sources import RowSource
 from understudy.schema import Attribute, Schema
 from understudy.schema.predicates import Cells
@@ -56,7 +56,7 @@ def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells
 
 def _columns(source: RowSource, schema: Schema, names: tuple[str, ...]) -> dict[str, Cells]:
     """Return the codes of these columns, and the values of ordered ones as written: not cut off at a range's end."""
-    coders = {name: _coder(schema[name], schema.csv.decimal, source.trust) for name in names}
+    coders = {name: coder_of(schema[name], schema.csv.decimal, source.trust) for name in names}
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
     for column, piece in source.pieces([schema[name].column for name in names]):
         codes = coders[column].code(piece)

@@ -23,7 +23,7 @@ from understudy.schema.scales.scale import texts_of
 from understudy.schema.table import Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
-from understudy.schema.undiscovered import PAID, What, asks_for, undiscovered
+from understudy.schema.undiscovered import PAID, asks_for, undiscovered
 from understudy.schema.uses import checked_uses
 
 TABLE_KEYS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "csv", "confirm", "file")
@@ -147,7 +147,7 @@ def _check_encoding(encoding: Any) -> None:
 def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool) -> Iterator[Attribute]:
     codes = 0
     for name, body in bodies.items():
-        attribute = _attribute(str(name), body, in_file)
+        attribute = attribute_from_dict(str(name), body, in_file)
         codes += attribute.size
         if max_codes is not None and codes > max_codes:
             raise SchemaError(f"the attributes have more than {max_codes:,} values in all")
@@ -156,10 +156,6 @@ def _attributes(bodies: Mapping[str, Any], max_codes: int | None, in_file: bool)
 
 def attribute_from_dict(name: str, body: Any, in_file: bool = False) -> Attribute:
     """Return an attribute from its plain form, or from the body that a file has."""
-    return _attribute(name, body, in_file)
-
-
-def _attribute(name: str, body: Any, in_file: bool) -> Attribute:
     try:
         return _attribute_of(name, body, in_file)
     except SchemaError as error:
@@ -170,7 +166,7 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if not isinstance(body, Mapping):
         raise SchemaError("must be a table")
     if (what := asks_for(body)) is not None:
-        return _undiscovered_of(name, body, what)
+        return Attribute(name, undiscovered(body, what), **_shared(body))
     kind = body.get("kind")
     if "kind" not in body and any(isinstance(part, Mapping) and "kind" in part for part in body.values()):
         inner = next(str(key) for key, part in body.items() if isinstance(part, Mapping) and "kind" in part)
@@ -206,10 +202,6 @@ def _provenance(body: Mapping[str, Any]) -> str:
         return str(given)
     known = [*PROVENANCES, *(f"{source}: NAME" for source in PROVENANCE_SOURCES)]
     raise SchemaError(f"`provenance` is one of {', '.join(known)}")
-
-
-def _undiscovered_of(name: str, body: Mapping[str, Any], what: What) -> Attribute:
-    return Attribute(name, undiscovered(body, what), **_shared(body))
 
 
 def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
