@@ -28,7 +28,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from understudy.engines.addresses import address_of
-from understudy.engines.coding import _coder, type_misfits
+from understudy.engines.coding import coder_of, type_misfits
 from understudy.engines.duckdb_rows import DuckDBRows
 from understudy.engines.sources import open_source
 from understudy.engines.sql import coded_rows
@@ -356,7 +356,7 @@ def codes_of_source(data: Any, schema: Schema, types: Any = None) -> dict[str, C
     }
     for attribute in schema.modelled:
         if attribute.name not in found:
-            coder = _coder(attribute, schema.csv.decimal, source.trust)
+            coder = coder_of(attribute, schema.csv.decimal, source.trust)
             try:
                 pieces = [coder.code(piece) for _, piece in source.pieces([attribute.name])]
             except DataError as error:

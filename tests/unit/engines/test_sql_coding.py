@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from servers import PASSWORD, PostgreSQL, need_spark
 from understudy.engines.addresses import address_of
-from understudy.engines.coding import _coder
+from understudy.engines.coding import coder_of
 from understudy.engines.sql import coded_rows
 from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
@@ -198,7 +198,7 @@ def compare(rows: list[tuple[int, ...]], cases: list[Case], schema: Schema, type
     by_row = sorted(rows, key=lambda row: row[-1])
     for i, case in enumerate(cases):
         cells = column(case)
-        expected = _coder(schema.attributes[i], case.decimal, types).code(cells).tolist()
+        expected = coder_of(schema.attributes[i], case.decimal, types).code(cells).tolist()
         found = [row[i] for row in by_row]
         refused = [at for at, code in enumerate(found) if code == UNREADABLE]
         wrong = [

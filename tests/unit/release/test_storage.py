@@ -549,8 +549,8 @@ def test_a_schema_of_too_many_values(tmp_path, monkeypatch):
     write_release(tmp_path / "r.zip", pack(documents, arrays), {"seq": 1, "hash": ""})
     made: list[str] = []
     monkeypatch.setattr(storage, "FREE_CODES", 100_000)
-    original = files._attribute
-    monkeypatch.setattr(files, "_attribute", lambda name, *rest: made.append(name) or original(name, *rest))
+    original = files.attribute_from_dict
+    monkeypatch.setattr(files, "attribute_from_dict", lambda name, *rest: made.append(name) or original(name, *rest))
     with pytest.raises(ReleaseError):
         Release.open(tmp_path / "r.zip")
     assert len(made) == 3
