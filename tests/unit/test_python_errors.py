@@ -47,6 +47,7 @@ MISTAKES: list[tuple[str, str, Callable[[Any, Path], Any]]] = [
     ("evaluate misspelt", "Did you mean 'measures'", lambda r, d: understudy.evaluate(people(), people(), SCHEMA, mesures="tvd")),
     ("seed a text", "", lambda r, d: r.sample(3, seed="x")),
     ("no schema and no epsilon", "a schema is a Schema", lambda r, d: understudy.publish(people(), None)),
+    ("nothing at all", "a schema is a Schema", lambda r, d: understudy.publish(None, None)),
     ("no epsilon", "say how much privacy loss", lambda r, d: understudy.publish(people(), SCHEMA)),
     ("a plan without epsilon", "for which epsilon", lambda r, d: understudy.plan(SCHEMA)),
     ("epsilon True", "epsilon must be a number", lambda r, d: understudy.plan(SCHEMA, epsilon=True)),

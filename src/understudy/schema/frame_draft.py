@@ -63,7 +63,11 @@ def without_schema(data: Any) -> UsageError:
     )
     if isinstance(data, str | Path):
         return UsageError(f"{need} Begin with `understudy init {Path(data).name}`, or Schema.draft(frame) in Python")
+    try:
+        draft = draft_text(data)
+    except UsageError:  # no frame either
+        return UsageError(f"{need} Begin with `understudy init DATA`, or Schema.draft(frame) in Python")
     return UsageError(
         f"{need} Begin with this draft (schema = Schema.draft(frame)), settle each point in `confirm` with "
-        f'schema.edit("age", range=(0, 120)), and pass it on:\n\n{draft_text(data)}'
+        f'schema.edit("age", range=(0, 120)), and pass it on:\n\n{draft}'
     )
