@@ -1,15 +1,22 @@
-"""Links of histories: which pairs of columns were measured in a first row, and which from a row to the next."""
+"""Links of histories: which pairs of columns were measured in a first row, and which from a row to the next;
+and what was measured of the root of tables with foreign keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from understudy.errors import UsageError
 from understudy.inference.trust import FIRST_ROW, NEXT_ROW, Link, Trust
 from understudy.privacy.measurement import Measurement
 from understudy.relations.history_model import HistoryModel
+from understudy.relations.linked_model import LinkedModel
 from understudy.relations.panel import previous
+
+if TYPE_CHECKING:
+    from understudy.release.release import Release
 
 
 def history_trust(model: HistoryModel, one: str, other: str) -> Trust:
@@ -49,3 +56,14 @@ def _columns(model: HistoryModel, measured: Measurement) -> set[str]:
     panel, names = model.panel, {axis.attribute for axis in measured.axes}
     varying = {name for name in panel.schema.names if previous(name) in names}
     return varying | {panel.about(name) if name in panel.changes else name for name in names}
+
+
+def with_root_tables(release: Release) -> Release:
+    """Return a release of tables with foreign keys with what was measured of the root, and any other as it is.
+
+    Pairs are of the root's columns; the tables that hold them are kept with the model.
+    """
+    model = release.model
+    if not isinstance(model, LinkedModel):
+        return release
+    return replace(release, measurements=model.measured[next(iter(model.tree.branches))])

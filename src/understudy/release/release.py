@@ -284,21 +284,21 @@ class Release:
         Of people with many rows: which `links` were measured, within a first row and from a row to the next.
         """
         from understudy.inference.trust import trust
-        from understudy.release.history_links import history_trust
+        from understudy.release.history_links import history_trust, with_root_tables
 
         if isinstance(self.model, HistoryModel):
             return history_trust(self.model, one, other)
-        return trust(self, one, other)
+        return trust(with_root_tables(self), one, other)
 
     @cached_property
     def what_holds(self) -> tuple[Trust, ...]:
         """Return every pair of columns with its status and expected error; of the first 64 columns of a wide table."""
         from understudy.inference.trust import MAX_COLUMNS, sheet
-        from understudy.release.history_links import history_sheet
+        from understudy.release.history_links import history_sheet, with_root_tables
 
         if isinstance(self.model, HistoryModel):
             return history_sheet(self.model, MAX_COLUMNS)
-        return sheet(self, MAX_COLUMNS)
+        return sheet(with_root_tables(self), MAX_COLUMNS)
 
     # -- files -----------------------------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from understudy.demo import demo_schema, demo_table
+from understudy.schema import Schema
 from understudy.testing import publish_seeded
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "inference.md"
@@ -28,3 +30,44 @@ def test_examples_run(tmp_path):
     pytest.importorskip("statsmodels")
     exec(EXAMPLES[1], space)
     assert space["slope"].stderr > 0 and space["effect"].stderr > 0
+
+
+TRIAL = """
+[table]
+name = "trial"
+neighbours = "replace-one"
+rows = 4000
+
+[attributes.months]
+kind = "integer"
+range = [0, 60]
+bins = 12
+
+[attributes.died]
+kind = "category"
+values = ["no", "yes"]
+
+[attributes.arm]
+kind = "category"
+values = ["placebo", "drug"]
+
+[[uses]]
+analysis = ["months", "died", "arm"]
+"""
+
+
+@pytest.mark.slow
+def test_the_survival_analysis_runs_and_finds_the_effect(tmp_path):
+    pytest.importorskip("lifelines")
+    rng = np.random.default_rng(3)
+    arm = rng.integers(0, 2, 4000)
+    time = rng.exponential(40 * np.exp(0.7 * arm))
+    rows = {"months": np.minimum(time, 60).astype(int), "died": np.where(time < 60, "yes", "no")}
+    table = pd.DataFrame(rows | {"arm": np.where(arm, "drug", "placebo")})
+    made = publish_seeded(
+        table, Schema.from_toml(TRIAL), seed=1, epsilon=2, delta=1e-6, ledger=tmp_path / "l.db", cap="none"
+    )
+    space = {"trial": made.release}
+    exec(EXAMPLES[2], space)
+    low, high = space["hazard"].interval(0.95)
+    assert low < -0.7 < high < 0

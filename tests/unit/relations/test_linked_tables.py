@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -359,3 +360,21 @@ def test_what_was_declared_after_seeing_rows_of_a_child_is_said(tmp_path: Path) 
     assert seen.hash != other.hash
     made = understudy.publish(orders(40), other, epsilon=1, ledger=tmp_path / "l.db", types="declared")
     assert "declared after rows were seen" in made.card.text() and "items.price" in made.card.text()
+
+
+def test_pairs_of_the_root_are_measured_where_its_tables_hold_them(release: understudy.Release) -> None:
+    """The tables are kept with the model: a pair that one of them holds was said not to be measured."""
+    model = release.model
+    assert isinstance(model, LinkedModel)
+    held = [{axis.attribute for axis in m.axes} for m in model.measured["accounts"]]
+    assert {"region", "age"} in held
+    found = release.trust("region", "age")
+    assert found.status == "measured" and found.error is not None and 0 < found.error < 1
+    assert [pair.status for pair in release.what_holds] == ["measured"]
+    alone = {"accounts": tuple(m for m, names in zip(model.measured["accounts"], held) if names != {"region", "age"})}
+    assert replace(release, model=replace(model, measured=alone)).trust("region", "age").status != "measured"
+
+
+def test_intervals_of_tables_with_keys_say_that_they_are_not_known(release: understudy.Release) -> None:
+    found = release.query("count by region", 0.95)
+    assert all(figure.interval is None for figure in found.figures) and "not known" in str(found)
