@@ -58,6 +58,11 @@ def completed_by(declared: Schema, found: Any) -> Schema:
     for name, body in found.items():
         if type(body) is not dict or not _KEYS.issuperset(body) or body.get("kind") not in _KINDS or asks_for(body):
             raise FederationError(f"what was bought of {name!r} is none of what can be bought")
+    for attribute in declared.undiscovered:
+        assert isinstance(attribute.domain, Undiscovered)
+        kind, stated = found[attribute.name]["kind"], attribute.domain.declared_kind
+        if stated is not None and kind not in (stated, "drop", "id"):
+            raise FederationError(f"what was bought of {attribute.name!r} is of another kind than was declared")
     schema = completed_schema(declared, found)
     total = 0
     for attribute in (schema[name] for name in found):

@@ -269,6 +269,8 @@ GOOD = {
         {"age": {"kind": "integer", "range": [99, 0], "other": "missing"}}, {"ward": {"kind": "drop", "read_from": "x"}},
         {"age": {"kind": "integer", "range": [0, 9_000_000], "bins": "each", "other": "missing"}},
         {"job": {"kind": "category", "values": [1], "other": "missing"}},
+        {"age": {"kind": "category", "values": ["18"], "other": "missing"}},
+        {"job": {"kind": "integer", "range": [0, 9], "other": "missing"}},
     ],
 )  # fmt: skip
 def test_a_completed_schema_that_might_refuse_a_cell_is_refused(change: Any, tmp_path: Path) -> None:
