@@ -17,6 +17,7 @@ from understudy.methods.discovery import Discovery
 from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error, phase_error
 from understudy.methods.forecast import forecast, promise, recommended_delta
 from understudy.methods.toolkit.row_count import planned_rows
+from understudy.prior_source import PriorSource, open_prior
 from understudy.privacy.budget import Amount, Budget
 from understudy.relations.method import HistoryMethod
 from understudy.relations.table_method import TreeMethod
@@ -30,6 +31,7 @@ def plan(
     delta: Amount = 0,
     method: str = "auto",
     rows: int | None = None,
+    prior: PriorSource | None = None,
     **options: Any,
 ) -> Plan:
     """Say what a publication would spend and what error to expect. Reads no row and costs nothing.
@@ -40,6 +42,7 @@ def plan(
         delta: the allowed failure probability; 0 is pure differential privacy.
         method: "auto", or the name of a method.
         rows: about how many rows there are, where that is private.
+        prior: an earlier release, or a table that is public, to start from; as in `publish`.
         options: options of the method.
 
     >>> understudy.plan(schema, epsilon=1)
@@ -51,6 +54,7 @@ def plan(
     if rows is not None and (not isinstance(rows, Integral) or isinstance(rows, bool) or rows < 1):
         raise UsageError("the number of rows is a whole number of 1 or more")
     budget = Budget(epsilon, delta)
+    known = None if prior is None else open_prior(prior, public)
     if public.undiscovered:
         return discovery_plan(Discovery.of(public, budget), method, rows, options)
     if public.person is not None:
@@ -58,7 +62,7 @@ def plan(
     if public.tables:
         return TreeMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
     free = public.free
-    chosen = method_named(method, options, free, model_error=True)
+    chosen = method_named(method, options, free, model_error=True, prior=known)
     check_rules(chosen, public)
     made = chosen.plan(free, budget, rows)
     expected = expected_error(free, made)

@@ -21,10 +21,12 @@ from understudy.methods.allowed_rules import check_rules
 from understudy.methods.discovery import Discovered, Discovery
 from understudy.methods.forecast import forecast, known_rows, promise
 from understudy.methods.model_error import PURPOSE as MODEL_ERROR
+from understudy.models.prior import Prior
 from understudy.models.ruled_model import with_rules
 from understudy.planning import as_schema as as_schema
 from understudy.planning import least_epsilon as least_epsilon
 from understudy.planning import plan as plan
+from understudy.prior_source import PriorSource, open_prior
 from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import ChargeEntry, Head
@@ -84,6 +86,7 @@ def publish(
     force: bool = False,
     resume: bool = False,
     accept_large_epsilon: bool = False,
+    prior: PriorSource | None = None,
     progress: bool | None = None,
     **options: Any,
 ) -> Release:
@@ -112,6 +115,8 @@ def publish(
         force: replaces a file that is there already.
         resume: goes on with an interrupted run of version 0.1, which does not say what table it read.
         accept_large_epsilon: an epsilon above 10 is meant.
+        prior: what is known before, so that epsilon buys what changed: an earlier `Release` or its file, whose own
+            epsilon is spent apart from this one, or a CSV or Parquet file that is public (docs/guide/priors.md).
         progress: shows a bar; None means where somebody is looking.
         options: options of the method.
 
@@ -132,7 +137,7 @@ def publish(
     with progress_bar(progress, budget) as bar, telling(bar.compiling):
         return run(
             data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, engine=engine, master=master,
-            types=types, target=target, resume=resume, progress=bar,
+            types=types, target=target, resume=resume, prior=prior, progress=bar,
         ).release  # fmt: skip
 
 
@@ -196,6 +201,7 @@ def run(
     resume: bool = False,
     register: bool = True,
     quiet: bool = False,
+    prior: PriorSource | None = None,
 ) -> Publication:
     """Publish a table: check all that can fail without counting, reserve the budget, then count rows.
 
@@ -205,10 +211,11 @@ def run(
     clock = Clock(progress)
     schema = with_sight(schema, ledger_path(ledger, schema).parent)
     check_confirmed(schema)
+    known = None if prior is None else open_prior(prior, schema)
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
     budget = budget if wanted is None else wanted.budget
-    chosen = _method(method, options, free)
+    chosen = _method(method, options, free, known)
     if not isinstance(chosen, HistoryMethod | TreeMethod):
         check_rules(chosen, schema)
     planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
@@ -232,6 +239,7 @@ def run(
         try:
             named = chosen.name if wanted is None else method  # which method it is may follow from what is bought
             earlier = {"method": named, "options": {k: str(v) for k, v in sorted(options.items())}}
+            earlier |= {} if known is None else {"prior": known.hash}
             request = earlier | ({"model_error": True} if any(p.name == MODEL_ERROR for p in planned.phases) else {})
             reservation = book.reserve(
                 schema, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
@@ -239,7 +247,7 @@ def run(
                 formerly=[] if request == earlier or wanted is not None else [earlier],
             )  # fmt: skip
             if reservation.request == earlier and wanted is None and not schema.relational:
-                chosen = method_named(method, options, free)  # begun before model error was bought: without it
+                chosen = method_named(method, options, free, prior=known)  # begun before model error was bought
             if register:
                 remember(schema.account, book.path, schema.hash, source_name(data))
             if reservation.resumed:
@@ -262,12 +270,12 @@ def _afterwards(chosen: AnyMethod, schema: Schema, budget: Budget, rows: int) ->
     return forecast(schema, chosen.plan(schema, budget, rows=rows))
 
 
-def _method(name: str, options: Mapping[str, Any], schema: Schema) -> AnyMethod:
+def _method(name: str, options: Mapping[str, Any], schema: Schema, prior: Prior | None) -> AnyMethod:
     if schema.person is not None:
         return HistoryMethod.named(name, options, schema)
     if schema.tables:
         return TreeMethod.named(name, options, schema)
-    return method_named(name, options, schema, model_error=True)
+    return method_named(name, options, schema, model_error=True, prior=prior)
 
 
 def _publish(
@@ -358,5 +366,5 @@ def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, libra
     columns = tuple(name for name in columns if any(a.name == name for a in covered.attributes))
     return Release(
         covered, fit.model, fit.measurements, fit.rows, columns, facts, card, head, library, fit.details,
-        fit.trees,
+        fit.trees, fit.prior,
     )  # fmt: skip

@@ -65,11 +65,12 @@ def publish_seeded(
     engine: str | None = None,
     master: str | None = None,
     types: str | None = None,
+    prior: Any = None,
     **options: Any,
 ) -> Publication:
     """Publish repeatably, from a seed: NOT PRIVATE, for tests."""
     budget = Budget(epsilon, delta)
     return run(
         data, as_schema(schema), budget, method, options, ledger=ledger, cap=cap, source=SeededSource(seed),
-        engine=engine, master=master, types=types, register=False,
+        engine=engine, master=master, types=types, register=False, prior=prior,
     )  # fmt: skip

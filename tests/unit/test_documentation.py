@@ -34,6 +34,7 @@ NOT_RUN = {  # and those whose commands do not run as they stand, with what runs
     "postgresql": "needs a server: tests/cli/test_postgresql.py starts one",
     "spark": "needs Java: tests/laws/test_spark.py, tests/cli/test_spark_trouble.py",
     "studio": "opens a page: tests/cli/test_studio_verb.py, tests/cli/test_studio_browser.py",
+    "priors": "two years of 25,000 people: tests/cli/test_prior_option.py does it with 3,000",
     "install": "installs: tests/cli/test_wheelhouse.py",
     "audit": "half a minute of CPU: tests/audit/test_whole_audit.py",
     "CONTRIBUTING": "runs all tests: scripts/test",

@@ -23,6 +23,9 @@ ColumnTypes = Annotated[
     str | None,
     typer.Option("--types", help="Of a Parquet file's columns: declared, or inferred from the rows (the default)."),
 ]
+PriorFile = Annotated[
+    Path | None, typer.Option("--prior", help="What is known before: an earlier release (.zip), or a public table.")
+]
 RosterFile = Annotated[Path, typer.Option("--roster", help="The roster.toml that every owner and the curator hold.")]
 Certificate = Annotated[Path, typer.Option("--cert", help="One's own certificate (PEM), as in the roster.")]
 Key = Annotated[Path, typer.Option("--key", help="Its private key (PEM).")]

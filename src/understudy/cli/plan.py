@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.options import Delta, EngineName, Json, MethodName, SchemaFile, Settings, settings
+from understudy.cli.options import Delta, EngineName, Json, MethodName, PriorFile, SchemaFile, Settings, settings
 from understudy.cli.output import say, say_json
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def plan(
     accuracy: Annotated[
         str | None, typer.Option("--accuracy", help='The least epsilon for "share by sex and region ± 2 points".')
     ] = None,
+    prior: PriorFile = None,
     json: Json = False,
 ) -> None:
     """Say what a publication would spend and how good it would be, from public facts alone."""
@@ -39,7 +40,8 @@ def plan(
         return
     if not epsilon:
         raise UsageError("a plan needs --epsilon E, or a wish: --tvd 0.03, --accuracy 'share by sex ± 2 points'")
-    plans = [make_plan(schema, epsilon=e, delta=delta, method=method, rows=rows, **settings(set)) for e in epsilon]
+    told: dict[str, Any] = {"delta": delta, "method": method, "rows": rows, "prior": prior, **settings(set)}
+    plans = [make_plan(schema, epsilon=e, **told) for e in epsilon]
     if json:
         say_json({"plans": [p.as_json() for p in plans]})
         return

@@ -77,6 +77,7 @@ def publish_to_files(
     accept_large_epsilon: bool = False,
     register: bool = True,
     types: str | None = None,
+    prior: Path | None = None,
     quiet: bool = False,
     progress: bool | None,
 ) -> Published:
@@ -91,7 +92,8 @@ def publish_to_files(
     for name, pattern in schema.id_patterns.items():
         pattern.check((rows or 0) if schema.person is None else 0, name)
     target = release_path or release_beside(output)
-    check_targets({"the data": Path(data), "the schema": schema_path}, output, target, report)
+    inputs = {"the data": Path(data), "the schema": schema_path} | ({} if prior is None else {"the prior": prior})
+    check_targets(inputs, output, target, report)
     count = [0]
 
     def save(release: Release) -> None:
@@ -105,7 +107,7 @@ def publish_to_files(
         publication = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=bar,
             target=ReleaseTarget(target, save, force), engine=engine, master=master, resume=resume, register=register,
-            types=types, quiet=quiet,
+            types=types, prior=prior, quiet=quiet,
         )  # fmt: skip
     return Published(
         publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,

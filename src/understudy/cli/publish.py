@@ -14,6 +14,7 @@ from understudy.cli.options import (
     Json,
     Master,
     MethodName,
+    PriorFile,
     Quiet,
     SchemaFile,
     Settings,
@@ -55,6 +56,7 @@ def publish(
         bool, typer.Option("--accept-large-epsilon", help="An epsilon above 10 is meant.")
     ] = False,
     types: ColumnTypes = None,
+    prior: PriorFile = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,8 +66,8 @@ def publish(
     result = publish_to_files(
         data, schema, epsilon, delta, method, settings(set), output,
         release_path=release, rows=rows, ledger=ledger, cap=cap, report=report, engine=engine, master=master,
-        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types, quiet=quiet or json,
-        progress=False if quiet or json else None,
+        force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types, prior=prior,
+        quiet=quiet or json, progress=False if quiet or json else None,
     )  # fmt: skip
     if json:
         say_json(result.as_json())

@@ -80,7 +80,10 @@ class Refits:
         if cache is not None and (known := read_refits(cache, release, population, count)) is not None:
             return known
         generator = np.random.default_rng([_SEED, count, population == "sample"])
-        found = [refit(renoised(release, population, generator), design, TOLERANCE) for _ in range(count)]
+        found = []
+        for _ in range(count):
+            measured = renoised(release, population, generator)
+            found.append(refit(measured, _with_renoised_prior(release, design, generator), TOLERANCE))
         made = Refits(tuple(f.model for f in found), tuple(f.rows for f in found), population, release.schema)
         if cache is not None:
             write_refits(cache, release, made)
@@ -95,6 +98,18 @@ def renoised(release: Released, population: Population, generator: np.random.Gen
     """Return the release's measurements as they might have been if its model were the truth."""
     rows = _drawn(release, generator) if population == "sample" else None
     return [replace(m, values=_noisy(m, _expected(m, release, rows), generator)) for m in release.measurements]
+
+
+def _with_renoised_prior(release: Released, design: Design, generator: np.random.Generator) -> Design:
+    """Return the design with a prior as it might have been: its noise, and the change since, drawn afresh."""
+    prior = design.prior
+    if prior is None:
+        return design
+    scale = prior.rows / release.rows
+    weighed = prior.weighed([m for m in release.measurements if m.axes], release.rows)
+    drawn = [replace(m, values=_noisy(m, _expected(m, release, None), generator)) for m in weighed]
+    tables = (replace(own, values=np.rint(scale * m.values).astype(np.int64)) for own, m in zip(prior.tables, drawn))
+    return replace(design, prior=replace(prior, tables=tuple(tables)))
 
 
 def _drawn(release: Released, generator: np.random.Generator) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +11,14 @@ from understudy.methods.binned import Binned
 from understudy.methods.detailed import Detailed
 from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
 from understudy.methods.jtree import JTree
-from understudy.methods.method import Fit, Method, configured
+from understudy.methods.method import Fit, Method, TakesPrior, configured, options_of
 from understudy.methods.model_error import ModelChecked
 from understudy.methods.plan import Plan
 from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privelet import Privelet
 from understudy.methods.priview import PriView, covers
+from understudy.models.prior import Prior
 from understudy.schema import Schema
 
 METHODS: dict[str, type[Any]] = {
@@ -41,10 +41,12 @@ def method_named(
     owners: int = 1,
     *,
     model_error: bool = False,
+    prior: Prior | None = None,
 ) -> Method:
     """Return the configured method; `auto` is the best one for this schema and so many owners, from public facts alone.
 
-    With `model_error`, it buys the size of what its model leaves out too, for one owner.
+    With `model_error`, it buys the size of what its model leaves out too, for one owner. With a `prior` it starts from
+    what that knows; `auto` is then AIM.
     """
     name = name.casefold() if isinstance(name, str) else name
     if schema is not None and schema.rules:
@@ -52,16 +54,20 @@ def method_named(
             "[[rules]] are for a table of one owner: take them out of the schema that several owners share"
         )
     if name == "auto":
-        name = best_for(schema, options, owners)
+        name = best_for(schema, options, owners) if prior is None else "aim"
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     method: Method = configured(METHODS[name], options)
+    if prior is not None:
+        if not isinstance(method, TakesPrior):
+            raise UsageError(f"method {name} cannot start from a prior: use --method aim, or leave the prior out")
+        method = method.with_prior(prior)
     if schema is not None and any(a.fine for a in schema.modelled):
         method = Detailed(method)
     if model_error and owners == 1 and name != "privelet":  # which measures one table of all it has
         method = ModelChecked(method)
     if schema is not None and schema.unbinned and name != "privelet":  # which measures ranges value by value
-        method = Binned(method)
+        method = Binned(method, prior.trees if prior is not None else ())
     return method
 
 
@@ -73,7 +79,7 @@ def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1)
     """
 
     def takes(name: str) -> bool:
-        return {field.name for field in dataclasses.fields(METHODS[name])}.issuperset(options)
+        return options_of(METHODS[name]).keys() >= set(options)
 
     if schema is not None and covers(schema) and takes("priview"):
         return "priview"

@@ -8,7 +8,7 @@ Which levels a tree has, what they cost and how many bins there are is a public 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -199,9 +199,10 @@ class Trees:
 
 @dataclass(frozen=True)
 class Binned:
-    """A method, and the bins of attributes that have none."""
+    """A method, and the bins of attributes that have none; those of a prior's `known` trees where it has them."""
 
     method: Method
+    known: tuple[NoisyTree, ...] = ()
 
     @property
     def name(self) -> str:
@@ -212,6 +213,9 @@ class Binned:
         return tuple(a for a in schema.unbinned if a.name in names)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
+        if self.known:
+            plan = self.method.plan(schema.binned({t.attribute.name: t.first for t in self.known}), budget, rows)
+            return replace(plan, notes=(*plan.notes, _known_note(self.known)))
         whole = total_cost(budget)
         trees = Trees(schema, accounting_of(budget), whole, self._unbinned(schema), planned_rows(schema, rows))
         trees, coarse = _small_enough(
@@ -225,6 +229,8 @@ class Binned:
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
+        if self.known:
+            return self._with_known(table)
         wanted = Trees(schema, table.accounting, table.total_cost, self._unbinned(schema), float(schema.rows or 0))
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
@@ -236,6 +242,19 @@ class Binned:
         coarse = table.regrouped(coarse_schema, homes)
         fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
         return replace(fit, trees=(*bought.values(),), notes=(*fit.notes, *_notes(trees)))
+
+    def _with_known(self, table: PrivateTable) -> Fit:
+        """Fit on the bins of known trees: they are public already, so nothing is bought for them."""
+        bins = {t.attribute.name: t.first for t in self.known}
+        homes = {name: table.schema[name].homes(first) for name, first in bins.items()}
+        coarse = table.regrouped(table.schema.binned(bins), homes)
+        fit = self.method.fit(coarse.with_total_cost(table.total_cost))
+        return replace(fit, trees=self.known, notes=(*fit.notes, _known_note(self.known)))
+
+
+def _known_note(trees: Sequence[NoisyTree]) -> str:
+    names = short_list([t.attribute.name for t in trees])
+    return f"bins of {names}, and the shape inside them, are those of the prior: nothing is bought for them"
 
 
 def _bins(schema: Schema, trees: Trees, bought: Mapping[str, NoisyTree]) -> dict[str, Index]:

@@ -11,6 +11,7 @@ from understudy.errors import UsageError, did_you_mean
 from understudy.methods.plan import Plan
 from understudy.models.model import Model
 from understudy.models.noisy_tree import NoisyTree
+from understudy.models.prior import Prior
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
@@ -29,6 +30,7 @@ class Fit:
     notes: tuple[str, ...] = ()
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
     trees: tuple[NoisyTree, ...] = ()  # that bins were made of
+    prior: Prior | None = None  # what was known before, as far as the model uses it
 
 
 class Method(Protocol):
@@ -55,6 +57,13 @@ class Method(Protocol):
 
 
 @runtime_checkable
+class TakesPrior(Protocol):
+    """A method that can start from what is known before."""
+
+    def with_prior(self, prior: Prior) -> Method: ...
+
+
+@runtime_checkable
 class KnownWidth(Protocol):
     """A method that knows beforehand how many attributes its widest table has."""
 
@@ -68,17 +77,22 @@ NO_SEED = (
 )
 
 
+def options_of(kind: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    """Return the fields of a method that are options: all but those marked as given by a caller."""
+    return {f.name: f for f in dataclasses.fields(kind) if not f.metadata.get("given")}
+
+
 def configured(kind: type[M], options: Mapping[str, Any]) -> M:
     """Return an instance with these options, given as texts (command line) or values (Python)."""
-    fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    given = {}
+    fields = options_of(kind)
+    found = {}
     for key, value in options.items():
         if key not in fields:
             name = getattr(kind, "name", kind.__name__)
             advice = NO_SEED if key in ("seed", "random_state") else did_you_mean(key, list(fields))
             raise UsageError(f"method {name} has no option {key!r}. {advice}")
-        given[key] = _typed(key, value, fields[key].metadata)
-    return kind(**given)
+        found[key] = _typed(key, value, fields[key].metadata)
+    return kind(**found)
 
 
 def option(default: Any, **rule: Any) -> Any:

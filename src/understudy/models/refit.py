@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from understudy.models.estimation import MODEL_CELLS, TOLERANCE, fitted
 from understudy.models.junction_tree import JunctionTree
+from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Schema
@@ -20,13 +21,20 @@ from understudy.schema import Schema
 
 @dataclass(frozen=True)
 class Design:
-    """What a model is besides its measurements: the schema that they belong to, and how large it may become.
+    """What a model is besides its measurements: the schema that they belong to, how large it may become, and what was
+    known before.
 
     The limit only refuses: two designs that differ in it give the same model, or none.
     """
 
     schema: Schema
     max_cells: int = MODEL_CELLS
+    prior: Prior | None = None
+
+    def tables(self, measured: Sequence[Measurement], rows: float) -> list[Measurement]:
+        """Return what the model is fitted to: the tables known before, weighed by the measured ones, and those."""
+        own = [m for m in measured if m.axes]
+        return own if self.prior is None else [*self.prior.weighed(own, rows), *own]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,5 +53,5 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
-    tables = [m for m in measurements if m.axes]
+    tables = design.tables(measurements, rows)
     return Refitted(fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance).tree, rows)

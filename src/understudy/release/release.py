@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.errors import ReleaseError, SchemaError, UsageError, check_path, kind_of
 from understudy.models.model import Model, Rows
 from understudy.models.noisy_tree import NoisyTree
+from understudy.models.prior import Prior
 from understudy.models.ruled_model import free_model
 from understudy.models.within_bins import Shape, Shapes, placed_schema, shape_of
 from understudy.privacy.custodian import refuse_exact
@@ -56,7 +57,8 @@ class Release:
 
     Everything that can be done with it is post-processing, and costs nothing. Made by `understudy.publish`, or read by
     `Release.open`. Its parts: `schema`, `model`, `measurements` (noisy tables), `rows` (public, or noisy), `columns`,
-    `facts` (what was modelled together), `card` (the promise), the ledger's `head`, `details`, `trees`, `library`.
+    `facts` (what was modelled together), `card` (the promise), the ledger's `head`, `details`, `trees`, `prior`,
+    `library`.
 
     >>> release
     <Release of 'clinic': 2,000 rows, 4 attributes, aim at epsilon 1; .sample(), .query(…), .report(), .save(…)>
@@ -76,6 +78,7 @@ class Release:
     library: str | None = None  # of the caller's frame, "pandas" for example; not saved
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
     trees: tuple[NoisyTree, ...] = ()  # that bins were made of
+    prior: Prior | None = None  # what was known before, as far as the model uses it
 
     def __post_init__(self) -> None:
         refuse_exact(self.facts, self.card)
@@ -139,7 +142,7 @@ class Release:
         model = free_model(self.model)
         if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
             return None
-        return Design(model.schema, max(MODEL_CELLS, model.cells))
+        return Design(model.schema, max(MODEL_CELLS, model.cells), self.prior)
 
     @property
     def default_rows(self) -> int:

@@ -5,21 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from understudy.models.prior_parts import prior_from_parts, prior_parts, tables_from_parts, tables_parts
 from understudy.models.ruled_model import free_model, with_rules
-from understudy.models.serialization import (
-    MAX_TOTAL,
-    ArraySource,
-    axis_of,
-    checked_noise,
-    details_from_parts,
-    details_parts,
-)
+from understudy.models.serialization import MAX_TOTAL, details_from_parts, details_parts
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
-from understudy.privacy.measurement import Measurement
 from understudy.relations.storage import model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
@@ -29,6 +20,7 @@ from understudy.release.storage import (
     HISTORIES_FORMAT,
     MAX_ATTRIBUTES,
     PLAIN_FORMAT,
+    PRIOR_FORMAT,
     RULES_FORMAT,
     TABLES_FORMAT,
     TREES_FORMAT,
@@ -43,15 +35,16 @@ def members_of(release: Release) -> dict[str, bytes]:
     """Return the content of a release's file, by the names of its parts."""
     refuse_exact(release.facts, release.card)
     model, arrays = parts_of(free_model(release.model))
-    listed = []
-    for i, m in enumerate(release.measurements):
-        arrays[f"measurement-{i}"] = m.values
-        listed.append({"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale})
+    listed, tables = tables_parts(release.measurements, "measurement")
+    arrays |= tables
     body = {"rows": release.rows, "columns": list(release.columns), "facts": release.facts.as_json(), "model": model}
     for name, (parts, more) in (("details", details_parts(release.details)), ("trees", trees_parts(release.trees))):
         if parts:
             body[name] = parts
             arrays |= more
+    if release.prior is not None:
+        body["prior"], more = prior_parts(release.prior)
+        arrays |= more
     if release.schema.tables:
         body["tables"] = [[child.name, [a.name for a in child.schema.attributes]] for child in release.schema.tables]
     documents: dict[str, dict[str, Any]] = {
@@ -66,6 +59,8 @@ def members_of(release: Release) -> dict[str, bytes]:
 def format_of(release: Release) -> int:
     """Return the least number of the file's format that a program must know to read all of the release."""
     schema = release.schema
+    if release.prior is not None:
+        return PRIOR_FORMAT
     if schema.tables:
         return TABLES_FORMAT
     if schema.person is not None:
@@ -88,7 +83,7 @@ def release_from(stored: StoredRelease) -> Release:
     release = Release(
         schema,
         with_rules(model_of(body["model"], stored, schema), schema),
-        tuple(_measurement(item, f"measurement-{i}", stored, schema) for i, item in enumerate(listed)),
+        tables_from_parts(listed, "measurement", stored, schema),
         _whole(body["rows"], 1),
         columns,
         ReleaseFacts.of(body["facts"]),
@@ -96,6 +91,7 @@ def release_from(stored: StoredRelease) -> Release:
         Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
         details=details_from_parts(_listed(body.get("details", [])), stored, schema),
         trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
+        prior=prior_from_parts(body["prior"], stored, schema) if "prior" in body else None,
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()
@@ -129,8 +125,3 @@ def _tables_in_order(schema: Schema, listed: list[Any]) -> Schema:
         raise ValueError
     ordered = [replace(known[name], schema=_in_order(known[name].schema, tuple(columns))) for name, columns in listed]
     return replace(schema, tables=tuple(ordered))
-
-
-def _measurement(document: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Measurement:
-    axes = tuple(axis_of(item, schema) for item in _listed(document["axes"]))
-    return Measurement(axes, arrays.take(name, schema.sizes(axes), np.int64), checked_noise(document))

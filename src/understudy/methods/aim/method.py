@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
+from understudy.methods.aim.costs import Costs
 from understudy.methods.aim.named_tables import (
     ALONE_SHARE,
     NAMED_PRICE,
@@ -25,8 +26,18 @@ from understudy.methods.aim.named_tables import (
     OFFERED_SHARE,
     NamedTables,
     named_tables,
+    uses_note,
+)
+from understudy.methods.aim.prior_use import (
+    PRIOR_SHARE,
+    planned_note,
+    prior_facts,
+    prior_notes,
+    prior_phase,
+    used_prior,
 )
 from understudy.methods.aim.worth import (
+    DEPENDENCE,
     NEVER,
     SURELY,
     WORTH_SHARE,
@@ -37,6 +48,7 @@ from understudy.methods.aim.worth import (
     even_shares,
     learnable,
     needed_dependence,
+    worth_phase,
 )
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan, tables_phase
@@ -44,13 +56,13 @@ from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import middle_pair, weight
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
+from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
-from understudy.privacy.questions import TotalDependence
-from understudy.privacy.scores import INDEPENDENCE, REFERENCE_DISTANCE, Pair
+from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -70,7 +82,6 @@ KAPPA = 0.5
 PER_FIT = 65  # attributes for each further round by the same model
 MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
 WIDEST = 256  # and up to here in minutes
-DEPENDENCE = "dependence"
 USES = "uses"
 ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
 
@@ -79,27 +90,6 @@ def suits(schema: Schema) -> bool:
     """Return whether this is the method for the table: not binary, nor so wide that rounds take minutes."""
     fits = len(schema.modelled) <= NARROW or sum(a.size for a in schema.modelled) <= WIDE_CELLS
     return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES and fits
-
-
-@dataclass(frozen=True)
-class Costs:
-    """How the budget is split before a row is read."""
-
-    count: Fraction
-    single: Fraction
-    rounds: Fraction  # all of them together
-    each: Fraction  # the first ones
-    worth: Fraction = Fraction(0)  # for the mean dependence of pairs, which decides whether there are rounds
-    named: Fraction = Fraction(0)  # for tables that uses name
-    offered: Fraction = Fraction(0)  # for rounds that choose among tables that uses speak of
-
-    def without_rounds(self) -> Costs:
-        """Return the same with all that rounds would cost for the one-way tables, or a part of it for tables that uses
-        speak of."""
-        most = (self.offered + self.rounds) * ALONE_SHARE
-        more = max(Fraction(0), most - self.offered) if self.offered else Fraction(0)
-        single, offered = self.single + self.rounds - more, self.offered + more
-        return replace(self, single=single, offered=offered, rounds=Fraction(0), each=Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -113,6 +103,11 @@ class Aim:
     select: float = option(SELECT, low=0.01, high=0.9)
     kappa: float = option(KAPPA, low=0.0, high=10.0)
     cells: int | None = option(None, whole=True, low=4, high=10**7)
+    prior: Prior | None = field(default=None, metadata={"given": True})
+
+    def with_prior(self, prior: Prior) -> Aim:
+        """Return the method that starts from what is known before."""
+        return replace(self, prior=prior)
 
     def max_cells(self, schema: Schema) -> int:
         """Return how many cells the model may have: fewer for a wide table, unless `cells` is given."""
@@ -134,7 +129,9 @@ class Aim:
                 tables_phase("row count", schema, accounting, costs.count, 1, 1, n, "how many rows there are")
             )
         if costs.worth:
-            phases.append(_worth_phase(schema, accounting, costs.worth))
+            phases.append(worth_phase(schema, accounting, costs.worth))
+        if costs.prior:
+            phases.append(prior_phase(schema, accounting, costs.prior))
         largest = max(map(schema.size, variables))
         phases.append(
             tables_phase(
@@ -157,12 +154,14 @@ class Aim:
         notes = []
         if costs.worth:
             notes.append("whether pairs are worth their noise is bought first; if not, columns are published alone")
+        if self.prior is not None:
+            notes.append(planned_note(self.prior))
         if schema.uses:
-            notes.append(_said(named))
+            notes.append(uses_note(named))
         if len(variables) > 1:
             notes.append(
                 f"pairs that would bring the model over {self.max_cells(schema):,} cells are not offered (option cells)"
-                if costs.rounds or costs.offered
+                if costs.rounds or costs.offered or self.prior is not None
                 else ALONE
             )
         d, settled = len(variables), self._settled(schema, costs)
@@ -202,13 +201,20 @@ class Aim:
     ) -> Costs:
         """Return how all but the row count is split: without rounds where public facts speak against them."""
         costs = self._split(schema, accounting, count, rest, rounds)
-        if self.rounds is not None or self.single is not None or len(asked_axes(schema)) < 2:
+        if len(asked_axes(schema)) < 2 or (self._sure and self.prior is None):
             return costs
         needed = self._needed(schema, accounting, costs, rows, even_shares(schema))
-        if needed > NEVER:
-            return costs.without_rounds()
-        worth = rest * exact(WORTH_SHARE) if needed > SURELY else Fraction(0)
-        return replace(self._split(schema, accounting, count, rest - worth, rounds), worth=worth)
+        never = needed > NEVER and not self._sure
+        prior = rest * exact(PRIOR_SHARE) if self.prior is not None else Fraction(0)
+        worth = rest * exact(WORTH_SHARE) if prior or SURELY < needed <= NEVER else Fraction(0)
+        split = self._split(schema, accounting, count, rest - worth - prior, rounds)
+        split = replace(split, worth=worth, prior=prior, surely=self._sure or needed <= SURELY)
+        return split.without_rounds() if never else split
+
+    @property
+    def _sure(self) -> bool:
+        """Whether somebody asked for rounds."""
+        return self.rounds is not None or self.single is not None
 
     def _with_uses(self, schema: Schema, accounting: Accounting, costs: Costs, rows: int) -> Costs:
         """Return the costs with a part of what rounds cost, or else of what one-way tables cost, for the uses."""
@@ -297,6 +303,10 @@ class Aim:
         costs = self._costs(schema, table.accounting, table.total_cost, rows)
         named = self._named(schema, table.accounting, costs, rows)
         seen_rows = table.measure_dependence(asked_axes(schema), costs.worth, DEPENDENCE) if costs.worth else 0.0
+        room, prior = self.max_cells(schema), self.prior
+        if prior is not None:
+            prior = used_prior(table, prior, costs.prior, rows, seen_rows, room)
+            room, seen_rows = room * 3 // 2, seen_rows if prior.distance is None else prior.distance * rows
         if table.accounting.power == 1:  # where a table measured twice is worse than one at twice the price
             costs = self._worthwhile(schema, table.accounting, costs, seen_rows, rows, even_shares(schema))
         known = [m for m in table.known if m.axes[0] in variables] if len(variables) > 1 else []
@@ -305,8 +315,8 @@ class Aim:
         measured = known + (table.measure(asked, fresh, "one-way") if asked else [])
         costs = replace(costs, rounds=costs.rounds + costs.single - fresh) if known else costs
         rounds = AdaptiveRounds(
-            table, variables, measured, self.max_cells(schema), lambda seen: pooled_rows(schema, [*bought, *seen]),
-            ROUGHLY, 1 + len(variables) // PER_FIT,
+            table, variables, measured, room, lambda seen: pooled_rows(schema, [*bought, *seen]),
+            ROUGHLY, 1 + len(variables) // PER_FIT, prior,
         )  # fmt: skip
         if table.accounting.power > 1:
             shares = [rounds.best.tree.project([axis]).table for axis in variables]
@@ -320,17 +330,18 @@ class Aim:
             rounds.measure(named.measured, costs.named, USES, [Fraction(p, sum(prices)) for p in prices])
         left = costs.rounds
         if costs.offered:
-            spoken_of = CandidatePairs(schema, variables, self.max_cells(schema), named.offered, rounds.chosen)
+            spoken_of = CandidatePairs(schema, variables, room, named.offered, rounds.joined)
             price = costs.each or costs.offered / named.rounds
             left += self._play(table, rounds, spoken_of, costs.offered, price)
         if costs.each:
             left = self._play(table, rounds, rounds.candidates, left, costs.each)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += table.measure([(axis,) for axis in variables], left, "one-way")
-        facts = {"options": self._settled(schema, costs), "tables": rounds.tables}
-        refitted = refit([*bought, *measured], Design(schema, 2 * self.max_cells(schema)))
-        notes = () if rounds.chosen or costs.rounds or len(variables) == 1 else (ALONE,)
-        return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes)
+        facts = {"options": self._settled(schema, costs), "tables": rounds.tables, **prior_facts(prior)}
+        refitted = refit([*bought, *measured], Design(schema, 2 * room, prior))
+        alone = () if rounds.joined or costs.rounds or len(variables) == 1 else (ALONE,)
+        notes = (*alone, *prior_notes(prior))
+        return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
 
     def _play(
         self, table: PrivateTable, rounds: AdaptiveRounds, candidates: CandidatePairs, whole: Fraction, each: Fraction
@@ -363,33 +374,11 @@ class Aim:
         self, schema: Schema, accounting: Accounting, costs: Costs, seen_rows: float, rows: int, shares: list[Floats]
     ) -> Costs:
         """Return the costs as they are, or without rounds where what was bought says that they are not worth it."""
-        if not costs.worth:
+        if not costs.worth or not costs.rounds or costs.surely:
             return costs
         found = learnable(seen_rows / rows, chance_dependence(shares, rows))
         worth_it = found >= self._needed(schema, accounting, costs, rows, shares)
         return costs if worth_it else costs.without_rounds()
-
-
-def _said(named: NamedTables) -> str:
-    """Say what the uses of the schema come to."""
-    if not named.measured and not named.offered:
-        return "the tables that uses name would be mostly noise at this budget: nothing is bought for them"
-    parts = []
-    if named.measured:
-        parts.append(", ".join(" × ".join(axis.attribute for axis in axes) for axes in named.measured[:5]))
-        parts[-1] += f" and {len(named.measured) - 5} more" if len(named.measured) > 5 else ""
-    if named.offered:
-        names = dict.fromkeys(axis.attribute for axes in named.offered for axis in reversed(axes))
-        shown = ", ".join(list(names)[:5]) + (" …" if len(names) > 5 else "")
-        parts.append(f"{named.rounds} rounds of their own, at most, for tables of {shown}")
-    return f"bought first, for the uses of the schema: {'; '.join(parts)}"
-
-
-def _worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
-    axes = asked_axes(schema)
-    noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
-    scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
-    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
 
 
 def _variables(schema: Schema) -> Axes:

@@ -83,3 +83,18 @@ def _fitting(schema: Schema, tables: Sequence[Axes], limit: int) -> tuple[Axes, 
             graph = larger
             kept.append(axes)
     return tuple(kept)
+
+
+def uses_note(named: NamedTables) -> str:
+    """Say what the uses of the schema come to."""
+    if not named.measured and not named.offered:
+        return "the tables that uses name would be mostly noise at this budget: nothing is bought for them"
+    parts = []
+    if named.measured:
+        parts.append(", ".join(" × ".join(axis.attribute for axis in axes) for axes in named.measured[:5]))
+        parts[-1] += f" and {len(named.measured) - 5} more" if len(named.measured) > 5 else ""
+    if named.offered:
+        names = dict.fromkeys(axis.attribute for axes in named.offered for axis in reversed(axes))
+        shown = ", ".join(list(names)[:5]) + (" …" if len(names) > 5 else "")
+        parts.append(f"{named.rounds} rounds of their own, at most, for tables of {shown}")
+    return f"bought first, for the uses of the schema: {'; '.join(parts)}"

@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.methods.plan import Phase
+from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.privacy.questions import TotalDependence
+from understudy.privacy.scores import INDEPENDENCE
 from understudy.schema import Axes, Axis, Schema
 
 Floats = NDArray[np.float64]
 
+DEPENDENCE = "dependence"
 WORTH_SHARE = 0.03  # of the budget, for the mean dependence of all pairs
 SURELY = 0.03  # mean dependence that nearly every table has: where less is needed, there are rounds without asking
 NEVER = 0.4  # and that none has: where more is needed, there are none
@@ -79,3 +85,11 @@ def learnable(dependence: float, chance: float) -> float:
     0.04
     """
     return math.sqrt(max(0.0, dependence * abs(dependence) - chance**2))
+
+
+def worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
+    """Return the phase of a plan that buys the mean dependence."""
+    axes = asked_axes(schema)
+    noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
+    scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
+    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from understudy.models.estimation import Fitted
     from understudy.models.junction_tree import JunctionTree
+    from understudy.models.prior import Prior
     from understudy.privacy.table import PrivateTable
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,7 @@ class AdaptiveRounds:
         rows: the row count by what was measured so far.
         tolerance: how well the model fits between rounds; None for as well as at the end.
         per_fit: how many rounds choose by the same model, no two of them a table of the same attribute.
+        prior: tables that are known before; those over several attributes are in the model from the beginning.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class AdaptiveRounds:
         rows: Callable[[Sequence[Measurement]], int],
         tolerance: float | None = None,
         per_fit: int = 1,
+        prior: Prior | None = None,
     ) -> None:
         self.measured = measured
         self.chosen: list[Axes] = []
-        self.candidates = CandidatePairs(table.schema, variables, cells)
+        self.candidates = CandidatePairs(table.schema, variables, cells, chosen=prior.cliques if prior else ())
+        self._prior = prior
         self._table = table
         self._limit = 2 * cells
         self._rows = rows
@@ -70,13 +74,15 @@ class AdaptiveRounds:
     def best(self) -> Fitted:
         """Return the model that fits all that was measured, started from the one before."""
         from understudy.models.estimation import TOLERANCE, fitted
+        from understudy.models.refit import Design
 
-        schema = self._table.schema
-        if self._best is None:
-            self._best = fitted(self.measured, schema, self.rows, limit=self._limit)
-        elif self._fitted_to < len(self.measured):
-            start, tolerance = self._best.theta, TOLERANCE if self._tolerance is None else self._tolerance
-            self._best = fitted(self.measured, schema, self.rows, limit=self._limit, start=start, tolerance=tolerance)
+        if self._best is None or self._fitted_to < len(self.measured):
+            schema, rows = self._table.schema, self.rows
+            tables = Design(schema, prior=self._prior).tables(self.measured, rows)
+            start, tolerance = None, TOLERANCE
+            if self._best is not None:
+                start, tolerance = self._best.theta, TOLERANCE if self._tolerance is None else self._tolerance
+            self._best = fitted(tables, schema, rows, limit=self._limit, start=start, tolerance=tolerance)
         self._fitted_to = len(self.measured)
         self._since_fit = []
         return self._best
@@ -116,6 +122,12 @@ class AdaptiveRounds:
         self.chosen += tables
         for axes in tables:
             self.candidates.add(axes)
+
+    @property
+    def joined(self) -> list[Axes]:
+        """Return the tables of several attributes that the model has."""
+        before = () if self._prior is None else self._prior.cliques
+        return [*(axes for axes in before if len(axes) > 1), *self.chosen]
 
     @property
     def tables(self) -> list[list[str]]:
