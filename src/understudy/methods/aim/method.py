@@ -225,8 +225,10 @@ class Aim:
         share = OFFERED_SHARE if costs.rounds else ALONE_SHARE
         offered = min((whole - direct) * share, each * named.rounds)
         taken = direct + offered
-        left = {"rounds": costs.rounds - taken} if costs.rounds else {"single": costs.single - taken}
-        return replace(costs, named=direct, offered=offered, **left)
+        left = replace(costs, named=direct, offered=offered)
+        return (
+            replace(left, rounds=costs.rounds - taken) if costs.rounds else replace(left, single=costs.single - taken)
+        )
 
     def _named(self, schema: Schema, accounting: Accounting, costs: Costs, rows: int) -> NamedTables:
         """Return what uses ask for, as far as tables at the price of a round are not drowned in noise."""
