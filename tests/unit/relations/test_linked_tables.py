@@ -200,6 +200,12 @@ def test_hops_of_tables_with_themselves_are_exact_and_of_dealt_out_rows_are_not(
     assert "CUSTODIAN" in found.text() and found.as_json()["median_relative_error"]["2"] > 0
 
 
+def test_tables_of_a_database_are_not_compared_and_the_address_is_not_shown() -> None:
+    with pytest.raises(UsageError, match="a folder of exported files") as caught:
+        compare_tables("postgresql://somebody:password@nowhere.invalid/db", orders(9), orders_schema())
+    assert "password" not in caught.value.message and "nowhere" not in caught.value.message
+
+
 def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "ledger": tmp_path / "l.db", "types": "declared"}
 
