@@ -45,6 +45,8 @@ def column_outcomes(schema: Schema, plan: Plan) -> tuple[Outcome, ...]:
     """Return what a plan may come to, and the expected total variation distance of an average column."""
     phases = {p.name: p for p in plan.phases}
     one, tables = phases.get("one-way"), phases.get("tables")
+    if one is None and plan.degree == 0:
+        one, tables = tables, None  # tables of one column each
     alone = tables is None or not tables.scale
     both = _error(schema, plan, _one_way_precision(plan, one, 1.0), None if alone else tables)
     if alone or one is None or DEPENDENCE not in phases:

@@ -10,7 +10,7 @@ import pytest
 from conftest import schema_of
 from understudy.methods import method_named
 from understudy.methods.column_errors import DEPENDENCE, LEFT, Outcome, column_error, column_outcomes
-from understudy.methods.expected_error import expected_error
+from understudy.methods.expected_error import LINKS, expected_error
 from understudy.methods.plan import Plan
 from understudy.privacy.budget import Budget
 from understudy.schema import Schema
@@ -79,3 +79,13 @@ def test_shares_of_small_groups_are_off_more_and_never_by_more_than_everything()
     better = expected_error(schema, planned(schema, 4, 1e-9))
     assert better.share(500, 0.1) < expected.share(500, 0.1)
     assert expected.share(1, 0.9) <= 1 and math.isfinite(expected.share(10**6, 0.1))
+
+
+def test_tables_of_one_column_each_are_columns_alone() -> None:
+    """PrivABN without structure measures "tables" of one column: links are left out, and the forecast says so."""
+    schema = schema_of({f"q{i}": 2 for i in range(200)}, 50_000)
+    plan = method_named("privabn", {}, schema).plan(schema, Budget(1))
+    assert plan.degree == 0 and not any(p.name == "one-way" for p in plan.phases)
+    (only,) = column_outcomes(schema, plan)
+    found = expected_error(schema, plan)
+    assert not only.tables and found.two_way is not None and found.two_way >= LINKS
