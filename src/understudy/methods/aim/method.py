@@ -77,6 +77,7 @@ THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many r
 LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
+MOST_SINGLE = 0.35  # of the budget, for them at most, by the floor
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 PER_FIT = 65  # attributes for each further round by the same model
@@ -279,7 +280,17 @@ class Aim:
             return exact(self.single)
         ones = sum(weight(a.size, accounting) for a in schema.modelled)
         pairs = rounds * weight(middle_pair(schema), accounting)
-        return max(exact(SINGLE), Fraction(ones, ones + pairs))
+        return max(self._least_single(schema, accounting, rounds), Fraction(ones, ones + pairs))
+
+    def _least_single(self, schema: Schema, accounting: Accounting, rounds: int) -> Fraction:
+        """A fifth, or up to `MOST_SINGLE` where Gaussian noise leaves room for no more than the least rounds: there the
+        noise of columns is most of every pair's error."""
+        if accounting.power == 1:
+            return exact(SINGLE)
+        d = len(schema.modelled)
+        least, most = (bound * d for bound in ROUNDS[accounting.noise])
+        short = min(Fraction(1), max(Fraction(0), Fraction(most - rounds, most - least)))
+        return exact(SINGLE) + (exact(MOST_SINGLE) - exact(SINGLE)) * short
 
     def _settled(self, schema: Schema, costs: Costs) -> dict[str, Any]:
         rounds = round(costs.rounds / costs.each) if costs.each else 0
