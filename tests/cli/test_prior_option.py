@@ -101,7 +101,7 @@ def test_a_public_table_is_stamped(place: Path) -> None:
 
 
 def test_a_run_goes_on_with_the_same_prior_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal knows the prior by its hash: another one is another run, which the cap refuses."""
+    """The journal knows the prior by its hash: another one at the same epsilon is another run, which the cap refuses."""
     from understudy.methods.aim import prior_use
 
     def stop(*_: Any) -> Any:
@@ -112,14 +112,14 @@ def test_a_run_goes_on_with_the_same_prior_only(place: Path, monkeypatch: pytest
     whole = published("2026.csv", "binned.toml", "whole.zip", prior="2025.zip", seed=2)
     with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
         broken.setattr("understudy.models.refit.refit", stop)
-        understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=4, save="cut.zip", prior="2025.zip", ledger="n.db")
+        understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=1, save="cut.zip", prior="2025.zip", ledger="n.db")
     with pytest.raises(BudgetError), same_noise(3):
-        understudy.publish("2026.csv", "binned.toml", epsilon=4, cap=4, prior="other.zip", ledger="n.db", save="o.zip")
+        understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=1, prior="other.zip", ledger="n.db", save="o.zip")
     with same_noise(4), monkeypatch.context() as counting:
         asked: list[str] = []
         used = prior_use.used_prior
         counting.setattr("understudy.methods.aim.method.used_prior", lambda *a: asked.append("prior") or used(*a))
-        made = understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=4, save="cut.zip", prior="2025.zip",
+        made = understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=1, save="cut.zip", prior="2025.zip",
                                   ledger="n.db")  # fmt: skip
     assert asked == ["prior"] and made.card.payer.epsilon == 1  # type: ignore[union-attr]
     assert whole.prior is not None and made.prior is not None and made.prior.hash == whole.prior.hash

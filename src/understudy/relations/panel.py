@@ -64,39 +64,39 @@ class Panel:
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """The attributes that have one value for a person, in the order of the schema."""
+        """Return the attributes that have one value for a person, in the order of the schema."""
         return tuple(name for name in self.schema.names if name in self.person.constant)
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The attributes that may change from row to row; the order is not one of them."""
+        """Return the attributes that may change from row to row; the order is not one of them."""
         return tuple(n for n in self.schema.names if n not in self.person.constant and n != self.person.order)
 
     @cached_property
     def changes(self) -> dict[str, Change]:
-        """How the change of each target of STEPS is coded, by the target's name."""
+        """Return how the change of each target of STEPS is coded, by the target's name."""
         gap: dict[str, Change] = {GAP: self.gap}
         return gap | {changed(n): change_of(self.schema[n], n in self.person.rising) for n in self.varying}
 
     @cached_property
     def gap(self) -> StepChanges:
-        """How the units between two rows are coded."""
+        """Return how the units between two rows are coded."""
         return StepChanges(self.schema[self.person.order].size, upward=True, strict=self.person.strict)
 
     @cached_property
     def coarse(self) -> Coarse:
-        """How PEOPLE and STEPS see the order of a row."""
+        """Return how PEOPLE and STEPS see the order of a row."""
         return Coarse(self.schema[self.person.order].size)
 
     @cached_property
     def people(self) -> Schema:
-        """The schema of PEOPLE."""
+        """Return the schema of PEOPLE."""
         own = [self._counted(name) for name in self.schema.names]
         return self._derived("people", (*own, numbered(ROWS, 1, self.person.at_most)), 1)
 
     @cached_property
     def steps(self) -> Schema:
-        """The schema of STEPS."""
+        """Return the schema of STEPS."""
         given = [self.schema[name] for name in self.constants]
         given += [numbered(ROWS, 1, self.person.at_most)]
         given += [replace(self._counted(n), name=previous(n)) for n in (self.person.order, *self.varying)]
@@ -106,7 +106,7 @@ class Panel:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The attributes of STEPS that are known before the next row is drawn."""
+        """Return the attributes of STEPS that are known before the next row is drawn."""
         return (*self.constants, ROWS, *(previous(n) for n in (self.person.order, *self.varying)))
 
     def about(self, target: str) -> str:
@@ -115,7 +115,7 @@ class Panel:
 
     @property
     def homes(self) -> dict[str, str]:
-        """The attribute of STEPS that each change starts from."""
+        """Return the attribute of STEPS that each change starts from."""
         return {target: previous(self.about(target)) for target in self.changes}
 
     def moves(self) -> dict[str, Move]:
