@@ -2,12 +2,12 @@
 
 What one row of the root adds to any table is a function of that row and of all that belongs to it alone: of the rows
 that belong to one row, the first `at_most` are used, in the order of a public digest of their codes, of the codes of
-the rows above and of what belongs to them. Nobody else's rows move anything (relations/PROOF.md).
+the rows above with the root's id, and of what belongs to them. Nobody else's rows move anything (relations/PROOF.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 
@@ -27,11 +27,15 @@ Columns = dict[str, Codes]
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """The rows of one table in codes of its schema, and the row of the parent that each belongs to (the root: none)."""
+    """The rows of one table in codes of its schema, and the row of the parent that each belongs to.
+
+    Of the root there is no parent, but the id of each row.
+    """
 
     columns: Mapping[str, Codes]
     rows: int
     parent: Index | None = None
+    ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,10 @@ def _ranked(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Mask]:
 
 
 def _from_above(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Digests]:
-    """Return a digest of each row's codes and of those of the rows that it belongs to, where one matters."""
+    """Return a digest of each row's codes and of those of the rows that it belongs to, where one matters.
+
+    The root's id is in it: otherwise the same values would be left out of every row of the root with the same codes.
+    """
     wanted = _ranked(tree, coded)
     for name in reversed(tree.branches):
         branch, parent = tree.branches[name], coded[name].parent
@@ -126,7 +133,7 @@ def _from_above(tree: TableTree, coded: Mapping[str, CodedRows]) -> dict[str, Di
     found: dict[str, Digests] = {}
     for name, branch in tree.branches.items():
         rows, at = coded[name], np.flatnonzero(wanted[name])
-        above = [b""] * len(at)
+        above = [rows.ids[i].encode() if rows.ids else b"" for i in at.tolist()]
         if branch.child is not None and rows.parent is not None:
             above = found[branch.child.parent][rows.parent[at]].tolist()
         codes = zip(*(rows.columns[attribute][at].tolist() for attribute in branch.schema.names))

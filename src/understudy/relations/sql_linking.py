@@ -94,7 +94,7 @@ class SqlTables:
 
     def _above(self, branch: Branch, base: str) -> str:
         """Return the rows with a digest of their codes and of those of the rows that they belong to."""
-        start, join = "", ""
+        start, join = "own.i0 || ", ""  # the root's id
         if branch.child is not None:
             parent = self._called("a", branch.child.parent)
             start, join = "above.h || ", f" JOIN {parent} AS above ON own.k = above.{self._joined_by(branch)}"

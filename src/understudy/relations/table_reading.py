@@ -134,17 +134,29 @@ def coded_tables(
                     numbers[name, column] = _numbers(sources[name], branch, column, table.rows)
             except DataError as error:
                 raise of_table(name, error) from None
-            found[name] = CodedRows(table.columns, table.rows, parent)
+            ids = _ids(tree, numbers) if branch.child is None else ()
+            found[name] = CodedRows(table.columns, table.rows, parent, ids)
     return found, order
 
 
+def _ids(tree: TableTree, numbers: Mapping[tuple[str, str], dict[str, int]]) -> tuple[str, ...]:
+    """Return the id of each row of the root, in the order of the rows: the first column that a table refers to."""
+    root = tree.schema.name
+    places = numbers[root, tree.children(root)[0].references]
+    return tuple(sorted(places, key=places.__getitem__))
+
+
 def _numbers(source: RowSource, branch: Branch, column: str, rows: int) -> dict[str, int]:
-    """Return the number of each row by its id; refuse an id that two rows have."""
+    """Return the place of each row by its id; refuse an id that two rows have.
+
+    Ids are numbered as they stand in a column's dictionary, which need not be the order of the rows.
+    """
     known: dict[str, int] = {}
-    person_numbers(source, branch.schema[column].column, rows, known)
-    if len(known) < rows:
+    found = person_numbers(source, branch.schema[column].column, rows, known)
+    if len(np.unique(found)) < rows:
         raise twice(column)
-    return known
+    at = dict(zip(found.tolist(), range(rows)))
+    return {text: at[number] for text, number in known.items() if number in at}
 
 
 def _parent_rows(

@@ -23,7 +23,8 @@ from understudy.privacy.measurement import table_noise
 from understudy.publishing import run
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.storage import model_of, parts_of
-from understudy.relations.table_reading import opened_tables, tables_fit
+from understudy.relations.table_reading import coded_tables, opened_tables, tables_fit
+from understudy.relations.table_tree import TableTree
 from understudy.release.linked_tables import check_folder
 from understudy.schema.rows_seen import note_rows_seen, with_sight
 from understudy.testing import SeededSource
@@ -146,6 +147,21 @@ def test_a_folder_and_frames_are_the_same_data(tmp_path: Path) -> None:
     changed = {**orders(60), "items": orders(60)["items"].slice(20)}
     third = opened_tables(changed, orders_schema(), types="declared")
     assert third.engine.fingerprint(b"key") != one.engine.fingerprint(b"key")
+
+
+def test_ids_are_rows_whatever_the_order_of_a_dictionary() -> None:
+    """A column of categories numbers its texts as it likes, and may hold some that no row has."""
+    data = orders(40)
+    texts = [str(i) for i in data["accounts"]["account_id"].to_pylist()]
+    listed = ["unused", *sorted(texts, reverse=True)]
+    ids = pa.DictionaryArray.from_arrays(pa.array([listed.index(t) for t in texts]), pa.array(listed))
+    place = data["accounts"].schema.get_field_index("account_id")
+    other = data | {"accounts": data["accounts"].set_column(place, "account_id", ids)}
+    tree = TableTree.of(orders_schema())
+    plain, coded = (coded_tables(tables, tree, types="declared")[0] for tables in (data, other))
+    assert plain["accounts"].ids == coded["accounts"].ids == tuple(texts)
+    for name in ("orders", "cards"):
+        assert plain[name].parent is not None and (plain[name].parent == coded[name].parent).all()
 
 
 def test_tables_whose_files_differ_in_case_alone_are_refused(release: understudy.Release, tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def coded(people: list[Entity]) -> dict[str, CodedRows]:
 
     def rows(name: str, codes: list[int], parent: list[int] | None) -> CodedRows:
         above = None if parent is None else np.asarray(parent, dtype=np.int64)
-        return CodedRows({name: np.asarray(codes, dtype=np.uint8)}, len(codes), above)
+        ids = tuple(map(repr, people)) if parent is None else ()  # an account has its own, whoever else is there
+        return CodedRows({name: np.asarray(codes, dtype=np.uint8)}, len(codes), above, ids)
 
     return {
         "accounts": rows("a", [a for a, _, _ in people], None),
@@ -148,7 +149,8 @@ def _shuffled(rows: dict[str, CodedRows], seed: int) -> dict[str, CodedRows]:
     for name, table in rows.items():
         columns = {n: codes[order[name]] for n, codes in table.columns.items()}
         parent = None if table.parent is None else np.argsort(order[above[name]])[table.parent[order[name]]]
-        found[name] = CodedRows(columns, table.rows, parent)
+        ids = tuple(table.ids[i] for i in order[name]) if table.ids else ()
+        found[name] = CodedRows(columns, table.rows, parent, ids)
     return found
 
 
@@ -182,3 +184,17 @@ def test_tables_without_rows_are_counted_as_such() -> None:
     columns = linked_tables(tree(), coded([(1, (), 0), (0, (), 0)]))
     assert [len(columns[name]["a@accounts"]) for name in ("orders", "items", "cards")] == [0, 0, 0]
     assert columns["accounts"]["@orders"].tolist() == [0, 0]
+
+
+def _kept_codes(salted: bool) -> set[int]:
+    """Return the codes of the one order that is used of each of 200 accounts alike, all with one order of each code."""
+    rows = coded([(0, ((0, ()), (1, ())), 0)] * 200)
+    ids = tuple(map(str, range(200))) if salted else ()
+    rows["accounts"] = replace(rows["accounts"], ids=ids)
+    return set(linked_tables(tree(orders=1), rows)["orders"]["b"].tolist())
+
+
+def test_accounts_alike_do_not_all_lose_the_same_value() -> None:
+    """The order of the cut has the root's id in it; a twin without it leaves one value out everywhere."""
+    assert _kept_codes(salted=True) == {0, 1}
+    assert len(_kept_codes(salted=False)) == 1
