@@ -40,7 +40,7 @@ def open_prior(source: PriorSource, schema: Schema) -> Prior:
 def _released(release: Release, schema: Schema) -> Prior:
     if release.schema.person is not None or release.schema.tables:
         raise UsageError("a release of people with many rows or of several tables cannot be a prior yet")
-    tables = tuple(m for m in release.measurements if m.axes)
+    tables = tuple(m for m in release.measurements if m.axes and not any(axis.merged for axis in m.axes))
     if not tables:
         raise UsageError(
             f"the release {release.hash[:16]}… has no noisy tables that a prior could be made of: it was made by "

@@ -261,14 +261,17 @@ def _listen(engine: Any, events: list[str]) -> None:
     for name in COUNTING:
         if hasattr(engine, name):
             setattr(engine, name, _noted(getattr(engine, name), events))
-    regroup = engine.regrouped
+    for name in ("regrouped", "viewed"):
+        setattr(engine, name, _passed_on(getattr(engine, name), events))
 
-    def regrouped(*arguments: Any) -> Any:
-        coarser = regroup(*arguments)
-        _listen(coarser, events)
-        return coarser
 
-    engine.regrouped = regrouped
+def _passed_on(made: Callable[..., Any], events: list[str]) -> Callable[..., Any]:
+    def passed_on(*arguments: Any) -> Any:
+        engine = made(*arguments)
+        _listen(engine, events)
+        return engine
+
+    return passed_on
 
 
 def _noted(count: Callable[..., Any], events: list[str]) -> Callable[..., Any]:

@@ -62,6 +62,13 @@ class CachedEngine:
         coarser.name = self.name
         return coarser
 
+    def viewed(self, schema: Schema) -> CachedEngine:
+        grouped = CachedEngine(self._store, schema)
+        grouped.name = self.name
+        for key, table in self._cache.items():
+            grouped._keep(key, table)
+        return grouped
+
     def pairs(self, axes: Axes) -> PairCounts:
         """Return all pairwise tables of these axes at once.
 

@@ -38,6 +38,10 @@ class CountingEngine(Protocol):
         """
         ...
 
+    def viewed(self, schema: Schema) -> CountingEngine:
+        """Return the same rows, and what was counted of them, under a schema whose attributes have merged groups."""
+        ...
+
 
 @runtime_checkable
 class ForesightedEngine(Protocol):

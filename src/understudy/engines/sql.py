@@ -154,6 +154,13 @@ class SqlEngine:
         coded = f"(SELECT {', '.join(columns)} FROM {self._coded}{syntax.fence}) AS regrouped"
         return SqlEngine(self._warehouse, schema, coded, self._rows, self._passes)
 
+    def viewed(self, schema: Schema) -> SqlEngine:
+        grouped = SqlEngine(self._warehouse, schema, self._coded, self._rows, self._passes, self._fingerprints)
+        grouped._foreseen = self._foreseen
+        for axes, table in self._blocks.items():
+            grouped._keep(axes, table)
+        return grouped
+
     def close(self) -> None:
         self._blocks.clear()
         self._blocks_with.clear()

@@ -73,7 +73,8 @@ def _by_draw(numbers: Floats, dimensions: int) -> Floats:
 
 def measured_parts(release: Released, names: Sequence[str]) -> list[tuple[int, ...]]:
     """Return the largest sets of these attributes, by position, that one measured table holds."""
-    held = {frozenset(axis.attribute for axis in m.axes) & frozenset(names) for m in release.measurements}
+    whole = [m for m in release.measurements if not any(axis.merged for axis in m.axes)]
+    held = {frozenset(axis.attribute for axis in m.axes) & frozenset(names) for m in whole}
     held |= {frozenset([name]) for name in names}
     largest = [part for part in held if part and not any(part < other for other in held)]
     return sorted(tuple(i for i, name in enumerate(names) if name in part) for part in largest)

@@ -97,7 +97,8 @@ class ModelChecked:
             table.foresee([tuple(Axis(name) for name in names) for names in triples])
         fit = self.method.fit(table.with_total_cost(table.total_cost - cost))
         table.progress(PURPOSE, 0, len(PARTS))
-        measured = [tuple(axis.attribute for axis in m.axes) for m in fit.measurements]
+        whole = [m for m in fit.measurements if not any(axis.merged for axis in m.axes)]  # groups hide their values
+        measured = [tuple(axis.attribute for axis in m.axes) for m in whole]
         pairs = references(fit.model, fit.rows, compared(fit.model.schema, measured, 2, MAX_PAIRS))
         wider = references(fit.model, fit.rows, compared(fit.model.schema, measured, 3, MAX_TRIPLES))
         bought = {

@@ -1,7 +1,9 @@
 """The junction tree: a distribution as calibrated tables over the cliques of a triangulated graph.
 
-Its variables are axes: an attribute as it is, or the binary digits of an attribute's code. Everything outside speaks of
-attributes; digits are put together on the way out, and a code that no value has gets probability zero.
+Its variables are axes: an attribute as it is, the binary digits of an attribute's code, or an attribute beside its
+merged groups, which its values decide: then other attributes are joined to the groups, and the cliques stay small.
+Everything outside speaks of attributes; digits are put together on the way out, and a code that no value has gets
+probability zero.
 """
 
 from __future__ import annotations
@@ -109,8 +111,8 @@ class JunctionTree:
 
     def _variables_of(self, axis: Axis) -> Axes:
         """Return the variables that decide a view of an attribute."""
-        if axis in self.variables:
-            return (axis,)
+        if (own := axis if axis in self.variables else Axis(axis.attribute)) in self.variables:
+            return (own,)
         found = tuple(sorted(v for v in self.variables if v.attribute == axis.attribute))
         if not found:
             raise UsageError(f"the model has no attribute {axis.attribute!r}", attribute=axis.attribute)
@@ -231,7 +233,8 @@ class JunctionTree:
 
 
 def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
-    """Return the variables of a model that speaks of these axes: all digits of an attribute if nothing else is used."""
+    """Return the variables of a model that speaks of these axes: all digits of an attribute if nothing else is used,
+    and merged groups beside their attribute."""
     used: dict[str, set[Axis]] = {a.name: set() for a in schema.modelled}
     for axis in axes:
         used[schema[axis.attribute].name].add(axis)
@@ -241,7 +244,7 @@ def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
         if len(spellings) == 1 and all(view.bit >= 0 for view in views):
             found += [Axis(name, bit=bit, gray=gray) for gray in spellings for bit in range(schema[name].bits)]
         else:
-            found.append(Axis(name))
+            found += [Axis(name), *(view for view in views if view.merged)]
     return {axis: schema.size(axis) for axis in found}
 
 

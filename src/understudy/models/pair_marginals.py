@@ -2,7 +2,8 @@
 
 A clique hears of the variables below it as tables given a separator, P(u | s); those with the same separator are one
 matrix. Two variables that first meet in a clique have P(u, v) = Σ P(u | s) P(s, t) P(v | t), so all pairs of two
-branches are one matrix product. What a clique passes up is P(u | s) for its own separator.
+branches are one matrix product. What a clique passes up is P(u | s) for its own separator. A view of a variable, such
+as merged groups that are no variable, has P(view | u) in place of the identity.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LEAST = float(np.finfo(np.float64).tiny)  # smaller weights have no finite inver
 
 @dataclass(frozen=True, eq=False)
 class _Branch:
-    """Variables below a clique, and their distributions given a separator: a line for each value of each of them."""
+    """Views of variables below a clique, and their distributions given a separator: a line for each value of each."""
 
     separator: Axes
     names: Axes
@@ -36,29 +37,58 @@ class _Branch:
 
 
 def pair_marginals(tree: JunctionTree, tables: Iterable[Axes]) -> Tables:
-    """Return the probability table of each of `tables`, as `tree.project` would: fast for pairs of variables."""
+    """Return the probability table of each of `tables`, as `tree.project` would: fast for pairs of attributes or of
+    their merged groups."""
     wanted = dict.fromkeys(tables)
-    pairs: set[Axes] = {axes for axes in wanted if len(axes) == 2 and tree.variables.keys() >= set(axes)}
+    pairs: set[Axes] = {axes for axes in wanted if len(axes) == 2 and all(_source(axis, tree) for axis in axes)}
     found = _met(tree, pairs)
     return {axes: found[axes] if axes in found else tree.project(axes).table for axes in wanted}
 
 
+def _source(axis: Axis, tree: JunctionTree) -> Axis | None:
+    """Return the variable of the tree that decides an axis: itself, or the attribute of merged groups."""
+    if axis in tree.variables:
+        return axis
+    return Axis(axis.attribute) if axis.merged and Axis(axis.attribute) in tree.variables else None
+
+
 def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
     """Return the tables of the wanted pairs, each from the first clique in which its variables meet."""
-    sizes, layout = tree.variables, tree.layout
+    layout, views = tree.layout, _wanted_views(tree, wanted)
+    sizes = {view: tree.schema.size(view) for own in views.values() for view in own}
     found: Tables = {}
     below: list[list[_Branch]] = [[] for _ in layout.axes]
     for i in range(len(layout.axes) - 1, -1, -1):  # children come after their parents
         clique, separator = tree.belief(i), layout.separators[i]
-        own = [_Branch((axis,), (axis,), np.eye(sizes[axis])) for axis in clique.axes if axis not in separator]
+        own = [_introduced(tree, axis, views[axis]) for axis in clique.axes if axis not in separator and axis in views]
         branches = [*_merged(below[i]), *own]
         below[i] = []
         for one, other in _meeting(branches):
             joint = one.given @ _joint(clique, one.separator, other.separator) @ other.given.T
             _keep(joint, one.names, other.names, sizes, wanted, found)
-        if (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
+        if branches and (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
             below[parent].append(_passed_up(clique, separator, branches))
     return found
+
+
+def _wanted_views(tree: JunctionTree, wanted: Iterable[Axes]) -> dict[Axis, list[Axis]]:
+    """Return the views of each variable that wanted pairs have, the variable itself among them where they have it."""
+    found: dict[Axis, list[Axis]] = {}
+    for view in sorted({axis for axes in wanted for axis in axes}):
+        source = _source(view, tree)
+        assert source is not None
+        found.setdefault(source, []).append(view)
+    return found
+
+
+def _introduced(tree: JunctionTree, variable: Axis, views: list[Axis]) -> _Branch:
+    """Return the branch of one variable: P(view | variable) of each of its views."""
+    same = np.eye(tree.variables[variable])
+    lines = [
+        same if v == variable else np.equal.outer(np.arange(tree.schema.size(v)), tree.schema.view_map(v)).astype(float)
+        for v in views
+    ]
+    return _Branch((variable,), tuple(views), np.concatenate(lines))
 
 
 def _merged(branches: Iterable[_Branch]) -> list[_Branch]:

@@ -17,6 +17,7 @@ from understudy.models.model import Model
 from understudy.privacy.noise import NOISES, Noise
 from understudy.privacy.questions.details import Details, finest_grid
 from understudy.schema import Axis, Schema
+from understudy.schema.axis import MERGED
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
@@ -70,7 +71,9 @@ def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
     if isinstance(model, JunctionTree):
         factors = [model.belief(i) for i in range(len(model.cliques))]
         arrays = Arrays({f"clique-{i}": np.array(f.table) for i, f in enumerate(factors)})
-        return {"kind": "junction-tree", "cliques": [[a.as_json() for a in f.axes] for f in factors]}, arrays
+        document = {"kind": "junction-tree", "cliques": [[a.as_json() for a in f.axes] for f in factors]}
+        groups = {a.name: list(a.groups) for a in model.schema.modelled if a.groups}
+        return document | ({"groups": groups} if groups else {}), arrays
     raise TypeError(f"a {type(model).__name__} cannot be saved")
 
 
@@ -80,7 +83,7 @@ def model_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Sche
         if document["kind"] == "bayesian-network":
             return _network(document["pairs"], arrays, schema)
         if document["kind"] == "junction-tree":
-            return _tree(document["cliques"], arrays, schema)
+            return _tree(document["cliques"], arrays, with_groups(document, schema))
         if document["kind"] == "wavelet":
             return _wavelet(document, arrays, schema)
         if document["kind"] == "mixture":
@@ -119,6 +122,16 @@ def _check_variables(placed: set[Axis], schema: Schema) -> None:
         raise ValueError
 
 
+def with_groups(document: dict[str, Any], schema: Schema) -> Schema:
+    """Return the schema with the merged groups that a model's document tells of; a ValueError where they are odd."""
+    groups = {name: tuple(listed) for name, listed in document.get("groups", {}).items()}
+    if not all(type(group) is int for listed in groups.values() for group in listed):
+        raise ValueError
+    if not all(schema[name].modelled for name in groups):
+        raise ValueError
+    return schema.merged(groups) if groups else schema
+
+
 def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.junction_tree import JunctionTree
 
@@ -134,10 +147,10 @@ def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
 
 
 def _keeps_rules(tree: JunctionTree) -> bool:
-    """Return whether a tree has nothing in cells that the schema's rules strike out: a crafted file may."""
-    from understudy.models.structural_zeros import rule_zeros
+    """Return whether a tree has nothing in cells that rules or merged groups strike out: a crafted file may."""
+    from understudy.models.structural_zeros import group_zeros, rule_zeros
 
-    for zero in rule_zeros(tree.schema, tree.variables):
+    for zero in group_zeros(tree.schema, tree.variables) + rule_zeros(tree.schema, tree.variables):
         home = tree.layout.holding(zero.axes)
         if home is None:
             return False
@@ -244,7 +257,8 @@ def axis_of(item: Any, schema: Schema) -> Axis:
     if type(name) is not str or type(level) is not int or type(bit) is not int or gray not in (0, 1):
         raise ValueError
     attribute = schema[name]
-    if not (0 <= level < attribute.levels and -1 <= bit < attribute.bits) or not attribute.modelled:
+    known = 0 <= level < attribute.levels or (level == MERGED and attribute.groups)
+    if not (known and -1 <= bit < attribute.bits) or not attribute.modelled:
         raise ValueError
     if (level and bit >= 0) or (gray and bit < 0):
         raise ValueError

@@ -1,7 +1,7 @@
 """Structural zeros: what cannot be, by public knowledge, as log tables that a model multiplies in.
 
-Digits write codes that no value has, and the rules of a schema strike out cells (`schema.rule_blocks`). Both stay zero
-through estimation, conditioning and sampling.
+Digits write codes that no value has, a value is in one of its attribute's merged groups, and the rules of a schema
+strike out cells (`schema.rule_blocks`). All stay zero through estimation, conditioning and sampling.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 def structural_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
     """Return a log table, minus infinity where nothing can be, for each fact about the variables of a model."""
-    return valid_codes(schema, sizes) + rule_zeros(schema, sizes)
+    return valid_codes(schema, sizes) + group_zeros(schema, sizes) + rule_zeros(schema, sizes)
 
 
 def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
@@ -34,6 +34,16 @@ def valid_codes(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
         for name, part in parts.items()
         if schema[name].size < 1 << len(part)
     ]
+
+
+def group_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
+    """Return the structural zeros of merged groups that are variables of their own: a value is in its group only."""
+    found = []
+    for axis in sizes:
+        if axis.merged:
+            in_group = schema.view_map(axis)[:, None] == np.arange(sizes[axis])
+            found.append(Factor((Axis(axis.attribute), axis), logarithm(in_group.astype(np.float64))))
+    return found
 
 
 def rule_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:

@@ -131,6 +131,9 @@ class ExactTable:
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> CountingEngine:
         return self._engine.regrouped(schema, homes)
 
+    def viewed(self, schema: Schema) -> CountingEngine:
+        return self._engine.viewed(schema)
+
     @property
     def raw(self) -> bool:
         """Return whether the rows can be read as they were written."""

@@ -50,6 +50,7 @@ class LocalPrivateTable(PrivateTable):
         self.__source = source
         self.__progress = progress
         self.__groups = groups
+        self.__views: str | None = None  # the digest of merged groups, which every question is journalled with
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
@@ -62,6 +63,16 @@ class LocalPrivateTable(PrivateTable):
         coarser.__engine = self.__engine.regrouped(schema.counted, homes)
         coarser.__scorer = Scorer(coarser.__engine, schema)
         return coarser
+
+    def viewed(self, groups: Mapping[str, tuple[int, ...]]) -> Self:
+        if self.__views is not None:
+            raise UsageError("the values of a table are merged once")
+        grouped = copy(self)
+        grouped.schema = self.schema.merged(groups)
+        grouped.__engine = self.__engine.viewed(grouped.schema.counted)
+        grouped.__scorer = Scorer(grouped.__engine, grouped.schema)
+        grouped.__views = digest("groups", *([name, *groups[name]] for name in sorted(groups)))
+        return grouped
 
     def foresee(self, asks: Sequence[Axes]) -> None:
         if isinstance(self.__engine, ForesightedEngine):
@@ -77,8 +88,8 @@ class LocalPrivateTable(PrivateTable):
 
     def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
         scale = self._selection_scale(question, cost)
-        asked = digest(question.asked(), str(cost))
-        charge = self.__reservation.charge(purpose, cost, asked, lambda: digest(question.as_json(), str(cost)))
+        asked = self._digest(question.asked(), str(cost))
+        charge = self.__reservation.charge(purpose, cost, asked, lambda: self._digest(question.as_json(), str(cost)))
         if charge.outcome is not None:
             return int(charge.outcome)
         scores = question.exact(self.__scorer)
@@ -89,7 +100,7 @@ class LocalPrivateTable(PrivateTable):
 
     def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
-        charge = self.__reservation.charge(purpose, cost, digest(question.as_json(), str(cost)))
+        charge = self.__reservation.charge(purpose, cost, self._digest(question.as_json(), str(cost)))
         if charge.outcome is None:
             exact = split(question.exact(self.__engine, self.schema), blocks)
             charge.drawing()
@@ -98,6 +109,10 @@ class LocalPrivateTable(PrivateTable):
         else:
             noisy = split(np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64), blocks)
         return [NoisyBlock(values, block.noise) for values, block in zip(noisy, blocks)]
+
+    def _digest(self, *asked: Any) -> str:
+        """Return a digest of what was asked, and of the merged groups that its axes may name."""
+        return digest(*asked) if self.__views is None else digest(*asked, self.__views)
 
     def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
         if self.__groups is None:

@@ -92,6 +92,14 @@ class PrivateTable(ABC):
         """
         raise UsageError("this table cannot be regrouped: give `bins` or `edges` in the schema")
 
+    def viewed(self, groups: Mapping[str, tuple[int, ...]]) -> Self:
+        """Return the same rows with merged groups of these attributes' values as one more view, `Axis(name, MERGED)`.
+
+        `groups` has the group of each code, of at least three; what was bought so far may decide it. Costs nothing: the
+        group of a row is still a public function of that row. The default is to take no notice.
+        """
+        return self
+
     def foresee(self, asks: Sequence[Axes]) -> None:  # noqa: B027 - taking no notice is a right answer
         """Say which tables a method is likely to ask for, by public facts alone, so that they may be counted together.
 

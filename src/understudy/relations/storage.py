@@ -57,6 +57,13 @@ def parts_of(model: Model) -> tuple[dict[str, Any], Arrays]:
     return document | {"measured": measured, "ahead": model.horizon is not None}, arrays
 
 
+def method_model(model: Model) -> Model:
+    """Return the model that a method of one table fitted: of the people, of the root table, or the model itself."""
+    if isinstance(model, HistoryModel):
+        return model.people
+    return model.root if isinstance(model, LinkedModel) else model
+
+
 def _linked_parts(model: LinkedModel) -> tuple[dict[str, Any], Arrays]:
     """Return the model of the root, the networks of the children and what was measured; tables go by their place."""
     root, inner = model_parts(model.root)
@@ -103,7 +110,7 @@ def _histories(document: dict[str, Any], arrays: ArraySource, panel: Panel) -> H
     of_people, of_steps = PrefixedArrays(arrays, "people-"), PrefixedArrays(arrays, "steps-")
     people = model_from_parts(document["people"], of_people, panel.people)
     measured = document["measured"]
-    first, second = _measured(measured[0], of_people, panel.people), _measured(measured[1], of_steps, panel.steps)
+    first, second = _measured(measured[0], of_people, people.schema), _measured(measured[1], of_steps, panel.steps)
     moves = _moves(document["weighted"], of_steps, panel)
     network = _network(document["steps"], of_steps, panel.steps, panel.given, tuple(panel.changes))
     horizon = horizon_of(panel, second) if document.get("ahead") else None  # absent in earlier versions
@@ -123,7 +130,7 @@ def _linked(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Li
         if branch.child is not None:
             pairs = document["networks"][name]
             networks[name] = _network(pairs, own, branch.derived, branch.given, branch.targets)
-        measured[name] = _measured(document["measured"][name], own, branch.derived)
+        measured[name] = _measured(document["measured"][name], own, branch.derived if branch.child else root.schema)
     return LinkedModel(tree, root, networks, rows, measured)
 
 

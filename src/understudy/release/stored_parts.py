@@ -7,16 +7,17 @@ from typing import Any
 
 from understudy.models.prior_parts import prior_from_parts, prior_parts, tables_from_parts, tables_parts
 from understudy.models.ruled_model import free_model, with_rules
-from understudy.models.serialization import MAX_TOTAL, details_from_parts, details_parts
+from understudy.models.serialization import MAX_TOTAL, details_from_parts, details_parts, with_groups
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
-from understudy.relations.storage import model_of, parts_of
+from understudy.relations.storage import method_model, model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
 from understudy.release.storage import (
     DETAILS_FORMAT,
+    GROUPS_FORMAT,
     HISTORIES_FORMAT,
     MAX_ATTRIBUTES,
     PLAIN_FORMAT,
@@ -59,6 +60,8 @@ def members_of(release: Release) -> dict[str, bytes]:
 def format_of(release: Release) -> int:
     """Return the least number of the file's format that a program must know to read all of the release."""
     schema = release.schema
+    if any(a.groups for a in method_model(release.model).schema.attributes):
+        return GROUPS_FORMAT
     if release.prior is not None:
         return PRIOR_FORMAT
     if schema.tables:
@@ -78,6 +81,7 @@ def release_from(stored: StoredRelease) -> Release:
         raise ValueError
     schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
     schema = _tables_in_order(schema, _listed(body.get("tables", [])))
+    schema = with_groups(body["model"], schema)
     check_facts(body["facts"], schema)
     listed = _listed(stored.documents["measurements"]["measurements"])
     release = Release(

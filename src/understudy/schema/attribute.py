@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import SchemaError
+from understudy.errors import SchemaError, UsageError
 from understudy.schema.axis import Axis
 from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
@@ -59,6 +59,7 @@ class Attribute:
     fine_cells: int | None = None
     read_from: str | None = None
     grid: TreeGrid | None = None  # of a range whose bins are found by a noisy tree
+    groups: tuple[int, ...] = field(default=(), compare=False, repr=False)  # of each code, where rare ones are merged
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -235,6 +236,8 @@ class Attribute:
             return 2
         if axis.level == 0:
             return self.size
+        if axis.merged:
+            return max(self.groups) + 1
         assert self.taxonomy is not None
         return len(self.taxonomy.levels[axis.level - 1].labels) + self.has_missing
 
@@ -243,6 +246,8 @@ class Attribute:
             return ("0", "1")
         if axis.level == 0:
             return self.labels
+        if axis.merged:
+            return tuple(self._group_label(group) for group in range(max(self.groups) + 1))
         assert self.taxonomy is not None
         return self.taxonomy.levels[axis.level - 1].labels + ((MISSING,) if self.has_missing else ())
 
@@ -254,10 +259,26 @@ class Attribute:
             return (shown >> (self.bits - 1 - axis.bit)) & 1
         if axis.level == 0:
             return codes
+        if axis.merged:
+            return np.asarray(self.groups, dtype=np.int32)
         assert self.taxonomy is not None
         level = self.taxonomy.levels[axis.level - 1]
         tail = (len(level.labels),) if self.has_missing else ()
         return np.asarray(level.group + tail, dtype=np.int32)
+
+    def merged(self, groups: tuple[int, ...]) -> Attribute:
+        """Return the attribute with merged groups of its values: of each code the group, three at least, none empty.
+
+        Engines pack views of two values before groups are known, so there are more than two.
+        """
+        if len(groups) != self.size or sorted(set(groups)) != list(range(max(groups) + 1)) or max(groups) < 2:
+            raise UsageError("values are merged into three groups or more, each value into one", attribute=self.name)
+        return replace(self, groups=groups)
+
+    def _group_label(self, group: int) -> str:
+        """Return the values of a merged group, the first few of many."""
+        own = [label for label, place in zip(self.labels, self.groups) if place == group]
+        return ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
 
     # -- cells -----------------------------------------------------------------------------------------------
 

@@ -1,12 +1,15 @@
-"""An axis: one attribute as a method looks at it — as it is, at a taxonomy level, or as one bit of its code."""
+"""An axis: one attribute as a method looks at it — as it is, at a taxonomy level, in merged groups, or as one bit."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+MERGED = -1  # the level of an attribute's merged groups, which were found after its one-way table was bought
+
 
 class Axis(NamedTuple):
-    """`Axis("age")` is the attribute itself; `level` generalises it; `bit` is one binary digit of its code.
+    """`Axis("age")` is the attribute itself; `level` generalises it, `MERGED` by its merged groups; `bit` is one binary
+    digit of its code.
 
     Bits count from the most significant, as in the paper's figures; `gray` says which code they belong to. A tuple,
     because structure search hashes and compares axes millions of times.
@@ -21,7 +24,14 @@ class Axis(NamedTuple):
     def base(self) -> bool:
         return self.level == 0 and self.bit < 0
 
+    @property
+    def merged(self) -> bool:
+        """Return whether this is the attribute in its merged groups."""
+        return self.level == MERGED
+
     def __str__(self) -> str:
+        if self.merged:
+            return f"{self.attribute} in groups"
         if self.level:
             return f"{self.attribute}@{self.level}"
         if self.bit >= 0:

@@ -370,6 +370,11 @@ class Schema:
         """Return the number of cells of a table over these axes (or attribute names)."""
         return math.prod(self.size(a if isinstance(a, Axis) else Axis(a)) for a in axes)
 
+    def merged(self, groups: Mapping[str, tuple[int, ...]]) -> Schema:
+        """Return the schema in which these attributes have merged groups too: the group of each code, from 0 on."""
+        attributes = tuple(a.merged(groups[a.name]) if a.name in groups else a for a in self.attributes)
+        return replace(self, attributes=attributes)
+
     def view_map(self, axis: Axis) -> NDArray[np.int32]:
         cache = self._views
         if axis not in cache:

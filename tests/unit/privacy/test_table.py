@@ -144,7 +144,7 @@ def test_there_is_no_way_to_exact_counts() -> None:
     verbs = {
         "ask", "choose", "choose_child", "choose_edge", "foresee", "knowing", "known", "list_values", "measure",
         "measure_coefficients", "measure_dependence", "measure_details", "measure_scores", "measure_statistic",
-        "measure_wavelet", "owners", "progress", "public_random_index", "regrouped", "with_total_cost",
+        "measure_wavelet", "owners", "progress", "public_random_index", "regrouped", "viewed", "with_total_cost",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
     federated = {  # an owner's side of a federation: no method sees these

@@ -55,6 +55,7 @@ from understudy.methods.plan import Phase, Plan, tables_phase
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import middle_pair, weight
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.merged_groups import cells_left
 from understudy.methods.toolkit.row_count import count_cost, planned_rows, row_count
 from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
@@ -83,6 +84,7 @@ KAPPA = 0.5
 PER_FIT = 65  # attributes for each further round by the same model
 MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
 WIDEST = 256  # and up to here in minutes
+HIDDEN = 0.25  # power of the part of a pair's cells that merging leaves: so much of the dependence is still seen
 USES = "uses"
 ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
 
@@ -104,6 +106,7 @@ class Aim:
     select: float = option(SELECT, low=0.01, high=0.9)
     kappa: float = option(KAPPA, low=0.0, high=10.0)
     cells: int | None = option(None, whole=True, low=4, high=10**7)
+    merge: int = option(1, whole=True, low=0, high=1)
     prior: Prior | None = field(default=None, metadata={"given": True})
 
     def with_prior(self, prior: Prior) -> Aim:
@@ -256,9 +259,12 @@ class Aim:
             for cost in (costs.single, costs.single + costs.rounds)
         )
         noise = table_noise(schema, accounting, costs.each * (1 - exact(self.select))).mean_abs
-        pair_error = middle_pair(schema) * noise / (2 * rows)
+        cells = middle_pair(schema)
+        kept = cells_left(cells, rows, noise) if self.merge and self.prior is None else 1.0
+        pair_error = kept * cells * noise / (2 * rows)
         rounds = float(costs.rounds / costs.each)
-        return needed_dependence(with_rounds - alone, pair_error, rounds, d, accounting.noise)
+        needed = needed_dependence(with_rounds - alone, pair_error, rounds, d, accounting.noise)
+        return needed / math.pow(kept, HIDDEN)
 
     def _affordable(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> int:
         """Return as many rounds as leave the middle pair useful, within bounds for each attribute.
@@ -341,39 +347,39 @@ class Aim:
         if costs.named:
             prices = [weight(schema.cells(axes), table.accounting) for axes in named.measured]
             rounds.measure(named.measured, costs.named, USES, [Fraction(p, sum(prices)) for p in prices])
+        if costs.each and self.merge and prior is None:
+            rounds.merge(self._round_noise(table, costs.each))
         left = costs.rounds
         if costs.offered:
             spoken_of = CandidatePairs(schema, variables, room, named.offered, rounds.joined)
             price = costs.each or costs.offered / named.rounds
-            left += self._play(table, rounds, spoken_of, costs.offered, price)
+            left += self._play(rounds, spoken_of, costs.offered, price)
         if costs.each:
-            left = self._play(table, rounds, rounds.candidates, left, costs.each)
+            left = self._play(rounds, rounds.candidates, left, costs.each)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += table.measure([(axis,) for axis in variables], left, "one-way")
         facts = {"options": self._settled(schema, costs), "tables": rounds.tables, **prior_facts(prior)}
-        refitted = refit([*bought, *measured], Design(schema, 2 * room, prior))
+        refitted = refit([*bought, *measured], Design(rounds.schema, 2 * room, prior))
         alone = () if rounds.joined or costs.rounds or len(variables) == 1 else (ALONE,)
         notes = (*alone, *prior_notes(prior))
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
 
-    def _play(
-        self, table: PrivateTable, rounds: AdaptiveRounds, candidates: CandidatePairs, whole: Fraction, each: Fraction
-    ) -> Fraction:
+    def _play(self, rounds: AdaptiveRounds, candidates: CandidatePairs, whole: Fraction, each: Fraction) -> Fraction:
         """Choose among the candidates until `whole` is spent; return what is left if none can be offered."""
         left = whole
         while left and (options := candidates()):
-            table.progress("tables", int(100 * (1 - left / whole)), 100)
+            rounds.private.progress("tables", int(100 * (1 - left / whole)), 100)
             each = left if left < each * 3 / 2 else each
             left -= each
-            each = each if self._round(table, rounds, options, each) else 2 * each
+            each = each if self._round(rounds, options, each) else 2 * each
             if candidates is not rounds.candidates:
                 candidates.add(rounds.chosen[-1])
         return left
 
-    def _round(self, table: PrivateTable, rounds: AdaptiveRounds, options: list[Axes], price: Fraction) -> bool:
+    def _round(self, rounds: AdaptiveRounds, options: list[Axes], price: Fraction) -> bool:
         """Choose and measure one table; return whether it says more than its noise would."""
-        cost = price * (1 - exact(self.select))
-        noise = table_noise(table.schema, table.accounting, cost).mean_abs
+        table = rounds.private
+        cost, noise = price * (1 - exact(self.select)), self._round_noise(table, price)
 
         def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
             whole = [np.rint(counts).astype(np.int64) for counts in expected]
@@ -382,6 +388,10 @@ class Aim:
             return table.choose(pairs, REFERENCE_DISTANCE, price - cost, "structure", penalties, whole)
 
         return rounds.round(options, choose, cost, noise)
+
+    def _round_noise(self, table: PrivateTable, price: Fraction) -> float:
+        """Return the mean absolute noise in a cell of the table that a round at this price measures."""
+        return table_noise(table.schema, table.accounting, price * (1 - exact(self.select))).mean_abs
 
     def _worthwhile(
         self, schema: Schema, accounting: Accounting, costs: Costs, seen_rows: float, rows: int, shares: list[Floats]

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.merged_groups import merged_groups
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Schema
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -54,9 +55,10 @@ class AdaptiveRounds:
     ) -> None:
         self.measured = measured
         self.chosen: list[Axes] = []
-        self.candidates = CandidatePairs(table.schema, variables, cells, chosen=prior.cliques if prior else ())
+        self._variables = variables
+        self._cells = cells
         self._prior = prior
-        self._table = table
+        self._offer(table)
         self._limit = 2 * cells
         self._rows = rows
         self._tolerance = tolerance
@@ -64,6 +66,19 @@ class AdaptiveRounds:
         self._since_fit: list[Axes] = []
         self._best: Fitted | None = None
         self._fitted_to = 0
+
+    def _offer(self, table: PrivateTable) -> None:
+        """Offer the pairs of this table."""
+        self.private = table
+        self.candidates = CandidatePairs(table.schema, self._variables, self._cells, chosen=self.joined)
+
+    def merge(self, noise: float) -> None:
+        """Offer pairs by merged groups of values too, where a table of pairs with this mean absolute noise in a cell
+        has too few rows for all values (`merged_groups`)."""
+        one_way = {m.axes[0]: m for m in reversed(self.measured) if len(m.axes) == 1 and m.axes[0].base}
+        if groups := merged_groups(self.private.schema, one_way.values(), self.rows, noise):
+            self._offer(self.private.viewed(groups))
+            self._best = None  # it knows of no groups
 
     @property
     def rows(self) -> int:
@@ -77,7 +92,7 @@ class AdaptiveRounds:
         from understudy.models.refit import Design
 
         if self._best is None or self._fitted_to < len(self.measured):
-            schema, rows = self._table.schema, self.rows
+            schema, rows = self.private.schema, self.rows
             tables = Design(schema, prior=self._prior).tables(self.measured, rows)
             start, tolerance = None, TOLERANCE
             if self._best is not None:
@@ -90,8 +105,8 @@ class AdaptiveRounds:
     def _by_one_model(self, options: Sequence[Axes]) -> tuple[Sequence[Axes], JunctionTree]:
         """Return the model that this round chooses by and the options that it is not out of date for."""
         if self._best is not None and 0 < len(self._since_fit) < self._per_fit:
-            touched = {axis for axes in self._since_fit for axis in axes}
-            if fresh := [axes for axes in options if touched.isdisjoint(axes)]:
+            touched = {axis.attribute for axes in self._since_fit for axis in axes}
+            if fresh := [axes for axes in options if touched.isdisjoint(axis.attribute for axis in axes)]:
                 return fresh, self._best.tree
         return options, self.best.tree
 
@@ -106,7 +121,7 @@ class AdaptiveRounds:
         tables, rows = pair_marginals(tree, options), self.rows
         expected = [tables[axes] * rows for axes in options]
         pair = choose([Pair(axes[-1], axes[:-1]) for axes in options], expected)
-        seen = self._table.measure([pair.axes], cost, "tables")
+        seen = self.private.measure([pair.axes], cost, "tables")
         self.measured += seen
         self.chosen.append(pair.axes)
         self._since_fit.append(pair.axes)
@@ -117,7 +132,7 @@ class AdaptiveRounds:
 
     def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:
         """Measure these tables without a choice, each for its share of the cost."""
-        self.measured += self._table.measure(tables, cost, purpose, shares)
+        self.measured += self.private.measure(tables, cost, purpose, shares)
         self._since_fit = []
         self.chosen += tables
         for axes in tables:
@@ -130,6 +145,11 @@ class AdaptiveRounds:
         return [*(axes for axes in before if len(axes) > 1), *self.chosen]
 
     @property
+    def schema(self) -> Schema:
+        """Return the schema of what was measured: with merged groups, where there are any."""
+        return self.private.schema
+
+    @property
     def tables(self) -> list[list[str]]:
-        """Return the names of what was chosen, for a release's facts."""
-        return [[str(axis) for axis in axes] for axes in self.chosen]
+        """Return the names of the attributes of what was chosen, for a release's facts."""
+        return [[axis.attribute for axis in axes] for axes in self.chosen]

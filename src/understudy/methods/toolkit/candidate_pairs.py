@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axes, Axis, Schema
+from understudy.schema.axis import MERGED
 
 MAX_OFFERED = 512  # tables in a round; of more, each round has its turn
 
 
 class CandidatePairs:
     """Tables over two attributes, or `tables`. One that would bring the triangulated model over the limit never comes
-    back; `chosen` are tables that the model has already.
+    back; `chosen` are tables that the model has already. Attributes with merged groups are offered by their groups too.
 
     Of very many tables a round is offered some, and the next round the next ones. A greedy search loses little by that,
     as long as all have many turns before it ends (Mirzasoleiman et al. 2015 draw them at random).
@@ -30,16 +31,20 @@ class CandidatePairs:
     ) -> None:
         self._limit = limit
         sizes = {axis: schema.size(axis) for axis in variables}
-        self._graph = Graph.of([*rule_cliques(schema, variables), *chosen], sizes)
-        offered = combinations(variables, 2) if tables is None else tables
+        groups = [Axis(axis.attribute, MERGED) for axis in variables if schema[axis.attribute].groups]
+        self._graph = Graph.of(
+            [*rule_cliques(schema, variables), *chosen], sizes | {axis: schema.size(axis) for axis in groups}
+        )
+        offered = list(combinations(variables, 2) if tables is None else tables)
+        offered += [] if tables is not None else grouped_pairs(variables, groups)
         self._open: list[Axes] = [axes for axes in offered if schema.cells(axes) <= limit]
         if len(self._open) > MAX_OFFERED:  # so that any stretch of them has all attributes about equally often
             place = {axis: i for i, axis in enumerate(variables)}
-            self._open.sort(key=lambda axes: place[axes[-1]] - place[axes[0]])
+            self._open.sort(key=lambda axes: place[base_axis(axes[-1])] - place[base_axis(axes[0])])
 
     def add(self, axes: Axes) -> None:
         """Note that this table was measured: its axes are a clique of the model from now on."""
-        self._graph = self._graph.add(axes)
+        self._graph = _joined(self._graph, axes)
 
     def __call__(self) -> list[Axes]:
         """Return what this round may choose from."""
@@ -59,4 +64,25 @@ class CandidatePairs:
         return all(frozenset(pair) in joined for pair in combinations(axes, 2))
 
     def _fits(self, axes: Axes) -> bool:
-        return self._graph.add(axes).fits(self._limit)
+        return _joined(self._graph, axes).fits(self._limit)
+
+
+def grouped_pairs(variables: Sequence[Axis], groups: Sequence[Axis]) -> Iterator[Axes]:
+    """Yield each pair in which an attribute has merged groups, by the groups of those that have them."""
+    coarse = {axis.attribute: axis for axis in groups}
+    for pair in combinations(variables, 2):
+        if any(axis.attribute in coarse for axis in pair):
+            yield tuple(coarse.get(axis.attribute, axis) for axis in pair)
+
+
+def base_axis(axis: Axis) -> Axis:
+    """Return the attribute itself, of its merged groups."""
+    return Axis(axis.attribute) if axis.merged else axis
+
+
+def _joined(graph: Graph[Axis], axes: Axes) -> Graph[Axis]:
+    """Return the graph with a table as a clique; merged groups are joined to the attribute whose values decide them."""
+    for axis in axes:
+        if axis.merged:
+            graph = graph.add((base_axis(axis), axis))
+    return graph.add(axes)

@@ -1,0 +1,84 @@
+"""Merged groups: rare values of large attributes put together, so that tables of pairs stand out from their noise.
+
+Which values are rare is read off noisy one-way tables, so groups are public. An ordered attribute has groups of
+neighbours, any other one of values about equally rare. Inside a group the one-way table says how its rows are spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.privacy.measurement import Measurement
+from understudy.schema import Attribute, Schema
+
+Floats = NDArray[np.float64]
+
+ROWS_OVER_NOISE = 2.5  # rows in an average cell of a pair over its mean absolute noise: as many groups as leave that
+LARGER = 2.0  # times more values than groups, or merging is not worth what it hides
+MIN_GROUPS = 4  # of an attribute; where a pair bears fewer, noise drowns merged tables too
+
+
+def merged_groups(
+    schema: Schema, one_way: Iterable[Measurement], rows: float, noise: float
+) -> dict[str, tuple[int, ...]]:
+    """Return the group of each code of every attribute that has many more values than a pair's noise bears.
+
+    Args:
+        schema: of the table.
+        one_way: the noisy table of each attribute.
+        rows: the noisy row count.
+        noise: the mean absolute noise in a cell of a pair's table, in rows.
+    """
+    wanted = math.isqrt(max(0, int(rows / (ROWS_OVER_NOISE * noise))))
+    if wanted < MIN_GROUPS:
+        return {}
+    found = {}
+    for table in one_way:
+        attribute = schema[table.axes[0].attribute]
+        if attribute.size > LARGER * wanted:
+            groups = groups_of(attribute, likely_counts(table.values, rows), wanted)
+            if 3 <= max(groups) + 1 <= attribute.size / LARGER:
+                found[attribute.name] = groups
+    return found
+
+
+def cells_left(cells: int, rows: float, noise: float) -> float:
+    """Return the part of a pair's cells that merging leaves: all of them where so few groups would not help."""
+    bearable = rows / (ROWS_OVER_NOISE * noise)
+    return min(1.0, bearable / cells) if bearable >= MIN_GROUPS**2 else 1.0
+
+
+def likely_counts(values: NDArray[np.int64], rows: float) -> Floats:
+    """Return the nearest counts to noisy ones that are not negative and add up to `rows`: all less the same number, cut
+    off at zero. Worked out from sums of integers, so that every machine finds the same groups.
+
+    >>> likely_counts(np.array([60, 50, 4, -4]), 100).tolist()
+    [55.0, 45.0, 0.0, 0.0]
+    """
+    largest_first = np.sort(values)[::-1]
+    excess = (np.cumsum(largest_first) - rows) / np.arange(1, len(values) + 1)
+    kept = max(1, int((largest_first > excess).sum()))
+    counts: Floats = np.maximum(values - excess[kept - 1], 0.0)
+    return counts
+
+
+def groups_of(attribute: Attribute, counts: Floats, wanted: int) -> tuple[int, ...]:
+    """Return the group of each code: about `wanted` groups of equal count, a frequent value and "missing" alone."""
+    values = attribute.size - attribute.has_missing
+    own = counts[:values]
+    full = own.sum() / wanted
+    order = np.arange(values) if attribute.intervals is not None else np.argsort(-own, kind="stable")
+    group = np.empty(values, dtype=np.int64)
+    last, held = -1, 0.0  # the group that is being filled, and its rows
+    for code in order:
+        alone = own[code] >= full
+        if alone or last < 0 or held + own[code] / 2 > full:
+            last += 1
+            held = 0.0
+        group[code] = last
+        held = math.inf if alone else held + own[code]
+    return (*group.tolist(), *[last + 1] * attribute.has_missing)
