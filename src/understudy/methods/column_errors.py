@@ -48,31 +48,35 @@ def column_outcomes(schema: Schema, plan: Plan) -> tuple[Outcome, ...]:
     if one is None and plan.degree == 0:
         one, tables = tables, None  # tables of one column each
     alone = tables is None or not tables.scale
-    both = _error(schema, plan, _one_way_precision(plan, one, 1.0), None if alone else tables)
+    both = _error(schema, plan, _one_way_precision(schema, plan, one, 1.0), None if alone else tables)
     if alone or one is None or DEPENDENCE not in phases:
         return (Outcome(1.0, LEFT * both, not alone),)
     assert tables is not None
     rounds = tables.cost + (phases["structure"].cost if "structure" in phases else 0)
-    single = _error(schema, plan, _one_way_precision(plan, one, float((one.cost + rounds) / one.cost)), None)
+    single = _error(schema, plan, _one_way_precision(schema, plan, one, float((one.cost + rounds) / one.cost)), None)
     chance = 1 / (1 + (max(both - single, 0.0) / WORTH) ** DECIDED)
     return (Outcome(chance, LEFT * both, True), Outcome(1 - chance, LEFT * single, False))
 
 
-def _one_way_precision(plan: Plan, phase: Phase | None, times: float) -> float:
-    """Return the precision of a cell of a one-way table at so many times its price."""
+def _one_way_precision(schema: Schema, plan: Plan, phase: Phase | None, times: float) -> Floats:
+    """Return the precision of a cell of each one-way table at so many times its price."""
+    sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
     if phase is None or not phase.scale:
-        return 0.0
-    return float(times ** (2 / plan.accounting.power) / plan.accounting.noise(phase.scale).variance)
+        return np.zeros(len(sizes))
+    power = plan.accounting.power
+    of_largest = times ** (2 / power) / plan.accounting.noise(phase.scale).variance
+    prices = (sizes / sizes.max()) ** (power / (power + 1)) if phase.by_size else np.ones(len(sizes))
+    return np.asarray(of_largest * prices ** (2 / power))
 
 
-def _error(schema: Schema, plan: Plan, one_way: float, tables: Phase | None) -> float:
+def _error(schema: Schema, plan: Plan, one_way: Floats, tables: Phase | None) -> float:
     sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
     typical = math.exp(float(np.log(sizes).mean()))
     precision = one_way + (0.0 if tables is None else _from_tables(plan, tables, sizes, typical))
-    if not precision:
+    if not precision.all():
         return 0.0
-    noise = math.sqrt(2 / (math.pi * precision))
-    return float(np.mean([_off(size, plan.rows, noise) for size in sizes]))
+    noise = np.sqrt(2 / (math.pi * precision))
+    return float(np.mean([_off(size, plan.rows, own) for size, own in zip(sizes, noise)]))
 
 
 def _off(size: float, rows: int, noise: float) -> float:

@@ -31,6 +31,7 @@ class Phase:
     scale: float = 0.0  # of the noise in one cell, in rows; 0 for a choice
     error: float | None = None  # expected total variation distance of the largest table, from noise alone
     detail: str = ""
+    by_size: bool = False  # whether larger tables have a larger share of the cost; `scale` is then the largest one's
 
 
 def tables_phase(

@@ -232,5 +232,5 @@ def test_the_error_of_a_column_is_what_noise_does() -> None:
     shares, rows, scale = draw.dirichlet(np.ones(10)), 5000, 60.0
     noisy = shares * rows + draw.laplace(0, scale, (200, 10))
     off = 0.5 * np.abs(noisy / rows - shares).sum(axis=1).mean()
-    assert column_error([shares], rows, scale) == pytest.approx(off, rel=0.25)
-    assert column_error([shares], rows, 1e9) <= 0.5
+    assert column_error([shares], rows, [scale]) == pytest.approx(off, rel=0.25)
+    assert column_error([shares], rows, [1e9]) <= 0.5

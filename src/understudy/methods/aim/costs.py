@@ -1,11 +1,56 @@
-"""What each part of a run of AIM costs, before a row is read."""
+"""What each part of a run of AIM costs: a budget split by public facts, noisy counts, and what was bought first.
+
+There are as many rounds as leave the middle pair useful; one-way tables get what makes the sum of all errors least.
+Where pairs would not be worth their noise there are none (`worth`).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
-from understudy.methods.aim.named_tables import ALONE_SHARE
+from understudy.methods.aim.named_tables import (
+    ALONE_SHARE,
+    NAMED_PRICE,
+    NAMED_SHARE,
+    OFFERED_SHARE,
+    NamedTables,
+    named_tables,
+)
+from understudy.methods.aim.prior_use import PRIOR_SHARE
+from understudy.methods.aim.worth import (
+    NEVER,
+    SURELY,
+    WORTH_SHARE,
+    Floats,
+    asked_axes,
+    chance_dependence,
+    column_error,
+    even_shares,
+    learnable,
+    needed_dependence,
+)
+from understudy.methods.toolkit.budget_split import middle_pair, shares_by_size, weight
+from understudy.methods.toolkit.merged_groups import cells_left
+from understudy.methods.toolkit.row_count import count_cost
+from understudy.privacy.accounting import Accounting
+from understudy.privacy.budget import exact
+from understudy.privacy.measurement import table_noise
+from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.schema import Axes, Axis, Schema
+
+ROUNDS: dict[type[Noise], tuple[int, int]] = {
+    Laplace: (1, 2),
+    Gaussian: (2, 4),
+}  # for each attribute: at least and at most
+THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
+LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
+SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
+MOST_SINGLE = 0.35  # of the budget, for them at most, by the floor
+HIDDEN = 0.25  # power of the part of a pair's cells that merging leaves: so much of the dependence is still seen
 
 
 @dataclass(frozen=True)
@@ -29,3 +74,169 @@ class Costs:
         more = max(Fraction(0), most - self.offered) if self.offered else Fraction(0)
         single, offered = self.single + self.rounds - more, self.offered + more
         return replace(self, single=single, offered=offered, rounds=Fraction(0), each=Fraction(0))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for: the options that decide how a budget is split."""
+
+    rounds: int | None
+    single: float | None
+    select: float  # of a round, for its choice
+    merge: bool
+    max_cells: int
+    prior: bool
+
+    @property
+    def sure(self) -> bool:
+        """Return whether somebody asked for rounds."""
+        return self.rounds is not None or self.single is not None
+
+
+@dataclass(frozen=True)
+class CostSplit:
+    """How a run splits its budget, by what was asked for, the schema, the accounting and the (noisy) number of rows."""
+
+    wishes: Wishes
+    schema: Schema
+    accounting: Accounting
+    whole: Fraction
+    rows: int
+
+    @cached_property
+    def costs(self) -> Costs:
+        """Return what each part costs before anything but the row count is bought."""
+        count = count_cost(self.schema, self.whole)
+        rest = self.whole - count
+        if len(self.schema.modelled) == 1:
+            return Costs(count, rest, Fraction(0), Fraction(0))
+        costs = self._decided(count, rest, self.wishes.rounds or self._affordable(rest))
+        return self._with_uses(costs) if self.schema.uses else costs
+
+    @cached_property
+    def variables(self) -> Axes:
+        """Return the attributes that are modelled."""
+        return tuple(Axis(a.name) for a in self.schema.modelled)
+
+    @cached_property
+    def one_way(self) -> list[Axes]:
+        """Return a table for each attribute alone."""
+        return [(axis,) for axis in self.variables]
+
+    def shares(self, tables: Sequence[Axes]) -> list[Fraction]:
+        """Return each table's part of what they cost together."""
+        return shares_by_size(self.schema, tables, self.accounting)
+
+    def round_noise(self, price: Fraction) -> float:
+        """Return the mean absolute noise in a cell of the table that a round at this price measures."""
+        return self._noise(price * (1 - exact(self.wishes.select)))
+
+    def named(self, costs: Costs) -> NamedTables:
+        """Return what uses ask for, as far as tables at the price of a round are not drowned in noise."""
+        if not self.schema.uses:
+            return NamedTables()
+        each = costs.each or (costs.single + costs.named + costs.offered) / (2 * len(self.variables))
+        noise = self._noise(each)
+        power = self.accounting.power  # three times the price is a third of the noise, or the root of that
+        return named_tables(
+            self.schema,
+            self.wishes.max_cells,
+            lambda cells, price: cells * noise / (2 * self.rows * price ** (1 / power)),
+        )
+
+    def worthwhile(self, costs: Costs, seen_rows: float, rows: int, shares: Sequence[Floats] | None = None) -> Costs:
+        """Return the costs as they are, or without rounds where what was bought says that they are not worth it.
+
+        Args:
+            costs: so far.
+            seen_rows: the bought mean distance of pairs from independence, in rows.
+            rows: the number of rows by all that was measured.
+            shares: of each attribute's values, by its noisy table; even where there is none yet.
+        """
+        if not costs.worth or not costs.rounds or costs.surely:
+            return costs
+        known = even_shares(self.schema) if shares is None else shares
+        found = learnable(seen_rows / rows, chance_dependence(known, rows))
+        return costs if found >= self._needed(costs, rows, known) else costs.without_rounds()
+
+    def _decided(self, count: Fraction, rest: Fraction, rounds: int) -> Costs:
+        """Return how all but the row count is split: without rounds where public facts speak against them."""
+        costs, wishes = self._split(count, rest, rounds), self.wishes
+        if len(asked_axes(self.schema)) < 2 or (wishes.sure and not wishes.prior):
+            return costs
+        needed = self._needed(costs, self.rows, even_shares(self.schema))
+        never = needed > NEVER and not wishes.sure
+        prior = rest * exact(PRIOR_SHARE) if wishes.prior else Fraction(0)
+        worth = rest * exact(WORTH_SHARE) if prior or SURELY < needed <= NEVER else Fraction(0)
+        split = self._split(count, rest - worth - prior, rounds)
+        split = replace(split, worth=worth, prior=prior, surely=wishes.sure or needed <= SURELY)
+        return split.without_rounds() if never else split
+
+    def _with_uses(self, costs: Costs) -> Costs:
+        """Return the costs with a part of what rounds cost, or else of what one-way tables cost, for the uses."""
+        whole = costs.rounds or costs.single
+        each = costs.each or whole / (2 * len(self.variables))
+        named = self.named(costs)
+        direct = min(whole * NAMED_SHARE, NAMED_PRICE * each * len(named.measured))
+        share = OFFERED_SHARE if costs.rounds else ALONE_SHARE
+        offered = min((whole - direct) * share, each * named.rounds)
+        left = replace(costs, named=direct, offered=offered)
+        if costs.rounds:
+            return replace(left, rounds=costs.rounds - direct - offered)
+        return replace(left, single=costs.single - direct - offered)
+
+    def _split(self, count: Fraction, rest: Fraction, rounds: int) -> Costs:
+        single = rest * self._single(rounds)
+        return Costs(count, single, rest - single, (rest - single) / rounds)
+
+    def _needed(self, costs: Costs, rows: int, shares: Sequence[Floats]) -> float:
+        """Return how dependent pairs must be on average for rounds to be worth their price."""
+        by_size = self.shares(self.one_way)
+        with_rounds, alone = (
+            column_error(shares, rows, [self._noise(cost * own) for own in by_size])
+            for cost in (costs.single, costs.single + costs.rounds)
+        )
+        noise, cells = self.round_noise(costs.each), middle_pair(self.schema)
+        kept = cells_left(cells, rows, noise) if self.wishes.merge and not self.wishes.prior else 1.0
+        pair_error = kept * cells * noise / (2 * rows)
+        rounds, d = float(costs.rounds / costs.each), len(self.variables)
+        needed = needed_dependence(with_rounds - alone, pair_error, rounds, d, self.accounting.noise)
+        return needed / math.pow(kept, HIDDEN)
+
+    def _affordable(self, cost: Fraction) -> int:
+        """Return as many rounds as leave the middle pair useful, within bounds for each attribute.
+
+        The noise of one of k tables grows with k under pure epsilon, and only with its root under zCDP.
+        """
+        least, most = self._bounds
+        noise = self.round_noise(cost * (1 - exact(SINGLE)))
+        alone = self.rows / (middle_pair(self.schema) * noise)  # rows over noise in a cell, if one pair had it all
+        if self.accounting.power > 1:
+            return max(least, min(most, int((alone / THETA) ** self.accounting.power)))
+        return max(1, min(int(alone / LOST), max(least, min(most, int(alone / THETA)))))
+
+    def _single(self, rounds: int) -> Fraction:
+        """Return the part for one-way tables: what makes the sum of all tables' errors least, but not too little."""
+        if self.wishes.single is not None:
+            return exact(self.wishes.single)
+        ones = sum(weight(a.size, self.accounting) for a in self.schema.modelled)
+        pairs = rounds * weight(middle_pair(self.schema), self.accounting)
+        return max(self._least_single(rounds), Fraction(ones, ones + pairs))
+
+    def _least_single(self, rounds: int) -> Fraction:
+        """Return a fifth, or up to `MOST_SINGLE` where Gaussian noise leaves room for no more than the least rounds:
+        there the noise of columns is most of every pair's error."""
+        if self.accounting.power == 1:
+            return exact(SINGLE)
+        least, most = self._bounds
+        short = min(Fraction(1), max(Fraction(0), Fraction(most - rounds, most - least)))
+        return exact(SINGLE) + (exact(MOST_SINGLE) - exact(SINGLE)) * short
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        """Return the least and the most rounds of this table."""
+        least, most = ROUNDS[self.accounting.noise]
+        return least * len(self.variables), most * len(self.variables)
+
+    def _noise(self, cost: Fraction) -> float:
+        return table_noise(self.schema, self.accounting, cost).mean_abs

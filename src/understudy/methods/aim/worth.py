@@ -47,12 +47,12 @@ def even_shares(schema: Schema) -> list[Floats]:
     return [np.full(a.size, 1 / a.size) for a in schema.modelled]
 
 
-def column_error(shares: Sequence[Floats], rows: float, noise: float) -> float:
-    """Return the expected total variation distance of an average column with this mean absolute noise in a cell.
+def column_error(shares: Sequence[Floats], rows: float, noises: Sequence[float]) -> float:
+    """Return the expected total variation distance of an average column; `noises` are mean absolute, in a cell of each.
 
     A cell of c rows is off by the noise, but hardly by more than c: an estimate is not negative and adds up.
     """
-    off = [(s * rows * noise / np.maximum(s * rows + noise, 1e-300)).sum() for s in shares]
+    off = [(s * rows * b / np.maximum(s * rows + b, 1e-300)).sum() for s, b in zip(shares, noises, strict=True)]
     return float(np.mean(off)) / (2 * rows)
 
 

@@ -18,7 +18,8 @@ from understudy.schema import Attribute, Schema
 Floats = NDArray[np.float64]
 
 ROWS_OVER_NOISE = 2.5  # rows in an average cell of a pair over its mean absolute noise: as many groups as leave that
-LARGER = 2.0  # times more values than groups, or merging is not worth what it hides
+MIN_VALUES = 32  # of an attribute that is merged: pairs of smaller ones tell of their columns too
+LARGER = 1.5  # times more values than groups, or merging is not worth what it hides
 MIN_GROUPS = 4  # of an attribute; where a pair bears fewer, noise drowns merged tables too
 
 
@@ -39,7 +40,7 @@ def merged_groups(
     found = {}
     for table in one_way:
         attribute = schema[table.axes[0].attribute]
-        if attribute.size > LARGER * wanted:
+        if attribute.size >= max(MIN_VALUES, LARGER * wanted):
             groups = groups_of(attribute, likely_counts(table.values, rows), wanted)
             if 3 <= max(groups) + 1 <= attribute.size / LARGER:
                 found[attribute.name] = groups
@@ -47,9 +48,10 @@ def merged_groups(
 
 
 def cells_left(cells: int, rows: float, noise: float) -> float:
-    """Return the part of a pair's cells that merging leaves: all of them where so few groups would not help."""
+    """Return the part of a pair's cells that merging leaves: all of them where its attributes are small, or so few
+    groups would not help."""
     bearable = rows / (ROWS_OVER_NOISE * noise)
-    return min(1.0, bearable / cells) if bearable >= MIN_GROUPS**2 else 1.0
+    return min(1.0, bearable / cells) if bearable >= MIN_GROUPS**2 and cells >= MIN_VALUES**2 else 1.0
 
 
 def likely_counts(values: NDArray[np.int64], rows: float) -> Floats:

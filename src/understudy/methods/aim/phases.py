@@ -1,0 +1,56 @@
+"""The plan of a run of AIM in phases: what is bought in turn, and what a reader should know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from understudy.methods.aim.costs import Costs, CostSplit
+from understudy.methods.aim.named_tables import NamedTables, uses_note
+from understudy.methods.aim.prior_use import planned_note, prior_phase
+from understudy.methods.aim.worth import worth_phase
+from understudy.methods.plan import Phase, tables_phase
+from understudy.methods.toolkit.budget_split import sized_phase
+from understudy.models.prior import Prior
+from understudy.privacy.budget import exact
+
+USES = "uses"
+ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
+
+
+def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase]:
+    """Yield what is bought, in the order in which it is."""
+    schema, accounting, rows = split.schema, split.accounting, split.rows
+    if costs.count:
+        yield tables_phase("row count", schema, accounting, costs.count, 1, 1, rows, "how many rows there are")
+    if costs.worth:
+        yield worth_phase(schema, accounting, costs.worth)
+    if costs.prior:
+        yield prior_phase(schema, accounting, costs.prior)
+    detail = "each attribute alone, larger ones more closely"
+    yield sized_phase("one-way", schema, accounting, costs.single, split.one_way, rows, detail)
+    if costs.named:
+        cells, detail = max(map(schema.cells, named.measured)), "the tables that uses name"
+        yield tables_phase(USES, schema, accounting, costs.named, len(named.measured), cells, rows, detail)
+    if in_rounds := costs.rounds + costs.offered:
+        rounds = max(1, round(in_rounds / (costs.each or costs.offered)))
+        choosing = in_rounds * exact(split.wishes.select)
+        yield Phase("structure", choosing, rounds, detail="choices by score D, at most")
+        sizes = map(schema.cells, combinations(split.variables, 2))
+        cells = max((size for size in sizes if size <= split.wishes.max_cells), default=1)
+        detail = "the pair that the model gets most wrong, round by round, at most"
+        yield tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
+
+
+def plan_notes(split: CostSplit, costs: Costs, named: NamedTables, prior: Prior | None) -> Iterator[str]:
+    """Yield what a reader of the plan should know."""
+    if costs.worth:
+        yield "whether pairs are worth their noise is bought first; if not, columns are published alone"
+    if prior is not None:
+        yield planned_note(prior)
+    if split.schema.uses:
+        yield uses_note(named)
+    if len(split.variables) > 1:
+        offered = costs.rounds or costs.offered or prior is not None
+        limit = f"pairs that would bring the model over {split.wishes.max_cells:,} cells are not offered (option cells)"
+        yield limit if offered else ALONE
