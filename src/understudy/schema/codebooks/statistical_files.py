@@ -72,7 +72,7 @@ def _facts(format: str, stored: str, codes: dict[Any, str], missing: tuple[str, 
     if listed and set(listed) <= set(missing):
         listed = ()  # only the codes for "no value" have labels: a number
     decimals = re.fullmatch(r"[A-Za-z%]*\d*\.(\d+)f?", format)
-    places = int(decimals[1]) if decimals and kind == "number" and int(decimals[1]) <= 6 else None
+    places = int(decimals[1]) if decimals and int(decimals[1]) <= 6 else None
     return described(
         None if stored == "string" and not listed else kind, listed or None, missing=absent, label=label,
         declared_type=declared, decimals=places,
