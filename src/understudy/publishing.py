@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from understudy.compiled import telling
-from understudy.discovering import Data, buy_and_reopen
+from understudy.discovering import buy_and_reopen, open_rows
 from understudy.engines.engine import CountingEngine
 from understudy.engines.opening import ENGINES as ENGINES
-from understudy.engines.opening import Opened
+from understudy.engines.opening import Opened, PrivateData
 from understudy.errors import ReleaseError, UsageError, check_path
 from understudy.methods import Fit, Method, method_named
 from understudy.methods.allowed_rules import check_rules
@@ -234,8 +234,8 @@ def run(
             notes.append(said)
         clock("read", 0, 1, Fraction(0))
         key = book.source_key()
-        rows = Data(data, engine, master, types)
-        opened = rows.open(free if wanted is None else wanted.probes(), key)
+        rows = PrivateData(data, engine, master, types)
+        opened = open_rows(rows, free if wanted is None else wanted.probes(), key)
         try:
             named = chosen.name if wanted is None else method  # which method it is may follow from what is bought
             earlier = {"method": named, "options": {k: str(v) for k, v in sorted(options.items())}}

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.engines.opening import Opened, open_engine, open_groups
+from understudy.engines.opening import Opened, PrivateData, open_engine, open_groups
 from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
 from understudy.federation.certificates import Identity
 from understudy.federation.client import CuratorClient
@@ -118,9 +118,9 @@ class Party:
     types: str | None = None
 
     @property
-    def how(self) -> tuple[str | None, str | None, str | None]:
-        """Return how the data is read: engine, Spark's master, what the columns' types are."""
-        return self.engine, self.master, self.types
+    def rows(self) -> PrivateData:
+        """Return the owner's rows, and how they are read."""
+        return PrivateData(self.data, self.engine, self.master, self.types)
 
     def take_part(self) -> Participation:
         """Take part: check what can fail without a word to anyone, ask for consent, then call the curator."""
@@ -143,7 +143,7 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, coded, *self.how, book.source_key())
+            opened = open_engine(self.rows, coded, book.source_key())
             try:
                 return self._with_consent(name, own, bought, opened, book, client, signer)
             finally:
@@ -277,7 +277,7 @@ class _Sitting:
             if self._bought is None:
                 table, complete = LocalPrivateTable(self._own, engine, reservation, source), None
             else:
-                texts = open_groups(self._party.data, self._bought.probes(), *self._party.how)
+                texts = open_groups(self._party.rows, self._bought.probes())
                 table = LocalPrivateTable(self._bought.probes(), engine, reservation, source, groups=texts)
                 complete = self._completed
             self._answers = OwnerAnswers(
@@ -290,7 +290,7 @@ class _Sitting:
         self.close_rows()
         assert self._reservation is not None
         self._party.told("reading the data by the completed schema")
-        self._reopened = open_engine(self._party.data, schema, *self._party.how)
+        self._reopened = open_engine(self._party.rows, schema)
         return LocalPrivateTable(schema, self._reopened.engine, self._reservation, self._source)
 
     def close_rows(self) -> None:

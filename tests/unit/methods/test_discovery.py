@@ -288,16 +288,16 @@ def test_inferred_types_are_refused_whatever_they_hold(tmp_path: Path, text: str
 def test_more_texts_than_are_held_are_grouped_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from understudy.engines import grouping
     from understudy.engines.engine import Grouping
-    from understudy.engines.opening import open_groups
+    from understudy.engines.opening import PrivateData, open_groups
 
     rows = 30_000
     texts = [f"id {i}" for i in range(rows)] + ["é" * 150] * 300 + ["shared"] * 200 + ["x" * 300] * 400 + [""] * 100
     csv.write_csv(pa.table({"t": np.random.default_rng(0).permutation(texts)}), tmp_path / "t.csv")
     schema = Schema.from_toml('[table]\nname="t"\nneighbours="add-remove"\n[attributes.t]\nkind="drop"\n[attributes.u]\nkind="category"\nvalues=["a"]')  # fmt: skip
     asked = (Grouping("t", ("",), (), True),)
-    (whole,) = open_groups(tmp_path / "t.csv", schema).groups(asked, 1)
+    (whole,) = open_groups(PrivateData(tmp_path / "t.csv"), schema).groups(asked, 1)
     monkeypatch.setattr(grouping, "HELD_TEXTS", 1000)
-    (spilled,) = open_groups(tmp_path / "t.csv", schema).groups(asked, 1)
+    (spilled,) = open_groups(PrivateData(tmp_path / "t.csv"), schema).groups(asked, 1)
     assert sorted(zip(spilled.texts, spilled.counts.tolist())) == [("shared", 200), ("é" * 150, 300)]
     assert sorted(zip(whole.texts, whole.counts.tolist())) == sorted(zip(spilled.texts, spilled.counts.tolist()))
     assert (spilled.rows, spilled.missing) == (rows + 1000, 100) == (whole.rows, whole.missing)

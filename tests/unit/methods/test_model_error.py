@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from understudy.demo import demo_schema, demo_table
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.methods.model_error import PARTS, PURPOSE, compared, error_cost
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -42,7 +42,7 @@ def test_the_figures_are_those_of_the_rows(tmp_path):
     """Each within six standard deviations of its noise from the exact distance."""
     release = published(tmp_path).release
     found = release.facts["model_error"]
-    opened = open_engine(demo_table(ROWS, np.random.default_rng(1)), demo_schema(rows=ROWS))
+    opened = open_engine(PrivateData(demo_table(ROWS, np.random.default_rng(1))), demo_schema(rows=ROWS))
     distances = {
         ways: [_distance(release, opened.engine, names) for names in found["compared"][ways]]
         for ways in ("pairs", "triples")
