@@ -96,9 +96,6 @@ def discover(
     delta: Amount = 0,
     ledger: str | Path,
     cap: Amount | None = None,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
     source: RandomSource | None = None,
     keep: Callable[[Discovered], None] | None = None,
 ) -> Discovered:
@@ -108,7 +105,7 @@ def discover(
     """
     wanted = Discovery.of(schema, Budget(epsilon, delta)).alone()
     wanted.check(schema.rows if schema.rows is not None else schema.rows_max)
-    rows, source = PrivateData(data, engine, master, types), source or SystemSource()
+    rows, source = PrivateData(data), source or SystemSource()
     with Ledger(ledger) as book:
         refuse_early(book, schema, wanted.budget)
         key = book.source_key()

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import SchemaError, UsageError
+from understudy.errors import SchemaError, import_extra
 from understudy.schema.codebook import read_text
 from understudy.schema.codebook import says_no_value as says_no_value
 from understudy.schema.domain import Kind
@@ -79,10 +79,7 @@ class Document:
         return found if isinstance(found, Mapping) else {}
 
     def _yaml(self) -> Mapping[str, Any]:
-        try:
-            import yaml
-        except ImportError:
-            raise UsageError("a YAML codebook needs one more package: pip install 'understudy[codebooks]'") from None
+        yaml = import_extra("yaml", "codebooks", "a YAML codebook needs one more package")
         try:
             found = yaml.safe_load(self.text)
         except (yaml.YAMLError, RecursionError):
