@@ -12,6 +12,7 @@ from typing import Any
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, ChargeEntry
 from understudy.release.bought import BoughtFacts
+from understudy.release.former_spelling import ReadByWords
 from understudy.release.protected_unit import neighbours_in_words, not_promised, unit_of
 from understudy.schema import Schema
 from understudy.schema.rows_seen import AFTER_SEEING_ROWS
@@ -20,7 +21,7 @@ STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 
 @dataclass(frozen=True)
-class ChargeTotal:
+class ChargeTotal(ReadByWords):
     """All charges of one purpose: what they cost together in `unit` ("epsilon" or "rho"), and how many there were."""
 
     purpose: str
@@ -31,8 +32,9 @@ class ChargeTotal:
     def __str__(self) -> str:
         return f"{self.purpose} {self.unit} {self.cost:.6g} ({self.times}×)"
 
-    def __getitem__(self, name: str) -> Any:
-        return asdict(self)[name]
+    def as_json(self) -> dict[str, Any]:
+        """Return it as card.json has it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,10 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(ReadByWords):
     """What a release promises, about whom, who paid, and what is not promised. Goes into the release as card.json.
 
-    `card["epsilon"]` reads the words of card.json, for one version; use the attributes.
+    `card["epsilon"]` reads the words of card.json for one more version, with a warning; use the attributes.
 
     >>> release.card.epsilon, release.card.unit, release.card.in_words
     (1.0, 'one row of the table', 'a 50 % suspicion about one person can become at most 73 %')
@@ -241,19 +243,10 @@ class Card:
             **{name: getattr(self, name) for name in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")},
             **{name: list(getattr(self, name)) for name in _LISTS},
             "rows_per_person": self.rows_per_person,
-            "charges": [asdict(charge) for charge in self.charges],
+            "charges": [charge.as_json() for charge in self.charges],
             **self.payer.as_json(),
             **({} if self.bought is None else self.bought.as_json()),
         }
-
-    def __getitem__(self, name: str) -> Any:
-        return self.as_json()[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.as_json().get(name, default)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.as_json()
 
     @property
     def promise(self) -> str:

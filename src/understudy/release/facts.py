@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.privacy.noise import NOISES
+from understudy.release.former_spelling import ReadByWords
 from understudy.schema import Axis, Schema
 
 
@@ -22,10 +23,10 @@ class NetworkLine:
 
 
 @dataclass(frozen=True)
-class ReleaseFacts:
+class ReleaseFacts(ReadByWords):
     """What a method decided: its network or the tables it measured together, and `more` that only it knows of.
 
-    A part that the method does not have is None. `facts["network"]` reads the words of the file, for one version.
+    A part that the method does not have is None. `facts["network"]` warns, and leaves with the next version.
     """
 
     network: tuple[NetworkLine, ...] | None = None
@@ -47,15 +48,6 @@ class ReleaseFacts:
         network = {} if self.network is None else {"network": [line.as_json() for line in self.network]}
         tables = {} if self.tables is None else {"tables": [list(names) for names in self.tables]}
         return {**self.more, **network, **tables}
-
-    def __getitem__(self, name: str) -> Any:
-        return self.as_json()[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.as_json().get(name, default)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.as_json()
 
 
 def check_facts(facts: dict[str, Any], schema: Schema) -> None:

@@ -97,7 +97,7 @@ def bought(release: Any) -> Schema:
 def test_what_nobody_declared_is_bought_out_of_one_epsilon(people: Path, tmp_path: Path, neighbours: str) -> None:
     schema = schema_of(neighbours)
     made = publish_seeded(people, schema, seed=3, epsilon=1, delta="1e-6", ledger=tmp_path / "l.db", cap="none")
-    found, card = made.release.schema, made.release.card
+    found, card = made.release.schema, made.release.card.as_json()
     assert found["job"].labels == ("Nurse", "cook", "nurse", "é", "other", "missing")
     assert found["income"].kind == "number" and found["name"].kind == "id"
     assert {a.provenance for a in found.attributes if a.name != "sex"} == {"paid"}
@@ -155,7 +155,7 @@ def test_pure_epsilon_buys_all_but_lists(tmp_path: Path) -> None:
     made = publish_seeded(tmp_path / "people.csv", schema, seed=3, epsilon=8, ledger=tmp_path / "l.db", cap="none")
     found = made.release.schema
     assert found["income"].kind == "number" and found["name"].kind == "drop"
-    assert any("pure epsilon" in note for note in made.release.card["notes"])
+    assert any("pure epsilon" in note for note in made.release.card.notes)
 
 
 def test_a_plan_says_what_is_seen_and_refuses_what_is_not() -> None:
@@ -422,7 +422,7 @@ def test_a_draft_is_bought(people: Path, tmp_path: Path) -> None:
     again = Schema.from_toml(found.schema.to_toml())
     assert again["age"].provenance == "paid"
     with same_noise():
-        card = publish(people, again, epsilon=1, ledger=tmp_path / "l.db").card
+        card = publish(people, again, epsilon=1, ledger=tmp_path / "l.db").card.as_json()
     assert card["discovery"]["paid"]["job"] == "an earlier run"
 
 
