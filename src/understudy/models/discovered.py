@@ -173,7 +173,7 @@ def range_body(body: Mapping[str, Any], edges: Sequence[float], first: int, last
 
 
 def _widened(scale: OrderedScale, edges: Sequence[float], first: int, last: int) -> tuple[int, int]:
-    """Return a cell more on either side: a range that is too long costs little.
+    """Return the range with a cell more on either side: one that is too long costs little.
 
     Whole numbers that end below 16 have a cell for each value, and there it would cost: no cell more above.
     """
