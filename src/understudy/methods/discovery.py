@@ -66,6 +66,7 @@ RANGES_SHARE = Fraction(1, 25)
 LISTS_SHARE = Fraction(1, 5)  # which also buys the one-way tables of these columns
 LISTS_DELTA = Fraction(1, 2)  # of delta, for value lists
 LARGEST_GROUP = Fraction(1, 4)  # of the rows: where no smaller group would be seen, nothing is bought
+_OCTAVES = len(ordered_scale("number").search_edges())  # cells in which the range of a number is looked for
 _PLACEHOLDERS: dict[What, dict[str, Any]] = {
     "kind": {"kind": "number", "range": [0, 100]},
     "range": {"range": [0, 100]},
@@ -168,7 +169,7 @@ class Discovery:
         if self._asked("kind"):
             found[FORMATS] = visible(self.table_noise(KINDS_SHARE), formats().size)
         if self._asked("kind", "range"):
-            found[RANGES] = visible(self.table_noise(RANGES_SHARE), len(ordered_scale("number").search_edges()))
+            found[RANGES] = visible(self.table_noise(RANGES_SHARE), _OCTAVES)
         if self._asked("values") or (self._asked("kind") and self.budget.delta):
             found[LISTS] = self.list_threshold()[1]
         return found
@@ -220,26 +221,23 @@ class Discovery:
 
     def phases(self) -> tuple[Phase, ...]:
         """Return what would be bought, at most."""
-        found = []
-        if names := self._asked("kind"):
-            scale = self.table_noise(KINDS_SHARE).scale
-            cost = self._each(KINDS_SHARE) * len(names)
-            found.append(Phase(FORMATS, cost, len(names), formats().size, scale, None, _names(names)))
-        if names := self._asked("kind", "range"):
-            scale = self.table_noise(RANGES_SHARE).scale
-            cells = len(ordered_scale("number").search_edges())
-            found.append(
-                Phase(RANGES, self._each(RANGES_SHARE) * len(names), len(names), cells, scale, None, _names(names))
-            )
         whole = [a for a in self._asked("range") if left_open(a).whole_numbers]
-        if names := (*whole, *(() if self.budget.delta else self._asked("kind"))):
-            scale, cost = self.table_noise(LISTS_SHARE).scale, self._each(LISTS_SHARE) * len(names)
-            found.append(Phase(FEW_VALUES, cost, len(names), FEW, scale, None, _names(names)))
+        few = (*whole, *(() if self.budget.delta else self._asked("kind")))
+        found = [
+            self._histograms(FORMATS, KINDS_SHARE, self._asked("kind"), formats().size),
+            self._histograms(RANGES, RANGES_SHARE, self._asked("kind", "range"), _OCTAVES),
+            self._histograms(FEW_VALUES, LISTS_SHARE, few, FEW),
+        ]
         if names := (self._asked("values", "kind") if self.budget.delta else ()):
             noise, threshold = self.list_threshold()
             detail = f"{_names(names)}: texts of {threshold:,} rows or more, with noise"
             found.append(Phase(LISTS, self._each(LISTS_SHARE) * len(names), len(names), 0, noise.scale, None, detail))
-        return tuple(found)
+        return tuple(phase for phase in found if phase.tables)
+
+    def _histograms(self, name: str, share: Fraction, columns: Sequence[Attribute], cells: int) -> Phase:
+        """Return the phase in which a histogram of each of these columns is bought."""
+        scale, cost = self.table_noise(share).scale, self._each(share) * len(columns)
+        return Phase(name, cost, len(columns), cells, scale, None, _names(columns))
 
     # -- schemas ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, ChargeEntry
 from understudy.release.bought import BoughtFacts
+from understudy.release.documents import listed
 from understudy.release.former_spelling import ReadByWords
 from understudy.release.protected_unit import neighbours_in_words, not_promised, unit_of
 from understudy.schema import Schema
@@ -210,10 +211,10 @@ class Card(ReadByWords):
     def from_json(cls, document: dict[str, Any]) -> Card:
         """Return the card of a file; raise a ValueError, LookupError or TypeError where a part is missing or odd."""
         plain: dict[str, Any] = {n: document[n] for n in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")}
-        lists: dict[str, Any] = {name: tuple(_listed(document[name])) for name in _LISTS}
+        lists: dict[str, Any] = {name: tuple(listed(document[name])) for name in _LISTS}
         charges = tuple(
             ChargeTotal(*(c[name] for name in ("purpose", "unit", "cost", "times")))
-            for c in _listed(document["charges"])
+            for c in listed(document["charges"])
         )
         card = cls(
             **plain, **lists, charges=charges, payer=_payer_from(document),
@@ -279,12 +280,6 @@ _LISTS = ("not_promised", "notes", "warnings")
 _DICTS = ("options", "versions")
 
 
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError
-    return value
-
-
 def _payer(schema: Schema, budget: Budget, account: Account | None, together: Together | None) -> Payer:
     if together is not None:
         return together.total(budget)
@@ -295,7 +290,7 @@ def _payer(schema: Schema, budget: Budget, account: Account | None, together: To
 def _payer_from(document: dict[str, Any]) -> Payer:
     if (owners := document.get("federation")) is not None:
         told = {field.name: owners[field.name] for field in fields(OwnersTotal)}
-        return OwnersTotal(**told | {"owners": tuple(_listed(owners["owners"]))})
+        return OwnersTotal(**told | {"owners": tuple(listed(owners["owners"]))})
     if "source" in document:
         return OutsideSource(document["source"])
     total = document["account_total"]

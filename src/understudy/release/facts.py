@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.privacy.noise import NOISES
+from understudy.release.documents import listed
 from understudy.release.former_spelling import ReadByWords
 from understudy.schema import Axis, Schema
 
@@ -55,9 +56,9 @@ def check_facts(facts: dict[str, Any], schema: Schema) -> None:
 
     A network names each variable once, with different parents; names are those of `str(axis)`.
     """
-    if pairs := _listed(facts.get("network", [])):
+    if pairs := listed(facts.get("network", [])):
         _check_network(pairs, schema)
-    if not all(isinstance(name, str) for table in _listed(facts.get("tables", [])) for name in _listed(table)):
+    if not all(isinstance(name, str) for table in listed(facts.get("tables", [])) for name in listed(table)):
         raise ValueError("a table is a list of names")
     if "model_error" in facts:
         _check_model_error(facts["model_error"], schema)
@@ -72,8 +73,8 @@ def _check_model_error(found: dict[str, Any], schema: Schema) -> None:
         if figure["noise"] not in NOISES or type(figure["tables"]) is not int:
             raise ValueError("a bought figure has a noise of a known law")
     for ways, tables in ((2, found["compared"]["pairs"]), (3, found["compared"]["triples"])):
-        for names in _listed(tables):
-            if len(set(_listed(names))) != ways or not set(schema.names).issuperset(names):
+        for names in listed(tables):
+            if len(set(listed(names))) != ways or not set(schema.names).issuperset(names):
                 raise ValueError("a compared table names different attributes of the schema")
 
 
@@ -83,7 +84,7 @@ def _check_network(pairs: list[Any], schema: Schema) -> None:
     children = [pair["attribute"] for pair in pairs]
     if len(set(children)) < len(children) or not variables.issuperset(children):
         raise ValueError("a network names each variable once")
-    for parents in (_listed(pair["parents"]) for pair in pairs):
+    for parents in (listed(pair["parents"]) for pair in pairs):
         if len(set(parents)) < len(parents) or not (variables | views).issuperset(parents):
             raise ValueError("a parent is a view of an attribute, named once")
 
@@ -91,9 +92,3 @@ def _check_network(pairs: list[Any], schema: Schema) -> None:
 def _variables(schema: Schema, name: str) -> list[Axis]:
     bits = range(schema[name].bits)
     return [Axis(name), *(Axis(name, 0, bit, gray) for gray in (False, True) for bit in bits)]
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("this is not a list")
-    return value
