@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import Opened, PrivateData
 from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
 from understudy.engines.postgresql_rows import PostgreSQLRows
-from understudy.engines.sources import RowSource
+from understudy.engines.sources import RowSource, open_source
+from understudy.engines.trust import types_of
 from understudy.errors import DataError, UsageError, did_you_mean
 from understudy.privacy.custodian import CustodianFigures
 from understudy.relations.linking import CodedRows, Columns, Index, linked_tables, no_parent, of_table, twice, used_rows
@@ -72,11 +73,11 @@ class TableFit(CustodianFigures):
 def opened_tables(rows: PrivateData, schema: Schema) -> Opened:
     """Return the engines over the tables of a folder, or of frames by name, as what a publication opens."""
     tree = TableTree.of(schema)
-    if (warehouses := table_warehouses(rows, tree)) is not None:
+    if (warehouses := table_warehouses(rows.data, tree, rows.engine, rows.master)) is not None:
         with closed_on_error(warehouses[schema.name]):
             joined = SqlTables(warehouses, tree)
             return Opened(TreeEngine(joined.engines(), warehouses[schema.name].name), joined.columns)  # type: ignore[arg-type]
-    coded, order = _coded_sources(table_sources(rows, tree), tree)
+    coded, order = coded_tables(rows.data, tree, rows.engine, rows.master, rows.types)
     columns = linked_tables(tree, coded)
     engines = {name: _engine(tree.branches[name], columns[name]) for name in tree.branches}
     return Opened(TreeEngine(engines), order)  # type: ignore[arg-type]
@@ -87,33 +88,32 @@ def _engine(branch: Branch, columns: Columns) -> MemoryEngine:
     return MemoryEngine(columns, rows, branch.derived)
 
 
-def tables_fit(rows: PrivateData, schema: Schema) -> list[TableFit]:
+def tables_fit(data: PrivateData, schema: Schema) -> list[TableFit]:
     """Return the exact figures of all tables, for the custodian alone; refuse rows that do not hang together."""
     tree = TableTree.of(schema)
-    if (warehouses := table_warehouses(rows, tree)) is not None:
+    if (warehouses := table_warehouses(data.data, tree, data.engine, data.master)) is not None:
         with closing(warehouses[schema.name]):
             tallies = SqlTables(warehouses, tree).tallies
         bounds = {child.name: child.at_most for child in schema.tables}
         return [TableFit(name, own.rows, own.used, bounds.get(name, 0), own.most) for name, own in tallies.items()]
-    coded, _ = _coded_sources(table_sources(rows, tree), tree)
+    coded, _ = coded_tables(data.data, tree, data.engine, data.master, data.types)
     used, found = used_rows(tree, coded), []
     for name, branch in tree.branches.items():
-        count, parent = coded[name].rows, coded[name].parent
+        rows, parent = coded[name].rows, coded[name].parent
         if branch.child is None or parent is None:
-            found.append(TableFit(name, count, count))
+            found.append(TableFit(name, rows, rows))
         else:
-            most = int(np.bincount(parent).max()) if count else 0
-            found.append(TableFit(name, count, len(used[name].rows), branch.child.at_most, most))
+            most = int(np.bincount(parent).max()) if rows else 0
+            found.append(TableFit(name, rows, len(used[name].rows), branch.child.at_most, most))
     return found
 
 
-def coded_tables(data: Any, tree: TableTree, types: str | None = None) -> tuple[dict[str, CodedRows], tuple[str, ...]]:
+def coded_tables(
+    data: Any, tree: TableTree, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> tuple[dict[str, CodedRows], tuple[str, ...]]:
     """Return the rows of each table in codes, with the row of the parent that each belongs to, and the order of the
     root's columns. Nothing is quoted of rows that do not fit."""
-    return _coded_sources(table_sources(PrivateData(data, types=types), tree), tree)
-
-
-def _coded_sources(sources: Mapping[str, RowSource], tree: TableTree) -> tuple[dict[str, CodedRows], tuple[str, ...]]:
+    sources = table_sources(data, tree, engine, master, types)
     found: dict[str, CodedRows] = {}
     numbers: dict[tuple[str, str], dict[str, int]] = {}  # of the rows of a parent, by a column that is referenced
     order: tuple[str, ...] = ()
@@ -171,36 +171,40 @@ def _parent_rows(
 # -- where the tables are ------------------------------------------------------------------------------------
 
 
-def table_sources(rows: PrivateData, tree: TableTree) -> dict[str, RowSource]:
+def table_sources(
+    data: Any, tree: TableTree, engine: str | None = None, master: str | None = None, types: str | None = None
+) -> dict[str, RowSource]:
     """Return the source of each table: a file of a folder, or a frame or path of a mapping."""
-    if rows.engine not in (None, "memory") or rows.master is not None:
+    if engine not in (None, "memory") or master is not None:
         raise UsageError(
             "tables with foreign keys are joined in memory, or by DuckDB or PostgreSQL where they are: name a folder "
-            f"of files, or an address without a table. The engine {rows.engine or 'spark'} does not join files"
+            f"of files, or an address without a table. The engine {engine or 'spark'} does not join files"
         )
-    places = data_places(rows.data, tree.schema)
+    places = data_places(data, tree.schema)
     if any(scheme_of(place) is not None for place in places.values()):
         raise UsageError(
             "tables of a database are read by `publish` and `check`: to compare them, name a folder of exported files"
         )
     return {
-        name: PrivateData(places[name], types=rows.types).source(branch.schema)
+        name: open_source(places[name], branch.schema.csv, types_of(types), names=branch.schema.columns)
         for name, branch in tree.branches.items()
     }
 
 
-def table_warehouses(rows: PrivateData, tree: TableTree) -> dict[str, DuckDBRows | PostgreSQLRows] | None:
+def table_warehouses(
+    data: Any, tree: TableTree, engine: str | None, master: str | None
+) -> dict[str, DuckDBRows | PostgreSQLRows] | None:
     """Return the tables of one database, in one snapshot; None where they are files or frames."""
-    if not isinstance(rows.data, Mapping) and scheme_of(rows.data) is None:
+    if not isinstance(data, Mapping) and scheme_of(data) is None:
         return None
-    places = data_places(rows.data, tree.schema)
+    places = data_places(data, tree.schema)
     if not any(scheme_of(place) is not None for place in places.values()):
         return None
     if not all(scheme_of(place) is not None for place in places.values()):
         raise UsageError("tables that are joined are in one place: all of them in one database, or none of them")
     addresses = {name: address_of(place) for name, place in places.items()}
     for place in places.values():
-        replace(rows, data=place).engine_name()  # refuses an engine that does not read such an address
+        PrivateData(place, engine, master).engine_name()  # refuses an engine that does not read such an address
     if len({(address.engine, address.place) for address in addresses.values()}) > 1:
         raise UsageError("tables that are joined are in one database: the addresses name several")
     root = PrivateData(places[tree.schema.name]).warehouse()
