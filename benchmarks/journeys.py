@@ -27,6 +27,7 @@ import numpy as np
 from raw.tables import ROOT, RawTable, read_texts
 from understudy.checking import check_cells, check_fit
 from understudy.drafting import Documents, draft_file, left_open
+from understudy.engines.opening import PrivateData
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
@@ -74,8 +75,8 @@ def _drafted(table: RawTable, data: Path, schema: Path, documents: Documents) ->
     points = len(Schema.from_toml(made.text).unconfirmed)
     drafted = Schema.from_toml(made.text).edit(rows=table.about["rows"])  # the first edit
     drafted = replace(drafted, confirm=())  # the second: the line of points
-    wrong = {problem["attribute"] for problem in check_fit(data, drafted) if problem["kind"] == "cells"}
-    remedies = {fit.attribute: " ".join(fit.remedies) for fit in check_cells(data, drafted)}
+    wrong = {problem["attribute"] for problem in check_fit(PrivateData(data), drafted) if problem["kind"] == "cells"}
+    remedies = {fit.attribute: " ".join(fit.remedies) for fit in check_cells(PrivateData(data), drafted)}
     for name in sorted(wrong):  # what `check` says, or else what is not listed counts as missing
         decimals = 'kind = "number"' in remedies.get(name, "")
         drafted = drafted.edit(name, kind="number") if decimals else drafted.edit(name, other="missing")
@@ -104,7 +105,7 @@ def by_asking(table: RawTable, data: Path, schema: Path) -> Journey:
 
     interview(schema, ask, lambda line: None)
     made = Schema.open(schema)
-    wrong = {problem["attribute"] for problem in check_fit(data, made) if problem["kind"] == "cells"}
+    wrong = {problem["attribute"] for problem in check_fit(PrivateData(data), made) if problem["kind"] == "cells"}
     for name in sorted(wrong):  # the second line that a person writes: what is not listed
         made = made.edit(name, other="missing")
     schema.write_text(made.to_toml())
@@ -151,7 +152,7 @@ def _discovered(table: RawTable, data: Path, schema: Path, documents: Documents)
     made = left_open(draft_file(data, documents, True, False, rows).text, rows, settled=False)
     points = len(made.unconfirmed)  # each is one edit
     made = replace(made, confirm=(), attributes=tuple(replace(a, confirm=()) for a in made.attributes))
-    wrong = {problem["attribute"] for problem in check_fit(data, made) if problem["kind"] == "cells"}
+    wrong = {problem["attribute"] for problem in check_fit(PrivateData(data), made) if problem["kind"] == "cells"}
     for name in sorted(wrong):
         made = made.edit(name, other="missing")
     schema.write_text(made.to_toml())
@@ -206,7 +207,7 @@ def travel(table: RawTable, way: str, runs: int) -> Iterator[dict[str, Any]]:
         if journey is None:
             return
         schema, yardstick = Schema.open(path), table.schema("drafted", "replace-one")
-        fits = check_cells(data, schema)
+        fits = check_cells(PrivateData(data), schema)
         clamped = sum(fit.below + fit.above for fit in fits) / max(1, sum(fit.rows for fit in fits))
         for at in range(runs):
             ledger = folder / f"{at}.db"

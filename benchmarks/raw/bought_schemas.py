@@ -137,7 +137,11 @@ def perform(name: str, way: str, promise: str, epsilon: str, rows: int, folder: 
             again[column] = ""
     figures = measures(frame, again[list(frame.columns)], truth)
     kept = {key: round(figures[key], 5) for key in ("pairs", "ks", "quantiles", "association")}
-    return head | {"cpu": round(time.process_time() - start, 1), "figures": kept, "notes": made.release.card["notes"]}
+    return head | {
+        "cpu": round(time.process_time() - start, 1),
+        "figures": kept,
+        "notes": list(made.release.card.notes),
+    }
 
 
 def main() -> None:

@@ -12,7 +12,14 @@ from understudy.publishing import publish
 from understudy.release.release import Release
 from understudy.schema import Attribute, Schema
 
-_SDTYPES = {"integer": "numerical", "number": "numerical", "boolean": "boolean", "id": "id"}
+_SDTYPES = {
+    "integer": {"sdtype": "numerical"},
+    "number": {"sdtype": "numerical"},
+    "boolean": {"sdtype": "boolean"},
+    "id": {"sdtype": "id"},
+    "date": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "datetime": {"sdtype": "datetime"},
+}
 
 
 def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
@@ -30,12 +37,8 @@ def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
     return {"columns": {a.name: _column(a) for a in schema.attributes if a.published}}
 
 
-def _column(attribute: Attribute) -> dict[str, Any]:
-    if attribute.kind == "date":
-        return {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
-    if attribute.kind == "datetime":
-        return {"sdtype": "datetime"}
-    return {"sdtype": _SDTYPES.get(attribute.kind, "categorical")}
+def _column(attribute: Attribute) -> dict[str, str]:
+    return dict(_SDTYPES.get(attribute.kind, {"sdtype": "categorical"}))
 
 
 def sdgym_synthesizer(

@@ -10,6 +10,7 @@ from typing import Any
 from understudy.engines.addresses import SCHEMES, address_of, scheme_of
 from understudy.engines.cell_fit import CellFit as CellFit
 from understudy.engines.coding import NO_ROWS
+from understudy.engines.opening import PrivateData as PrivateData
 from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
 from understudy.errors import DataError, UsageError
 from understudy.progress import ProgressBar
@@ -21,22 +22,16 @@ from understudy.schema import Schema
 from understudy.schema.rows_seen import note_rows_seen
 
 
-def check_fit(
-    data: Any,
-    schema: Schema,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
-    progress: bool | None = None,
-) -> list[dict[str, Any]]:
+def check_fit(rows: PrivateData, schema: Schema, progress: bool | None = None) -> list[dict[str, Any]]:
     """Return every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
     from understudy.engines.misfit_sql import finding_sql
 
     if schema.tables:
-        return _tables_misfits(data, schema, engine, master, types)
+        return _tables_misfits(rows, schema)
     with ProgressBar(progress) as bar:
         bar("reading and checking", 0, 1, Fraction(0))
-        found = find_misfits(data, schema, engine, master, types)
+        found = find_misfits(rows, schema)
+    data = rows.data
     table: str | tuple[str, ...] | None = str(data) if isinstance(data, str | os.PathLike) else None
     if scheme_of(data) in SCHEMES:
         table = address_of(data).table  # an address may hold a password
@@ -51,41 +46,34 @@ def check_fit(
     ]
 
 
-def _tables_misfits(
-    data: Any, schema: Schema, engine: str | None, master: str | None, types: str | None
-) -> list[dict[str, Any]]:
+def _tables_misfits(rows: PrivateData, schema: Schema) -> list[dict[str, Any]]:
     """Return why any of the tables would be refused; where all fit by themselves, why they do not hang together."""
-    places = data_places(data, schema)
     found: list[tuple[str, str | None, str]] = []
-    for name, own in _each(schema):
-        misfits = [m for m in find_misfits(places[name], own, None, None, types) if name == schema.name or m != NO_ROWS]
+    for name, own, table in _each(rows, schema):
+        misfits = [m for m in find_misfits(table, own) if name == schema.name or m != NO_ROWS]
         found += [(m.reason, m.attribute, f"table {name!r}: {m.message}") for m in misfits]
     if not found:
         try:
-            tables_fit(data, schema, engine, master, types)
+            tables_fit(rows, schema)
         except DataError as error:
             found.append(("keys", error.attribute, error.message))
     return [{"kind": kind, "attribute": attribute, "message": said, "sql": None} for kind, attribute, said in found]
 
 
-def _each(schema: Schema) -> list[tuple[str, Schema]]:
+def _each(rows: PrivateData, schema: Schema) -> list[tuple[str, Schema, PrivateData]]:
+    """Return the name, the schema and the rows of each table by itself."""
     alone = replace(schema, tables=(), file=None, text=None)
-    return [(schema.name, alone), *((child.name, child.schema) for child in schema.tables)]
+    own = {schema.name: alone} | {child.name: child.schema for child in schema.tables}
+    places = data_places(rows.data, schema)
+    return [(name, table, PrivateData(places[name], types=rows.types)) for name, table in own.items()]
 
 
-def check_tables(data: Any, schema: Schema, types: str | None = None) -> list[TableFit]:
+def check_tables(rows: PrivateData, schema: Schema) -> list[TableFit]:
     """Return how many rows each table has, and how many of them are used, exactly: for the custodian."""
-    return tables_fit(data, schema, types=types)
+    return tables_fit(replace(rows, engine=None, master=None), schema)
 
 
-def check_cells(
-    data: Any,
-    schema: Schema,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
-    show: int = 0,
-) -> list[CellFit]:
+def check_cells(rows: PrivateData, schema: Schema, show: int = 0) -> list[CellFit]:
     """Count how the cells of each attribute are read: missing, clamped, undeclared. Exact; for the custodian alone.
 
     With `show`, that many distinct offending cells of each sort come with the counts, and a note beside the schema says
@@ -97,32 +85,27 @@ def check_cells(
                 "--show is for one table: check the file with a schema of its own, with "
                 f"account = {schema.account!r}, so that what was seen is noted for this one"
             )
-        places = data_places(data, schema)
-        fits = {name: fit_of_cells(places[name], own, None, None, types, 0) for name, own in _each(schema)}
+        fits = {name: fit_of_cells(table, own) for name, own, table in _each(rows, schema)}
         return [replace(fit, attribute=f"{name}.{fit.attribute}") for name, own in fits.items() for fit in own]
     if show:
         note_rows_seen(schema)
-    return fit_of_cells(data, schema, engine, master, types, show)
+    return fit_of_cells(rows, schema, show)
 
 
-def check_people(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> PeopleFit:
+def check_people(rows: PrivateData, schema: Schema) -> PeopleFit:
     """Return how many rows of how many people there are, and how many are used, exactly: for the custodian.
 
     Rows without an id, and people with two values of a constant attribute, are refused with a DataError.
     """
-    return people_fit(data, schema, engine, master, types)
+    return people_fit(rows, schema)
 
 
-def check_rows(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> list[dict[str, Any]] | None:
+def check_rows(rows: PrivateData, schema: Schema) -> list[dict[str, Any]] | None:
     """Return how many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
-    broken = find_rule_breaks(data, schema, engine, master, types)
+    broken = find_rule_breaks(rows, schema)
     return None if broken is None else [{"rule": r.text, "rows": n} for r, n in zip(schema.rules, broken)]
 
 
-def stays_in_place(data: Any, engine: str | None) -> bool:
+def stays_in_place(rows: PrivateData) -> bool:
     """Return whether the rows are looked at where they are: in a database, or by an engine that was named."""
-    return engine is not None or (isinstance(data, str) and scheme_of(data) is not None)
+    return rows.engine is not None or (isinstance(rows.data, str) and scheme_of(rows.data) is not None)

@@ -192,9 +192,9 @@ def _column(attribute: Attribute, codes: NDArray[Any], generator: np.random.Gene
     import pyarrow as pa
 
     values, absent = attribute.decode(codes, generator) if attribute.name != "income" else _incomes(codes, generator)
-    if attribute.kind == "date":
-        return pa.array(values.astype(np.int32), mask=absent).cast(pa.date32())
-    if attribute.kind == "boolean" and attribute.domain != Booleans():  # its own texts
+    if attribute.intervals is not None and not attribute.missing_text:
+        return attribute.intervals.scale.to_arrow(values, absent)
+    if attribute.domain.flags and attribute.domain != Booleans():  # its own texts
         values = np.asarray(attribute.labels, dtype=object)[codes]
     if attribute.missing_text:
         values, absent = np.where(absent, attribute.missing_text, values), np.zeros_like(absent)

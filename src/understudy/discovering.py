@@ -7,11 +7,11 @@ anything is charged), one that groups texts for value lists, and the one of whoe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from understudy.engines.opening import Opened, open_engine, open_groups
+from understudy.engines.opening import Opened, PrivateData, open_engine, open_groups
 from understudy.methods import Plan, method_named
 from understudy.methods.discovery import Discovered, Discovery
 from understudy.methods.expected_error import expected_error, phase_error
@@ -32,22 +32,13 @@ GUESSED = (
 )
 
 
-@dataclass(frozen=True)
-class Data:
-    """Private rows, and how they are to be read."""
-
-    data: Any
-    engine: str | None = None
-    master: str | None = None
-    types: str | None = None
-
-    def open(self, schema: Schema, key: bytes | None = None) -> Opened:
-        """Return an engine over the rows, coded by this schema."""
-        if schema.person is not None:
-            return opened_people(self.data, schema, self.engine, self.master, self.types)
-        if schema.tables:
-            return opened_tables(self.data, schema, self.engine, self.master, self.types)
-        return open_engine(self.data, schema, self.engine, self.master, self.types, key)
+def open_rows(rows: PrivateData, schema: Schema, key: bytes | None = None) -> Opened:
+    """Return an engine over the rows, coded by this schema."""
+    if schema.person is not None:
+        return opened_people(rows, schema)
+    if schema.tables:
+        return opened_tables(rows, schema)
+    return open_engine(rows, schema, key)
 
 
 def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Mapping[str, Any]) -> Plan:
@@ -63,7 +54,7 @@ def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Ma
 
 
 def buy(
-    rows: Data,
+    rows: PrivateData,
     opened: Opened,
     wanted: Discovery,
     reservation: Reservation,
@@ -73,14 +64,14 @@ def buy(
     """Return the completed schema; `opened` has the rows on the probes, and is closed."""
     probes = wanted.probes()
     try:
-        groups = open_groups(rows.data, probes, rows.engine, rows.master, rows.types)
+        groups = open_groups(rows, probes)
         return wanted.buy(LocalPrivateTable(probes, opened.engine, reservation, source, progress, groups))
     finally:
         opened.engine.close()
 
 
 def buy_and_reopen(
-    rows: Data,
+    rows: PrivateData,
     opened: Opened,
     wanted: Discovery,
     reservation: Reservation,
@@ -91,7 +82,7 @@ def buy_and_reopen(
     try:
         found = buy(rows, opened, wanted, reservation, source, progress)
         progress("read", 0, 1, reservation.total_cost - reservation.left)
-        return found, rows.open(found.schema)
+        return found, open_rows(rows, found.schema)
     except BaseException as error:
         reservation.abandon(type(error).__name__)
         raise
@@ -105,9 +96,6 @@ def discover(
     delta: Amount = 0,
     ledger: str | Path,
     cap: Amount | None = None,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
     source: RandomSource | None = None,
     keep: Callable[[Discovered], None] | None = None,
 ) -> Discovered:
@@ -117,11 +105,11 @@ def discover(
     """
     wanted = Discovery.of(schema, Budget(epsilon, delta)).alone()
     wanted.check(schema.rows if schema.rows is not None else schema.rows_max)
-    rows, source = Data(data, engine, master, types), source or SystemSource()
+    rows, source = PrivateData(data), source or SystemSource()
     with Ledger(ledger) as book:
         refuse_early(book, schema, wanted.budget)
         key = book.source_key()
-        opened = rows.open(wanted.probes(), key)
+        opened = open_rows(rows, wanted.probes(), key)
         try:
             reservation = book.reserve(
                 schema, wanted.budget, {"method": "discovery", "options": {}},

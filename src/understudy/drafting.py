@@ -26,6 +26,7 @@ from understudy.schema.files import schema_from_dict
 from understudy.schema.header import Header, read_header
 from understudy.schema.public_domains import one_each
 from understudy.schema.public_file import public_columns
+from understudy.schema.scales import LISTED_KINDS, UNREAD_KINDS
 from understudy.schema.undiscovered import DISCOVER
 
 
@@ -171,14 +172,14 @@ def _left_open(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
     points = set(body.get("confirm", ()))
     stated = body.get("missing", True) is not True  # that cells may be empty is so in any case, and no word to write
     missing = {"missing": body["missing"]} if stated else {}
-    unread = body["kind"] in ("id", "drop")
+    unread = body["kind"] in UNREAD_KINDS
     if "proposed" in points and body["kind"] == "id" and not one_each(name):
         return {"kind": "category", "values": DISCOVER, "other": "missing"}
     if "kind" in points or ("proposed" in points and not unread):  # a guess about meaning is not bought, the truth is
         return {"kind": DISCOVER, **missing}
     rest = [point for point in body.get("confirm", ()) if point not in ("values", "range", "bins", "proposed")]
     kept = {key: value for key, value in body.items() if key != "confirm"} | ({"confirm": rest} if rest else {})
-    if "values" in points and body["kind"] == "category":
+    if "values" in points and body["kind"] in LISTED_KINDS:
         return {"kind": "category", "values": DISCOVER, **missing}
     if "range" in points and "range" in body:
         return {key: kept[key] for key in _ABOUT_RANGES if key in kept} | {"range": DISCOVER}

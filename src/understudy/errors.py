@@ -115,14 +115,18 @@ def did_you_mean(word: str, known: list[str]) -> str:
     return f"Known: {', '.join(known)}." if len(known) <= 12 else ""
 
 
-def import_extra(module: str, extra: str, what: str) -> Any:
-    """Import a package that an extra brings; a UsageError says which to install for `what` where it is missing."""
+def import_extra(module: str, extra: str, needed: str) -> Any:
+    """Import a package that an extra brings; where it is missing, a UsageError says what `needed` it and the remedy.
+
+    >>> import_extra("json", "none", "this example needs json").loads("[1]")
+    [1]
+    """
     from importlib import import_module
 
     try:
         return import_module(module)
     except ImportError:
-        raise UsageError(f"{what} needs {module}: pip install 'understudy[{extra}]'") from None
+        raise UsageError(f"{needed}: pip install 'understudy[{extra}]'") from None
 
 
 def kind_of(value: object) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import DataError, UsageError, check_path
 from understudy.methods.toolkit.public_tables import public_prior
 from understudy.models.prior import Prior
@@ -73,7 +73,7 @@ def _public(path: Path, schema: Schema) -> Prior:
         )
     plain = replace(schema, rows=None, rows_max=None, neighbours="add-remove", rows_per_person=1, text=None)
     try:
-        opened = open_engine(str(path), plain)
+        opened = open_engine(PrivateData(str(path)), plain)
     except DataError as error:
         raise UsageError(f"the prior {path.name!r} does not fit the schema: {error}") from None
     try:

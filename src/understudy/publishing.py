@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from understudy.compiled import telling
-from understudy.discovering import Data, buy_and_reopen
+from understudy.discovering import buy_and_reopen, open_rows
 from understudy.engines.engine import CountingEngine
 from understudy.engines.opening import ENGINES as ENGINES
-from understudy.engines.opening import Opened
+from understudy.engines.opening import Opened, PrivateData
 from understudy.errors import ReleaseError, UsageError, check_path
 from understudy.methods import Fit, Method, method_named
 from understudy.methods.allowed_rules import check_rules
@@ -234,8 +234,8 @@ def run(
             notes.append(said)
         clock("read", 0, 1, Fraction(0))
         key = book.source_key()
-        rows = Data(data, engine, master, types)
-        opened = rows.open(free if wanted is None else wanted.probes(), key)
+        rows = PrivateData(data, engine, master, types)
+        opened = open_rows(rows, free if wanted is None else wanted.probes(), key)
         try:
             named = chosen.name if wanted is None else method  # which method it is may follow from what is bought
             earlier = {"method": named, "options": {k: str(v) for k, v in sorted(options.items())}}
@@ -256,7 +256,8 @@ def run(
             if wanted is not None:
                 found, opened = buy_and_reopen(rows, opened, wanted, reservation, source, clock)
                 chosen = method_named(method, options, found.schema, model_error=True)
-            made = _publish(opened, chosen, found, schema, reservation, source, clock, target, data, tuple(notes))
+            paid = _PaidRun(rows, schema, opened, chosen, found, reservation, source, clock)
+            made = paid.publish(target, tuple(notes))
             after = _afterwards(chosen, found.schema.free, budget, made.release.rows)
             return replace(made, notes=(*made.notes, *after), warned=warned)
         finally:
@@ -278,85 +279,66 @@ def _method(name: str, options: Mapping[str, Any], schema: Schema, prior: Prior 
     return method_named(name, options, schema, model_error=True, prior=prior)
 
 
-def _publish(
-    opened: Opened,
-    chosen: AnyMethod,
-    found: Discovered,
-    declared: Schema,
-    reservation: Reservation,
-    source: RandomSource,
-    clock: Clock,
-    target: ReleaseTarget | None,
-    data: Any,
-    notes: tuple[str, ...],
-) -> Publication:
-    try:
-        table = _private_tables(chosen, opened, found, reservation, source, clock)
-        release = _fit(chosen, table, found, declared, reservation, opened.columns, data, source.private)
-        if target is not None:
-            clock("write", 0, 1, reservation.total_cost)
-            reservation.saving(release.hash)
-            target.write(release)
-        charges = reservation.charges()
-        keep = release.to_bytes() if target is None and source.private else None
-        if keep is not None and len(keep) > MAX_KEPT_BYTES:
-            _log.warning("this release is too large for the ledger to keep: save it before the process ends")
-        reservation.finish(release.hash, keep)
-    except BaseException as error:
-        reservation.abandon(type(error).__name__)
-        raise
-    return Publication(release, clock.stop(), reservation.resumed, charges, notes)
+@dataclass(frozen=True, eq=False)
+class _PaidRun:
+    """A run whose budget is reserved: the rows are open, and the method may ask."""
 
+    rows: PrivateData
+    declared: Schema
+    opened: Opened
+    method: AnyMethod
+    found: Discovered
+    reservation: Reservation
+    source: RandomSource
+    clock: Clock
 
-def _private_tables(
-    method: AnyMethod,
-    opened: Opened,
-    found: Discovered,
-    reservation: Reservation,
-    source: RandomSource,
-    clock: Clock,
-) -> PrivateTable | PanelTables | TreeTables:
-    """Return the tables that the method may ask; all draw on the one reservation."""
+    def publish(self, target: ReleaseTarget | None, notes: tuple[str, ...]) -> Publication:
+        """Fit, write and close the run; the reservation is abandoned where anything fails."""
+        reservation = self.reservation
+        try:
+            release = self._release(self._tables())
+            if target is not None:
+                self.clock("write", 0, 1, reservation.total_cost)
+                reservation.saving(release.hash)
+                target.write(release)
+            charges = reservation.charges()
+            keep = release.to_bytes() if target is None and self.source.private else None
+            if keep is not None and len(keep) > MAX_KEPT_BYTES:
+                _log.warning("this release is too large for the ledger to keep: save it before the process ends")
+            reservation.finish(release.hash, keep)
+        except BaseException as error:
+            reservation.abandon(type(error).__name__)
+            raise
+        return Publication(release, self.clock.stop(), reservation.resumed, charges, notes)
 
-    def private(schema: Schema, engine: CountingEngine) -> PrivateTable:
-        return LocalPrivateTable(schema, engine, reservation, source, clock)
+    def _tables(self) -> PrivateTable | PanelTables | TreeTables:
+        """Return the tables that the method may ask; all draw on the one reservation."""
+        method, engine = self.method, self.opened.engine
+        if isinstance(method, TreeMethod):
+            assert isinstance(engine, TreeEngine)
+            branches, engines = method.tree.branches, engine.tables
+            return TreeTables({name: self._private(b.derived, engines[name]) for name, b in branches.items()})
+        if not isinstance(method, HistoryMethod):
+            return self._private(self.found.schema.free, engine)
+        assert isinstance(engine, PanelEngine)
+        people = self._private(method.panel.people, engine.people)
+        return PanelTables(people, self._private(method.panel.steps, engine.steps))
 
-    if isinstance(method, TreeMethod):
-        assert isinstance(opened.engine, TreeEngine)
-        branches, engines = method.tree.branches, opened.engine.tables
-        return TreeTables({name: private(branch.derived, engines[name]) for name, branch in branches.items()})
-    if not isinstance(method, HistoryMethod):
-        return private(found.schema.free, opened.engine)
-    assert isinstance(opened.engine, PanelEngine)
-    people = private(method.panel.people, opened.engine.people)
-    return PanelTables(people, private(method.panel.steps, opened.engine.steps))
+    def _private(self, schema: Schema, engine: CountingEngine) -> PrivateTable:
+        return LocalPrivateTable(schema, engine, self.reservation, self.source, self.clock)
 
-
-def _fit(
-    method: AnyMethod,
-    table: PrivateTable | PanelTables | TreeTables,
-    found: Discovered,
-    declared: Schema,
-    reservation: Reservation,
-    columns: tuple[str, ...],
-    data: Any,
-    private: bool,
-) -> Release:
-    fit = method.fit(table.knowing(found.known).with_total_cost(reservation.left))  # type: ignore[arg-type]
-    if found.schema.rules:
-        fit = replace(fit, model=with_rules(fit.model, fit.model.schema.completed(found.schema)))
-    card = Card.of(
-        found.schema, reservation.budget, method.name, fit.facts.get("options", {}), reservation.charges(),
-        reservation.account_state(), private, (*found.notes, *fit.notes), declared=declared,
-    )  # fmt: skip
-    # no row stays behind, and no type: one could tell of a cell
-    return release_of(
-        fit,
-        card,
-        columns,
-        reservation.head(),
-        library_of(next(iter(data.values())) if isinstance(data, Mapping) else data),
-    )
+    def _release(self, tables: PrivateTable | PanelTables | TreeTables) -> Release:
+        found, reservation, data = self.found, self.reservation, self.rows.data
+        fit = self.method.fit(tables.knowing(found.known).with_total_cost(reservation.left))  # type: ignore[arg-type]
+        if found.schema.rules:
+            fit = replace(fit, model=with_rules(fit.model, fit.model.schema.completed(found.schema)))
+        card = Card.of(
+            found.schema, reservation.budget, self.method.name, fit.facts.get("options", {}), reservation.charges(),
+            reservation.account_state(), self.source.private, (*found.notes, *fit.notes), declared=self.declared,
+        )  # fmt: skip
+        frame = next(iter(data.values())) if isinstance(data, Mapping) else data
+        # no row stays behind, and no type: one could tell of a cell
+        return release_of(fit, card, self.opened.columns, reservation.head(), library_of(frame))
 
 
 def release_of(fit: Fit, card: Card, columns: tuple[str, ...], head: Head, library: str | None = None) -> Release:

@@ -77,7 +77,7 @@ def test_a_release_is_published_from_last_years(place: Path) -> None:
     (said,) = (note for note in made.card.notes if note.startswith("prior"))
     assert before.hash[:16] in said and "epsilon 1" in said and "spent separately" in said
     assert made.card.payer.epsilon == 2  # type: ignore[union-attr]
-    assert made.facts["prior"]["hash"] == before.hash
+    assert made.facts.more["prior"]["hash"] == before.hash
     read = Release.open("2026.zip")
     assert read.hash == made.hash and read.prior is not None
     refitted = refit(read.measurements, read.design)  # type: ignore[arg-type]

@@ -168,5 +168,5 @@ def test_the_demo_can_be_run_again(tmp_path: Path):
         run("ledger", "verify", folder / "understudy-ledger.db", "--release", folder / "synthetic.release.zip").code
         == 0
     )
-    assert Release.open(folder / "synthetic.release.zip").card["epsilon"] == 1
+    assert Release.open(folder / "synthetic.release.zip").card.epsilon == 1
     assert run("check", folder / "people.csv", "--schema", folder / "schema.toml").code == 0

@@ -61,7 +61,7 @@ def test_one_command_leaves_table_release_ledger_and_a_page(table):
     ):
         assert words in done.out
     release = Release.open(folder / "out.release.zip")
-    assert release.rows == ROWS and release.card["private"] is True
+    assert release.rows == ROWS and release.card.private is True
     kinds = [e.kind for e in entries(folder / "understudy-ledger.db")]
     assert kinds[:2] == ["open", "reserve"] and kinds[-1] == "release" and set(kinds[2:-1]) == {"charge"}
 
@@ -212,7 +212,7 @@ def test_epsilon_above_ten_needs_a_word(table):
 def test_epsilon_above_ten_warns_here_and_on_the_card(table):
     done = publish(table, "--accept-large-epsilon", epsilon=11)
     assert done.code == 0 and "!! epsilon above 10 promises very little" in done.out
-    assert Release.open(table[0].parent / "out.release.zip").card["warnings"] == [
+    assert Release.open(table[0].parent / "out.release.zip").card.as_json()["warnings"] == [
         "epsilon above 10 promises very little"
     ]
     again = "--ledger", table[0].parent / "b.db", "--json", "--accept-large-epsilon"

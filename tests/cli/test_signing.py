@@ -64,7 +64,7 @@ def forged(path: Path, **card: object) -> None:
     members = dict(release.members)
     members["card.json"] = json.dumps({**json.loads(members["card.json"]), **card}, sort_keys=True, indent=1).encode()
     path.write_bytes(release_bytes(members, {"seq": release.head.seq, "hash": release.head.hash}))
-    assert Release.open(path).card["epsilon"] == card["epsilon"]
+    assert Release.open(path).card.epsilon == card["epsilon"]
 
 
 @pytest.mark.parametrize("kind", ["own", "own.pem"])

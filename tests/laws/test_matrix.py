@@ -83,8 +83,8 @@ def test_every_cell_of_the_matrix(promise: str, neighbours: str, score: str, enc
     ledger.verify(release.head)
     spent = sum(Fraction(e.body["cost"]) for e in ledger.entries() if e.kind == "charge")
     assert spent == total_cost(Budget(2, delta))
-    assert release.card["private"] is True
-    assert release.card["neighbours"] == neighbours
+    assert release.card.private is True
+    assert release.card.neighbours == neighbours
     frame = release.sample(50)
     assert frame.column_names == table.column_names
     again = _saved(release, tmp_path)

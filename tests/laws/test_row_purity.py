@@ -44,6 +44,7 @@ from row_purity import (
 from servers import PASSWORD, PostgreSQL, need_spark
 from understudy.checking import check_fit
 from understudy.engines.addresses import address_of
+from understudy.engines.opening import PrivateData
 from understudy.errors import DataError
 from understudy.publishing import publish
 from understudy.schema import Attribute, Categories, Intervals, Schema
@@ -329,5 +330,5 @@ def test_the_refusal_names_both_ways_out(tmp_path: Path) -> None:
     assert set(release.sample(50)["code"].to_pylist()) <= {"01", "02"}
     with pytest.raises(DataError, match="the column has numbers"):
         publish(numbers, schema, epsilon=1, ledger=tmp_path / "l.db", cap="none", types="declared")
-    assert [problem["kind"] for problem in check_fit(texts, schema)] == ["types"]
-    assert not check_fit(texts, schema, types="declared")
+    assert [problem["kind"] for problem in check_fit(PrivateData(texts), schema)] == ["types"]
+    assert not check_fit(PrivateData(texts, types="declared"), schema)

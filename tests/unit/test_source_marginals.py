@@ -53,7 +53,11 @@ def test_the_card_says_whose_promise_it_is() -> None:
         tables(np.random.default_rng(5)), SCHEMA, epsilon=0.5, delta="1e-6", source="<b>R</b>"
     )
     stamp = "privacy as promised by the source (<b>R</b>)"
-    assert made.card.warnings[0].startswith(stamp) and made.card["source"] == "<b>R</b>" and not made.card.charges
+    assert (
+        made.card.warnings[0].startswith(stamp)
+        and made.card.as_json()["source"] == "<b>R</b>"
+        and not made.card.charges
+    )
     assert f"!! {stamp}" in made.summary() and "no ledger of understudy was charged" in made.summary()
     for page in (public_report(made), made._repr_html_()):
         assert "privacy as promised by the source (&lt;b&gt;R" in page and "<b>R</b>" not in page

@@ -257,10 +257,10 @@ def price_from_the_rows() -> AbstractContextManager[Any]:
 
 def figure_from_the_rows() -> AbstractContextManager[Any]:
     """Publish something about the rows that nobody paid for."""
-    right = publishing._fit
+    right = publishing._PaidRun._release
 
-    def fit(method: Any, table: PrivateTable, *more: Any) -> Any:
-        release = right(method, table, *more)
-        return replace(release, rows=release.rows + _looks(table))
+    def release(run: Any, table: Any) -> Any:
+        made = right(run, table)
+        return replace(made, rows=made.rows + _looks(table))
 
-    return mock.patch.object(publishing, "_fit", fit)
+    return mock.patch.object(publishing._PaidRun, "_release", release)

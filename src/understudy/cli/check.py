@@ -36,21 +36,21 @@ def check(
 
     `--show N` prints the cells too. What is declared otherwise after that is published as declared after seeing rows.
     """
-    from understudy.checking import check_cells, check_fit, check_people, check_rows, check_tables, stays_in_place
+    from understudy import checking
     from understudy.schema import Schema as PublicSchema
 
-    opened = PublicSchema.open(schema)
-    problems = check_fit(data, opened, engine, master, types, progress=False if json else None)
-    fits = check_cells(data, opened, engine, master, types, show)
-    broken = check_rows(data, opened, engine, master, types) if opened.rules and not problems else None
-    people = check_people(data, opened, engine, master, types) if opened.person and not problems else None
-    tables = check_tables(data, opened, types) if opened.tables and not problems else None
+    opened, rows = PublicSchema.open(schema), checking.PrivateData(data, engine, master, types)
+    problems = checking.check_fit(rows, opened, progress=False if json else None)
+    fits = checking.check_cells(rows, opened, show)
+    broken = checking.check_rows(rows, opened) if opened.rules and not problems else None
+    people = checking.check_people(rows, opened) if opened.person and not problems else None
+    tables = checking.check_tables(rows, opened) if opened.tables and not problems else None
     if json:
         document = _document(opened, problems, fits) | ({"rules": broken} if broken is not None else {})
         document |= {"people": people.as_json()} if people is not None else {}
         say_json(document | ({"tables": [fit.as_json() for fit in tables]} if tables is not None else {}))
     else:
-        _say(opened, problems, fits, in_place=stays_in_place(data, engine), shown=show > 0)
+        _say(opened, problems, fits, in_place=checking.stays_in_place(rows), shown=show > 0)
         if opened.rules and not problems:
             _say_rules(broken)
         if people is not None:

@@ -25,6 +25,7 @@ from understudy.errors import UsageError
 from understudy.progress import ProgressBar
 
 if TYPE_CHECKING:
+    from understudy.cli.publication import OutputFiles
     from understudy.federation.curator import Curation
     from understudy.federation.roster import Roster
 
@@ -50,11 +51,10 @@ def curator(
     quiet: Quiet = False,
 ) -> None:
     """Gather the owners of a roster and publish one synthetic stand-in of all their tables."""
-    from understudy.cli.publication import check_targets, release_beside, write_report_of
+    from understudy.cli.publication import output_files
     from understudy.federation.certificates import Identity
     from understudy.federation.curator import Desk, curate
     from understudy.federation.roster import Roster
-    from understudy.release import Release
     from understudy.release.writing import check_output
     from understudy.schema import Schema
 
@@ -62,17 +62,8 @@ def curator(
     check_agreed(agreed, epsilon, delta, method, settings(set))
     host, port = host_and_port(listen)
     check_output(output)
-    target = release or release_beside(output)
-    check_targets({"the roster": roster, "the schema": schema}, output, target, report)
+    files = output_files({"the roster": roster, "the schema": schema}, output, release, report, rows)
     line = ProgressBar(False if quiet or json else None)
-    count = [0]
-
-    def save(made: Release) -> None:
-        count[0] = made.default_rows if rows is None else rows
-        made.save(target)
-        made.write(output, count[0])
-        if report is not None:
-            write_report_of(report, target)
 
     def note(text: str) -> None:
         if not quiet:
@@ -87,46 +78,34 @@ def curator(
     def awaited(missing: Sequence[str]) -> None:
         note(f"waiting for {', '.join(missing)}")
 
-    desk = Desk(host, port, Identity(cert, key, ca), target.with_name(target.name + ".session"), timeout, wait)
+    desk = Desk(
+        host, port, Identity(cert, key, ca), files.release.with_name(files.release.name + ".session"), timeout, wait
+    )
     try:
         public = agreed.agreed_schema(Schema.open(schema))
-        made = curate(public, agreed, desk, save=save, progress=line, opened=opened, awaited=awaited)
+        made = curate(public, agreed, desk, save=files.save, progress=line, opened=opened, awaited=awaited)
     finally:
         line.clear()
     if json:
-        say_json(as_json(made, count[0], output, target, report))
+        say_json(as_json(made, files))
         return
     say(made.release.summary())
-    files = [path.name for path in (output, target, report) if path is not None]
     most = max(sum(both.values()) for both in made.bytes.values())
-    say(f"\nWrote {', '.join(files[:-1])} and {files[-1]}; the spend is in every owner's own ledger.")
+    say(f"\nWrote {files.names}; the spend is in every owner's own ledger.")
     say(f"{len(made.owners)} owners, {made.rounds} rounds, at most {most / 1e6:.2f} MB with one owner.")
     for name, why in made.dropped.items():
         say(f"{name} was not there at the end: {why}.")
 
 
-def as_json(made: Curation, rows: int, output: Path, release: Path, report: Path | None) -> dict[str, Any]:
+def as_json(made: Curation, files: OutputFiles) -> dict[str, Any]:
+    """Return what `curator --json` prints."""
     from fractions import Fraction
 
-    card = made.release.card
-    return {
-        "method": card.method,
-        "epsilon": card.epsilon,
-        "delta": card.delta,
-        "neighbours": card.neighbours,
-        "rows": rows,
-        "seconds": made.seconds,
-        "charges": [{**c, "cost": float(Fraction(c["cost"]))} for c in made.charges],
-        "options": card.options,
-        "warnings": list(card.warnings),
-        "resumed": made.resumed,
-        "output": str(output),
-        "release": str(release),
-        "owners": list(made.owners),
-        "dropped": made.dropped,
-        "rounds": made.rounds,
-        "bytes": made.bytes,
-    } | ({} if report is None else {"report": str(report)})
+    charges = [{**c, "cost": float(Fraction(c["cost"]))} for c in made.charges]
+    return files.as_json(
+        made.release, made.seconds, charges, made.resumed,
+        owners=list(made.owners), dropped=made.dropped, rounds=made.rounds, bytes=made.bytes,
+    )  # fmt: skip
 
 
 def check_agreed(roster: Roster, epsilon: str, delta: str | None, method: str | None, options: dict[str, str]) -> None:

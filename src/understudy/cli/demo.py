@@ -34,6 +34,6 @@ def demo(
     if json:
         say_json(result.as_json())
         return
-    say(result.release.summary())
-    say(f"\nIn {output}/: {table.name} (the made-up private table), {schema.name}, {result.output.name},")
-    say(f"{result.release_path.name} and {result.ledger_path.name}. {sum(result.seconds.values()):.1f} s in all.")
+    say(result.made.release.summary())
+    say(f"\nIn {output}/: {table.name} (the made-up private table), {schema.name}, {result.files.table.name},")
+    say(f"{result.files.release.name} and {result.ledger.name}. {sum(result.made.seconds.values()):.1f} s in all.")

@@ -11,9 +11,8 @@ from typing import Any
 from understudy.compiled import telling
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
-from understudy.privacy.entries import ChargeEntry
 from understudy.privacy.run_ledger import default_ledger
-from understudy.publishing import ReleaseTarget, progress_bar, refuse_large_epsilon, run
+from understudy.publishing import Publication, ReleaseTarget, progress_bar, refuse_large_epsilon, run
 from understudy.release import Release
 from understudy.release.linked_tables import check_folder
 from understudy.release.writing import check_output
@@ -21,39 +20,71 @@ from understudy.schema import Schema
 
 
 @dataclass(frozen=True)
-class Published:
-    """What the run left behind."""
+class OutputFiles:
+    """Where a publication goes: a table of `rows` rows (None: as many as there are), a release, perhaps a report."""
 
-    release: Release
-    seconds: dict[str, float]
-    charges: list[ChargeEntry]
-    resumed: bool
-    rows: int
-    output: Path
-    release_path: Path
-    ledger_path: Path
-    report_path: Path | None = None
-    notes: tuple[str, ...] = ()
-    warned: tuple[str, ...] = ()
+    table: Path
+    release: Path
+    report: Path | None
+    rows: int | None
 
-    def as_json(self) -> dict[str, Any]:
-        card = self.release.card
+    def save(self, release: Release) -> None:
+        """Write all of them; the report from the release file itself, as `understudy report` would."""
+        release.save(self.release)
+        release.write(self.table, self.row_count(release))
+        if self.report is not None:
+            from understudy.report import public_report
+            from understudy.report.file import write_report
+
+            write_report(self.report, public_report(Release.open(self.release)))
+
+    def row_count(self, release: Release) -> int:
+        """Return how many rows are written."""
+        return release.default_rows if self.rows is None else self.rows
+
+    @property
+    def names(self) -> str:
+        """Return the files' names, for a sentence."""
+        *first, last = (path.name for path in (self.table, self.release, self.report) if path is not None)
+        return f"{', '.join(first)} and {last}"
+
+    def as_json(
+        self, release: Release, seconds: dict[str, float], charges: list[dict[str, Any]], resumed: bool, **more: Any
+    ) -> dict[str, Any]:
+        """Return what `--json` says of a publication."""
+        card = release.card
         return {
             "method": card.method,
             "epsilon": card.epsilon,
             "delta": card.delta,
             "neighbours": card.neighbours,
-            "rows": self.rows,
-            "seconds": self.seconds,
-            "charges": [charge.shown() for charge in self.charges],
+            "rows": self.row_count(release),
+            "seconds": seconds,
+            "charges": charges,
             "options": card.options,
             "warnings": list(card.warnings),
-            "resumed": self.resumed,
-            "notes": [*self.warned, *self.notes],
-            "output": str(self.output),
-            "release": str(self.release_path),
-            "ledger": str(self.ledger_path),
-        } | ({} if self.report_path is None else {"report": str(self.report_path)})
+            "resumed": resumed,
+            "output": str(self.table),
+            "release": str(self.release),
+            **more,
+        } | ({} if self.report is None else {"report": str(self.report)})
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the run left behind."""
+
+    made: Publication
+    files: OutputFiles
+    ledger: Path
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `publish --json` prints."""
+        made = self.made
+        return self.files.as_json(
+            made.release, made.seconds, [charge.shown() for charge in made.charges], made.resumed,
+            notes=[*made.warned, *made.notes], ledger=str(self.ledger),
+        )  # fmt: skip
 
 
 def publish_to_files(
@@ -91,40 +122,22 @@ def publish_to_files(
         check_output(output)
     for name, pattern in schema.id_patterns.items():
         pattern.check((rows or 0) if schema.person is None else 0, name)
-    target = release_path or release_beside(output)
     inputs = {"the data": Path(data), "the schema": schema_path} | ({} if prior is None else {"the prior": prior})
-    check_targets(inputs, output, target, report)
-    count = [0]
-
-    def save(release: Release) -> None:
-        count[0] = release.default_rows if rows is None else rows
-        release.save(target)
-        release.write(output, count[0])
-        if report is not None:
-            write_report_of(report, target)
-
+    files = output_files(inputs, output, release_path, report, rows)
     with progress_bar(progress, budget) as bar, telling(bar.compiling):
-        publication = run(
+        made = run(
             data, schema, budget, method, options, ledger=ledger, cap=cap, progress=bar,
-            target=ReleaseTarget(target, save, force), engine=engine, master=master, resume=resume, register=register,
-            types=types, prior=prior, quiet=quiet,
+            target=ReleaseTarget(files.release, files.save, force), engine=engine, master=master, types=types,
+            resume=resume, register=register, prior=prior, quiet=quiet,
         )  # fmt: skip
-    return Published(
-        publication.release, publication.seconds, publication.charges, publication.resumed, count[0], output, target,
-        ledger or default_ledger(schema), report, publication.notes, publication.warned,
-    )  # fmt: skip
+    return Published(made, files, ledger or default_ledger(schema))
 
 
-def write_report_of(report: Path, release: Path) -> None:
-    """Write the report from the release file itself, so that `understudy report` would write the same bytes."""
-    from understudy.report import public_report
-    from understudy.report.file import write_report
-
-    write_report(report, public_report(Release.open(release)))
-
-
-def check_targets(inputs: Mapping[str, Path], output: Path, release: Path, report: Path | None) -> None:
+def output_files(
+    inputs: Mapping[str, Path], output: Path, release: Path | None, report: Path | None, rows: int | None
+) -> OutputFiles:
     """Check, before anything is spent, that the outputs have somewhere to go and none replaces another file."""
+    release = release or release_beside(output)
     folder = release.absolute().parent
     if release.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UsageError(f"the release file cannot be written to {str(release)!r}: choose another with --release")
@@ -139,6 +152,7 @@ def check_targets(inputs: Mapping[str, Path], output: Path, release: Path, repor
         for other, taken in files.items():
             if what != other and path.resolve() == taken.resolve():
                 raise UsageError(f"{what} would take the place of {other}, {taken.name!r}: choose another name")
+    return OutputFiles(output, release, report, rows)
 
 
 def release_beside(output: Path) -> Path:

@@ -72,8 +72,7 @@ def publish(
     if json:
         say_json(result.as_json())
         return
-    for note in result.notes:
+    for note in result.made.notes:
         say(f"note: {note}")
-    say(result.release.summary())
-    files = [path.name for path in (result.output, result.release_path, report) if path is not None]
-    say(f"\nWrote {', '.join(files[:-1])} and {files[-1]}; the spend is in {result.ledger_path.name}.")
+    say(result.made.release.summary())
+    say(f"\nWrote {result.files.names}; the spend is in {result.ledger.name}.")

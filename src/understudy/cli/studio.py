@@ -27,7 +27,7 @@ def studio(
     from understudy.errors import UsageError, import_extra
 
     for module in ("starlette", "uvicorn", "jinja2"):
-        import_extra(module, "studio", "the studio")
+        import_extra(module, "studio", f"the studio needs {module}")
     from understudy.studio.folder import Folder
     from understudy.studio.server import check_host, serve
     from understudy.studio.studio import Studio

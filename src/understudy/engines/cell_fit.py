@@ -129,9 +129,9 @@ class _Spanned(Attribute):
 
 def spanned(attribute: Attribute) -> Attribute:
     """Return the attribute without `other`, and with three cells in place of a range and its bins."""
-    domain = attribute.domain
-    if isinstance(domain, Intervals):
-        domain = _Span(domain.kind, _cuts(attribute), (), domain.format)
+    domain, intervals = attribute.domain, attribute.intervals
+    if intervals is not None:
+        domain = _Span(intervals.kind, _cuts(attribute), (), intervals.format)
     name, column = attribute.name, attribute.column
     return _Spanned(name, domain, Taxonomy(()), missing=attribute.missing, read_from=column)
 

@@ -17,7 +17,7 @@ from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.errors import DataError, UnderstudyError, UsageError, import_extra
 from understudy.schema.scales.sql_types import Type, type_of
 
 
@@ -140,8 +140,4 @@ def _type(declared: str) -> Type | None:
 
 
 def _driver() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise UsageError("the engine duckdb needs one more package: pip install 'understudy[duckdb]'") from None
-    return duckdb
+    return import_extra("duckdb", "duckdb", "the engine duckdb needs one more package")

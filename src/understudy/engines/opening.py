@@ -19,9 +19,91 @@ from understudy.schema import Schema
 
 if TYPE_CHECKING:
     from understudy.engines.cell_fit import CellFit
+    from understudy.engines.sources import RowSource
     from understudy.engines.sql import Warehouse
 
-ENGINES = ("memory", "mapped", "duckdb", "postgresql", "spark")
+SQL_ENGINES = ("duckdb", "postgresql", "spark")
+ENGINES = ("memory", "mapped", *SQL_ENGINES)
+
+
+@dataclass(frozen=True)
+class PrivateData:
+    """Private rows where they are, and how they are to be read.
+
+    Args:
+        data: a frame, a path or an address.
+        engine: the name of the engine that counts; None: by the kind of data.
+        master: the address of Spark's cluster.
+        types: whether the columns' types were "inferred" from the rows or "declared"; None: by the kind of data.
+    """
+
+    data: Any
+    engine: str | None = None
+    master: str | None = None
+    types: str | None = None
+
+    @property
+    def trust(self) -> Types | None:
+        """Return whether the columns' types are to be trusted; None: by the kind of data."""
+        return types_of(self.types)
+
+    def engine_name(self) -> str | None:
+        """Return the name of the engine that counts the rows; None for an embedded one by size.
+
+        An address is never shown.
+        """
+        data, engine = self.data, self.engine
+        if engine is not None and engine not in ENGINES:
+            raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
+        if self.master is not None and engine not in (None, "spark"):
+            raise UsageError("a master goes with the engine spark")
+        engine = "spark" if self.master is not None else engine
+        if engine != "spark" and scheme_of(data) is not None:
+            named = address_of(data).engine
+            if engine not in (None, named):
+                raise UsageError(f"this address is read by the engine {named}, not by {engine}")
+            return named
+        if engine == "postgresql":
+            raise UsageError("the engine postgresql reads an address: postgresql://host/database?table=schema.people")
+        return engine
+
+    def warehouse(self) -> Warehouse | None:
+        """Return a connection for the engines that count by SQL; None for the embedded ones."""
+        data, trust, engine = self.data, self.trust, self.engine_name()
+        if engine == "postgresql":
+            from understudy.engines.postgresql_rows import PostgreSQLRows
+
+            return PostgreSQLRows(address_of(data))
+        if engine not in SQL_ENGINES:
+            return None
+        if not isinstance(data, str | os.PathLike):
+            raise UsageError(f"the engine {engine} reads a table or a Parquet file where it is, not a frame in memory")
+        if engine == "spark":
+            from understudy.engines.spark_rows import SparkRows
+
+            return SparkRows(os.fspath(data), self.master, trust)
+        return _duckdb_rows(data, trust)
+
+    def source(self, schema: Schema) -> RowSource:
+        """Return the rows of a frame or a file, to be read in this process."""
+        from understudy.engines.sources import open_source
+
+        return open_source(self.data, schema.csv, self.trust, names=schema.columns)
+
+
+def _duckdb_rows(data: str | os.PathLike[str], types: Types | None) -> Warehouse:
+    from understudy.engines.duckdb_rows import DuckDBRows
+
+    if scheme_of(data) is not None:
+        return DuckDBRows(address_of(str(data)), types or "declared")
+    path = Path(data)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        raise UsageError(
+            "the engine duckdb counts Parquet files and tables of a DuckDB file; leave --engine for others"
+        )
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}")
+    return DuckDBRows(path, types or "inferred")
 
 
 @dataclass(frozen=True)
@@ -32,17 +114,9 @@ class Opened:
     columns: tuple[str, ...]
 
 
-def open_engine(
-    data: Any,
-    schema: Schema,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
-    key: bytes | None = None,
-) -> Opened:
-    """Open the engine of this name (None: by the kind of data) over this data, or raise the first reason why not.
+def open_engine(rows: PrivateData, schema: Schema, key: bytes | None = None) -> Opened:
+    """Open the engine over the rows, or raise the first reason why not.
 
-    `types` says whether the columns' types were "inferred" from the rows or "declared" (None: by the kind of data).
     An attribute with `fine` is counted on its fine grid too, as one more attribute of the same column. Whoever will ask
     for the fingerprint under a key says so here: a warehouse then finds it in the pass it makes anyway.
     """
@@ -59,63 +133,43 @@ def open_engine(
             "a schema with [tables.NAME] is for `publish` on one machine: several owners and bought evaluation do not "
             "join tables"
         )
-    trust = types_of(types)
-    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
-    if warehouse is not None:
+    if (warehouse := rows.warehouse()) is not None:
         return Opened(*open_sql(warehouse, schema.counted, key))
-    return Opened(*open_embedded(data, schema.counted, engine, trust))
+    return Opened(*open_embedded(rows.data, schema.counted, rows.engine, rows.trust))
 
 
-def open_groups(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> GroupingEngine:
+def open_groups(rows: PrivateData, schema: Schema) -> GroupingEngine:
     """Return the engine that counts texts for value lists. Nothing is opened until it is asked."""
     from understudy.engines.grouping import SourceGroups, WarehouseGroups
-    from understudy.engines.sources import open_source
 
-    trust, named = types_of(types), engine_for(data, engine, master)
-    if named in ("postgresql", "duckdb", "spark"):
-        return WarehouseGroups(lambda: warehouse_of(data, named, master, trust))  # type: ignore[arg-type,return-value]
-    return SourceGroups(lambda: open_source(data, schema.csv, trust, names=schema.columns))
+    if rows.engine_name() in SQL_ENGINES:
+        return WarehouseGroups(rows.warehouse)  # type: ignore[arg-type]
+    return SourceGroups(lambda: rows.source(schema))
 
 
-def find_misfits(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> list[Misfit]:
+def find_misfits(rows: PrivateData, schema: Schema) -> list[Misfit]:
     """Return every reason why `open_engine` would refuse the data."""
     from understudy.engines.coding import misfits
-    from understudy.engines.sources import open_source
     from understudy.engines.sql import sql_misfits
 
-    trust = types_of(types)
-    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
-    if warehouse is not None:
+    if (warehouse := rows.warehouse()) is not None:
         return sql_misfits(warehouse, schema)
-    return misfits(open_source(data, schema.csv, trust, names=schema.columns), schema)
+    return misfits(rows.source(schema), schema)
 
 
-def fit_of_cells(
-    data: Any,
-    schema: Schema,
-    engine: str | None = None,
-    master: str | None = None,
-    types: str | None = None,
-    show: int = 0,
-) -> list[CellFit]:
+def fit_of_cells(rows: PrivateData, schema: Schema, show: int = 0) -> list[CellFit]:
     """Count how the cells of each attribute are read; exact, for the custodian alone.
 
     Of a file or a frame, up to `show` distinct offending cells of each sort are kept. Data that cannot be read at all
     has no fit: `find_misfits` says why.
     """
     from understudy.engines.cell_fit import source_fit, warehouse_fit
-    from understudy.engines.sources import open_source
 
-    trust = types_of(types)
-    warehouse = warehouse_of(data, engine_for(data, engine, master), master, trust)
+    warehouse = rows.warehouse()
     try:
         if warehouse is not None:
             return warehouse_fit(warehouse, schema)
-        return source_fit(open_source(data, schema.csv, trust, names=schema.columns), schema, show)
+        return source_fit(rows.source(schema), schema, show)
     except DataError:
         return []
     finally:
@@ -123,61 +177,8 @@ def fit_of_cells(
             warehouse.close()
 
 
-def find_rule_breaks(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> list[int] | None:
+def find_rule_breaks(rows: PrivateData, schema: Schema) -> list[int] | None:
     """Return how many rows break each rule; None for data that an engine counts by SQL."""
     from understudy.engines.rule_breaks import rule_breaks
-    from understudy.engines.sources import open_source
 
-    if engine_for(data, engine, master) not in (None, "memory", "mapped"):
-        return None
-    return rule_breaks(open_source(data, schema.csv, types_of(types), names=schema.columns), schema)
-
-
-def engine_for(data: Any, engine: str | None, master: str | None) -> str | None:
-    """Return the name of the engine that counts this data; None for an embedded one by size.
-
-    An address is never shown.
-    """
-    if engine is not None and engine not in ENGINES:
-        raise UsageError(f"there is no engine {engine!r}. {did_you_mean(engine, list(ENGINES))}")
-    if master is not None and engine not in (None, "spark"):
-        raise UsageError("a master goes with the engine spark")
-    engine = "spark" if master is not None else engine
-    if engine != "spark" and scheme_of(data) is not None:
-        named = address_of(data).engine
-        if engine not in (None, named):
-            raise UsageError(f"this address is read by the engine {named}, not by {engine}")
-        return named
-    if engine == "postgresql":
-        raise UsageError("the engine postgresql reads an address: postgresql://host/database?table=schema.people")
-    return engine
-
-
-def warehouse_of(data: Any, engine: str | None, master: str | None, types: Types | None) -> Warehouse | None:
-    """Return a connection for the engines that count by SQL; None for the embedded ones."""
-    if engine == "postgresql":
-        from understudy.engines.postgresql_rows import PostgreSQLRows
-
-        return PostgreSQLRows(address_of(data))
-    if engine not in ("duckdb", "spark"):
-        return None
-    if not isinstance(data, str | os.PathLike):
-        raise UsageError(f"the engine {engine} reads a table or a Parquet file where it is, not a frame in memory")
-    if engine == "spark":
-        from understudy.engines.spark_rows import SparkRows
-
-        return SparkRows(os.fspath(data), master, types)
-    from understudy.engines.duckdb_rows import DuckDBRows
-
-    if scheme_of(data) is not None:
-        return DuckDBRows(address_of(str(data)), types or "declared")
-    path = Path(data)
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        raise UsageError(
-            "the engine duckdb counts Parquet files and tables of a DuckDB file; leave --engine for others"
-        )
-    if not path.is_file():
-        raise UsageError(f"there is no file {str(path)!r}")
-    return DuckDBRows(path, types or "inferred")
+    return None if rows.engine_name() in SQL_ENGINES else rule_breaks(rows.source(schema), schema)

@@ -18,7 +18,7 @@ from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import PostgreSQLSyntax
 from understudy.engines.trust import Types
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.errors import DataError, UnderstudyError, UsageError, import_extra
 from understudy.schema.scales.sql_types import type_of
 
 # jit stays as the server has it: 95 tables of 1,000,000 rows cost it 17.9 to 18.5 s of CPU without and 14.6 to 17.7 s
@@ -152,8 +152,4 @@ def _unreachable(error: Any) -> str:
 
 
 def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise UsageError("the engine postgresql needs one more package: pip install 'understudy[postgres]'") from None
-    return psycopg
+    return import_extra("psycopg", "postgres", "the engine postgresql needs one more package")

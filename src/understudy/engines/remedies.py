@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
-from understudy.schema import Attribute, Booleans, Categories, Intervals
+from understudy.schema import Attribute, Intervals
 from understudy.schema.scales import MOMENT_SCALES, OrderedScale
 
 NO_VALUE = frozenset((
@@ -39,17 +38,13 @@ def _missing(texts: list[str]) -> str:
 
 
 def _for_domain(attribute: Attribute, texts: list[str], decimal: str) -> list[str]:
-    domain = attribute.domain
-    if isinstance(domain, Categories | Booleans):
+    if (domain := attribute.intervals) is None:
         return _for_list(attribute, texts)
-    assert isinstance(domain, Intervals)
     return _for_numbers(domain, texts, decimal) if domain.scale.arithmetic else _for_moments(domain, texts)
 
 
 def _for_list(attribute: Attribute, texts: list[str]) -> list[str]:
-    declared = set(attribute.domain.labels) if isinstance(attribute.domain, Categories) else set()
-    if isinstance(attribute.domain, Booleans):
-        declared = {*attribute.domain.true, *attribute.domain.false}
+    declared = set(attribute.domain.texts)
     folded = {text.casefold() for text in declared}
     if all(text.strip() in declared for text in texts):
         return ["trim = true in [table.csv] reads them: they differ by blanks at their ends"]
@@ -62,7 +57,7 @@ def _for_list(attribute: Attribute, texts: list[str]) -> list[str]:
 
 
 def _for_numbers(domain: Intervals, texts: list[str], decimal: str) -> list[str]:
-    number = replace_kind(domain)
+    number = Intervals("number", (0.0, 1.0))
     tries: list[tuple[str, Callable[[str], bool]]] = [
         ('decimal = "," in [table.csv] reads them', lambda text: _reads(domain, text, ",")),
         ('kind = "number" reads them: they have decimals', lambda text: _reads(number, text, decimal)),
@@ -77,11 +72,6 @@ def _for_numbers(domain: Intervals, texts: list[str], decimal: str) -> list[str]
     if plain == len(texts):
         return ["they are numbers with signs of thousands, money or per cent: write them without, or list them"]
     return ["they are no numbers: declare the texts among them in `missing`, or send them to a value with `other`"]
-
-
-def replace_kind(domain: Intervals) -> Intervals:
-    """Return a domain of numbers, to try whether cells are numbers at all."""
-    return Intervals("number", (0.0, 1.0)) if domain.kind == "integer" else replace(domain, points=(), format=None)
 
 
 def _reads(domain: Intervals, text: str, decimal: str) -> bool:

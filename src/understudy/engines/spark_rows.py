@@ -25,7 +25,7 @@ from understudy.engines.sql import KEPT, Integers
 from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.errors import DataError, UnderstudyError, UsageError, import_extra
 from understudy.schema.scales.sql_types import Type, type_of
 
 FOLDER = "spark.understudy.folder"
@@ -182,10 +182,7 @@ class SparkRows:
 
 
 def _session(master: str | None) -> tuple[bool, Any]:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError("the engine spark needs one more package: pip install 'understudy[spark]'") from None
+    SparkSession = import_extra("pyspark.sql", "spark", "the engine spark needs one more package").SparkSession
     active = SparkSession.getActiveSession()
     if active is not None:
         if master is not None and active.sparkContext.master != master:

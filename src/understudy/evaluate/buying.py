@@ -56,7 +56,7 @@ NO_LEMMA = {
 
 
 @dataclass(frozen=True)
-class Offer:
+class NamedStatistic:
     """A figure before it is bought: a statistic, and what to divide it by besides the row count."""
 
     name: str
@@ -220,11 +220,11 @@ def _bought(
         )
     if public.tables:
         raise UsageError("figures of tables with foreign keys are exact, for the custodian: leave --epsilon out")
-    offers = _offers(stand_in, asked)
-    for offer in offers:
-        if (reason := refusal(offer.statistic, public)) is not None:
-            raise UsageError(f"{offer.name}: {reason}")
-    request = {"method": "evaluate", "figures": [[offer.name, offer.statistic.key] for offer in offers]}
+    statistics = _statistics(stand_in, asked)
+    for wanted in statistics:
+        if (reason := refusal(wanted.statistic, public)) is not None:
+            raise UsageError(f"{wanted.name}: {reason}")
+    request = {"method": "evaluate", "figures": [[wanted.name, wanted.statistic.key] for wanted in statistics]}
     reservation = book.reserve(
         public,
         budget,
@@ -236,7 +236,7 @@ def _bought(
     )
     try:
         bought = _purchase(
-            LocalPrivateTable(public, real, reservation, source), offers, asked, reservation, source.private
+            LocalPrivateTable(public, real, reservation, source), statistics, asked, reservation, source.private
         )
         if save is not None:
             save(bought)
@@ -268,22 +268,24 @@ def _question(
     return EvaluationRequest.of(schema, measures=chosen, models=linear, **question)
 
 
-# -- offers: public ----------------------------------------------------------------------------------------------
+# -- statistics: public ------------------------------------------------------------------------------------------
 
 
-def _offers(synthetic: ExactTable, question: EvaluationRequest) -> list[Offer]:
-    offers: list[Offer] = []
+def _statistics(synthetic: ExactTable, question: EvaluationRequest) -> list[NamedStatistic]:
+    statistics: list[NamedStatistic] = []
     for tables in question.sets if question.compares_tables else ():
-        offers += _table_offers(synthetic, tables, maximum="tvd" in question.measures)
+        statistics += _table_statistics(synthetic, tables, maximum="tvd" in question.measures)
     for target in question.targets if "classify" in question.measures else ():
         for model in question.models:
             errors = Errors(linear_classifier(synthetic, target, model, question.seed))
-            offers.append(Offer(f"error of {model} on {target}", ("errors", str(target), model), errors, 1))
-    return offers
+            statistics.append(
+                NamedStatistic(f"error of {model} on {target}", ("errors", str(target), model), errors, 1)
+            )
+    return statistics
 
 
-def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[Offer]:
-    """Return offers of table errors: the k-marginal score alone needs no maximum; a table too large is refused."""
+def _table_statistics(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[NamedStatistic]:
+    """Return statistics of table errors: the k-marginal score alone needs no maximum; a table too large is refused."""
     try:
         counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
     except TooLarge as error:
@@ -294,51 +296,57 @@ def _table_offers(synthetic: ExactTable, tables: TableSet, maximum: bool) -> lis
         ) from None
     side = SyntheticTables(tables.asks, counts, synthetic.rows())
     way, unit = str(tables.alpha), 2 * synthetic.rows()
-    mean = Offer(f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks))
+    mean = NamedStatistic(
+        f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks)
+    )
     if not maximum:
         return [mean]
-    return [mean, Offer(f"maximum TVD of {way}-way tables", ("tvd", way, "max"), LargestVariation(side), unit)]
+    return [mean, NamedStatistic(f"maximum TVD of {way}-way tables", ("tvd", way, "max"), LargestVariation(side), unit)]
 
 
 # -- the purchase ------------------------------------------------------------------------------------------------
 
 
 def _purchase(
-    table: PrivateTable, offers: list[Offer], question: EvaluationRequest, reservation: Reservation, private: bool
+    table: PrivateTable,
+    statistics: list[NamedStatistic],
+    question: EvaluationRequest,
+    reservation: Reservation,
+    private: bool,
 ) -> BoughtFigures:
     """Buy every figure at an equal part of the budget, and the row count at one more where it is private too."""
     secret = table.schema.rows is None
-    cost = table.total_cost / (len(offers) + secret)
+    cost = table.total_cost / (len(statistics) + secret)
     count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
     figures = tuple(
         _figure(
-            offer,
-            table.measure_statistic(offer.statistic, cost, f"evaluation: {offer.name}"),
+            wanted,
+            table.measure_statistic(wanted.statistic, cost, f"evaluation: {wanted.name}"),
             count,
             table.schema,
             cost,
         )
-        for offer in offers
+        for wanted in statistics
     )
     unit = table.accounting.unit
     return BoughtFigures(table.schema, question, reservation.budget, unit, figures, private)
 
 
 def _figure(
-    offer: Offer, bought: NoisyStatistic, count: Measurement | None, schema: Schema, cost: Fraction
+    wanted: NamedStatistic, bought: NoisyStatistic, count: Measurement | None, schema: Schema, cost: Fraction
 ) -> BoughtFigure:
     """Return the statistic over its divisor and the row count; with a bought count, both bars hold together."""
     few, rows, many = _row_counts(count, schema)
     margin = bought.noise.margin(CONFIDENCE if count is None else (1 + CONFIDENCE) / 2)
     return BoughtFigure(
-        offer.name,
-        offer.place,
-        _rate(bought.value, offer.divisor * rows),
-        _rate(bought.value - margin, offer.divisor * many),
-        _rate(bought.value + margin, offer.divisor * few),
+        wanted.name,
+        wanted.place,
+        _rate(bought.value, wanted.divisor * rows),
+        _rate(bought.value - margin, wanted.divisor * many),
+        _rate(bought.value + margin, wanted.divisor * few),
         cost,
         bought.noise.name,
-        bought.noise.scale / (offer.divisor * rows),
+        bought.noise.scale / (wanted.divisor * rows),
     )
 
 

@@ -15,20 +15,22 @@ import numpy as np
 from understudy.errors import FederationError, UsageError
 from understudy.federation.roster import Roster
 from understudy.federation.secure_sum import LARGEST_SUM
-from understudy.methods.discovered_attributes import ORDERED, completed_schema
+from understudy.methods.discovered_attributes import completed_schema
 from understudy.methods.discovery import Among, Discovery
+from understudy.methods.discovery_probes import left_open
 from understudy.privacy.noise import Gaussian
 from understudy.privacy.question_json import is_text
 from understudy.privacy.questions import ValueList, ValueLists
 from understudy.privacy.questions.value_lists import MAX_LISTED, Grouping, listable
 from understudy.schema import Schema
-from understudy.schema.undiscovered import Undiscovered, asks_for
+from understudy.schema.scales import DISCOVERABLE_KINDS, FLAG_KINDS, LISTED_KINDS, UNREAD_KINDS
+from understudy.schema.undiscovered import asks_for
 
 Found = Mapping[str, Mapping[str, Any]]  # attribute -> its body, as a schema file has it
 MAX_CODES: Final = 1_000_000  # of all attributes that were completed
 _SHARED: Final = ("kind", "missing", "other", "provenance", "confirm")
 _KEYS: Final = frozenset((*_SHARED, "range", "values", "format", "step", "decimals", "bins", "true", "false"))
-_KINDS: Final = frozenset((*ORDERED, "boolean", "category", "drop", "id"))
+_KINDS: Final = frozenset((*DISCOVERABLE_KINDS, *FLAG_KINDS, *LISTED_KINDS, *UNREAD_KINDS))
 _PER_VALUE: Final = 12 * 200 + 32  # bytes of a listed text and its count, in JSON
 _FIXED: Final = 4096
 
@@ -59,9 +61,8 @@ def completed_by(declared: Schema, found: Any) -> Schema:
         if type(body) is not dict or not _KEYS.issuperset(body) or body.get("kind") not in _KINDS or asks_for(body):
             raise FederationError(f"what was bought of {name!r} is none of what can be bought")
     for attribute in declared.undiscovered:
-        assert isinstance(attribute.domain, Undiscovered)
-        kind, stated = found[attribute.name]["kind"], attribute.domain.declared_kind
-        if stated is not None and kind not in (stated, "drop", "id"):
+        kind, stated = found[attribute.name]["kind"], left_open(attribute).declared_kind
+        if stated is not None and kind not in (stated, *UNREAD_KINDS):
             raise FederationError(f"what was bought of {attribute.name!r} is of another kind than was declared")
     schema = completed_schema(declared, found)
     total = 0
@@ -76,11 +77,7 @@ def completed_by(declared: Schema, found: Any) -> Schema:
 
 def listed_columns(declared: Schema) -> frozenset[str]:
     """Return the columns of which a curator may ask for value lists."""
-    return frozenset(
-        a.column
-        for a in declared.undiscovered
-        if isinstance(a.domain, Undiscovered) and a.domain.what in ("values", "kind")
-    )
+    return frozenset(a.column for a in declared.undiscovered if left_open(a).what in ("values", "kind"))
 
 
 # -- value lists -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +40,58 @@ CREATE TABLE IF NOT EXISTS seeds (round INTEGER PRIMARY KEY, seed BLOB NOT NULL)
 """
 
 
-class CuratorJournal:
+class _Journal:
     """Opens the file or makes it (readable by its owner only); one process at a time."""
 
-    def __init__(self, path: Path, request: str) -> None:
-        """Open the journal. `request` identifies what the curator was started for: another one does not continue it."""
+    def __init__(self, path: Path, tables: str, taken: str) -> None:
+        """Open the journal; `taken` is the complaint where another process has it."""
         self.path = path
         self._lock = ProcessLock(path.with_name(path.name + ".lock"))
-        if not path.parent.is_dir():
-            raise FederationError(f"there is no folder {path.parent.name!r} for the journal")
         if not self._lock.acquire():
-            raise FederationError(f"another curator is at work on {path.name!r}: wait for it, or choose another output")
+            raise FederationError(taken)
         try:
-            self._connection = open_database(path, _TABLES, "journal")
+            self._connection = open_database(path, tables, "journal")
         except BaseException:
             self._lock.release()
             raise
+
+    def close_file(self) -> None:
+        """Close the journal; what it holds is continued another time."""
+        self._connection.close()
+        self._lock.release()
+
+    def remove(self) -> None:
+        """Remove the journal of a session that is over and told: nothing is left to continue."""
+        self.close_file()
+        for end in ("", "-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+
+    def _rows(self, statement: str, values: tuple[object, ...], types: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return what a statement selects, in columns of these types; refuse a file that was damaged."""
+        try:
+            rows = self._connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, OverflowError):
+            rows = [()]
+        if any(len(row) != len(types) or not all(map(isinstance, row, types)) for row in rows):
+            raise FederationError(
+                f"the journal {self.path.name!r} is damaged: its session cannot be continued. What was charged stays "
+                "charged; move the file away to begin another session"
+            )
+        return rows
+
+    def _transaction(self) -> AbstractContextManager[None]:
+        return transaction(self._connection, self.path)
+
+
+class CuratorJournal(_Journal):
+    """The curator's memory of a session."""
+
+    def __init__(self, path: Path, request: str) -> None:
+        """Open the journal. `request` identifies what the curator was started for: another one does not continue it."""
+        if not path.parent.is_dir():
+            raise FederationError(f"there is no folder {path.parent.name!r} for the journal")
+        taken = f"another curator is at work on {path.name!r}: wait for it, or choose another output"
+        super().__init__(path, _TABLES, taken)
         self._guard = threading.Lock()
         try:
             known = self.noted("session")
@@ -79,7 +115,7 @@ class CuratorJournal:
 
     def noted(self, name: str) -> str | None:
         """Return a fact written down before."""
-        rows = _rows(self._connection, self.path, "SELECT value FROM facts WHERE name = ?", (name,), (str,))
+        rows = self._rows("SELECT value FROM facts WHERE name = ?", (name,), (str,))
         return str(rows[0][0]) if rows else None
 
     def note(self, name: str, value: str) -> None:
@@ -88,13 +124,10 @@ class CuratorJournal:
 
     def closed(self, round: int, stage: str, bodies: Mapping[str, bytes]) -> dict[str, bytes] | None:
         """Return the replies of a stage that is over, None if it is not; it must have asked the same."""
-        key, connection, path = (round, stage), self._connection, self.path
-        if not _rows(connection, path, "SELECT 1 FROM stages WHERE round = ? AND stage = ?", key, (int,)):
+        key, which = (round, stage), "WHERE round = ? AND stage = ?"
+        if not self._rows(f"SELECT 1 FROM stages {which}", key, (int,)):
             return None
-        letters = _rows(
-            connection, path, "SELECT owner, asked, reply FROM letters WHERE round = ? AND stage = ?", key,
-            (str, str, bytes | None),
-        )  # fmt: skip
+        letters = self._rows(f"SELECT owner, asked, reply FROM letters {which}", key, (str, str, bytes | None))
         if {owner: asked for owner, asked, _ in letters} != {owner: _digest(body) for owner, body in bodies.items()}:
             raise FederationError(
                 f"the interrupted session cannot be continued: it asked something else in round {round} (another "
@@ -109,34 +142,12 @@ class CuratorJournal:
             self._connection.executemany("INSERT INTO letters VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._connection.execute("INSERT INTO stages VALUES (?, ?)", (round, stage))
 
-    def close_file(self) -> None:
-        self._connection.close()
-        self._lock.release()
 
-    def remove(self) -> None:
-        """Remove the journal of a session that is over and told: nothing is left to continue."""
-        self.close_file()
-        _unlink(self.path)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with transaction(self._connection, self.path):
-            yield
-
-
-class OwnerJournal:
+class OwnerJournal(_Journal):
     """An owner's memory of one session (`owner.RoundStore`): it holds secrets, and is removed when the session ends."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = ProcessLock(path.with_name(path.name + ".lock"))
-        if not self._lock.acquire():
-            raise FederationError("this owner takes part in the session already, in another process")
-        try:
-            self._connection = open_database(path, _OWNER_TABLES, "journal")
-        except BaseException:
-            self._lock.release()
-            raise
+        super().__init__(path, _OWNER_TABLES, "this owner takes part in the session already, in another process")
 
     def requests(self) -> list[Request]:
         return self._requests("ORDER BY number", ())
@@ -159,41 +170,9 @@ class OwnerJournal:
         self._write("INSERT OR IGNORE INTO seeds VALUES (?, ?)", (round, fresh))
         return bytes(self._rows("SELECT seed FROM seeds WHERE round = ?", (round,), (bytes,))[0][0])
 
-    def close_file(self) -> None:
-        self._connection.close()
-        self._lock.release()
-
-    def remove(self) -> None:
-        self.close_file()
-        _unlink(self.path)
-
-    def _rows(self, statement: str, values: tuple[object, ...], types: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        return _rows(self._connection, self.path, statement, values, types)
-
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
-        with transaction(self._connection, self.path):
+        with self._transaction():
             self._connection.execute(statement, values)
-
-
-def _rows(
-    connection: sqlite3.Connection, path: Path, statement: str, values: tuple[object, ...], types: tuple[Any, ...]
-) -> list[tuple[Any, ...]]:
-    """Return what a statement selects, in columns of these types; refuse a file that was damaged."""
-    try:
-        rows = connection.execute(statement, values).fetchall()
-    except (sqlite3.Error, OverflowError):
-        rows = [()]
-    if any(len(row) != len(types) or not all(map(isinstance, row, types)) for row in rows):
-        raise FederationError(
-            f"the journal {path.name!r} is damaged: its session cannot be continued. What was charged stays charged; "
-            "move the file away to begin another session"
-        )
-    return rows
-
-
-def _unlink(path: Path) -> None:
-    for end in ("", "-wal", "-shm"):
-        path.with_name(path.name + end).unlink(missing_ok=True)
 
 
 def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from understudy.engines.opening import Opened, open_engine, open_groups
+from understudy.engines.opening import Opened, PrivateData, open_engine, open_groups
 from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
 from understudy.federation.certificates import Identity
 from understudy.federation.client import CuratorClient
@@ -118,9 +118,9 @@ class Party:
     types: str | None = None
 
     @property
-    def how(self) -> tuple[str | None, str | None, str | None]:
-        """Return how the data is read: engine, Spark's master, what the columns' types are."""
-        return self.engine, self.master, self.types
+    def rows(self) -> PrivateData:
+        """Return the owner's rows, and how they are read."""
+        return PrivateData(self.data, self.engine, self.master, self.types)
 
     def take_part(self) -> Participation:
         """Take part: check what can fail without a word to anyone, ask for consent, then call the curator."""
@@ -143,31 +143,21 @@ class Party:
                     client.send(self._joining(_NO_BUDGET), patience=0)
                 raise
             self.told("reading the data")
-            opened = open_engine(self.data, coded, *self.how, book.source_key())
+            opened = open_engine(self.rows, coded, book.source_key())
             try:
-                return self._with_consent(name, own, bought, opened, book, client, signer)
+                return self._with_consent(_Ready(name, own, bought, opened, book, client, signer))
             finally:
                 opened.engine.close()
         finally:
             client.close()
             book.close()
 
-    def _with_consent(
-        self,
-        name: str,
-        own: Schema,
-        bought: Discovery | None,
-        opened: Opened,
-        book: Ledger,
-        client: CuratorClient,
-        signer: KeySigner,
-    ) -> Participation:
-        book.refuse_other_source(
-            own.account, {"roster": self.roster.hash}, opened.engine.fingerprint(book.source_key()), self.resume
-        )
+    def _with_consent(self, ready: _Ready) -> Participation:
+        name, own, book, client = ready.name, ready.own, ready.book, ready.client
+        book.refuse_other_source(own.account, {"roster": self.roster.hash}, ready.fingerprint(), self.resume)
         account = book.account(own.account)
         spent, cap = (account.spent_epsilon, account.cap_epsilon) if account else (Fraction(0), self._new_cap())
-        lists = None if bought is None else bought.groups.get(LISTS)
+        lists = None if ready.bought is None else ready.bought.groups.get(LISTS)
         agreed = self.approve(AgreementTerms(name, self.roster, self.url, own.account, spent, cap, lists))
         self.told("calling the curator")
         welcome = client.send(self._joining("" if agreed else "its operator did not agree"))
@@ -178,7 +168,7 @@ class Party:
         for sentence in close_unfinished(book, own.account, self.roster, welcome.session):
             self.told(sentence)
         journal = OwnerJournal(session_file(self.ledger, welcome.session))
-        sitting = _Sitting(self, name, own, bought, opened, book, client, signer, journal, welcome.session)
+        sitting = _Sitting(self, ready, journal, welcome.session)
         try:
             return sitting.run()
         except BaseException:
@@ -199,33 +189,32 @@ class Party:
         return self.roster.budget.epsilon if self.cap is None else exact(self.cap, "the cap")
 
 
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """What an owner has opened and checked before it calls the curator."""
+
+    name: str
+    own: Schema
+    bought: Discovery | None
+    opened: Opened
+    book: Ledger
+    client: CuratorClient
+    signer: KeySigner
+
+    def fingerprint(self) -> str:
+        """Return the keyed fingerprint of the rows, by which a resumed run knows its table."""
+        return self.opened.engine.fingerprint(self.book.source_key())
+
+
 class _Sitting:
     """The session from joining to its end."""
 
-    def __init__(
-        self,
-        party: Party,
-        name: str,
-        own: Schema,
-        bought: Discovery | None,
-        opened: Opened,
-        book: Ledger,
-        client: CuratorClient,
-        signer: KeySigner,
-        journal: OwnerJournal,
-        session: str,
-    ) -> None:
+    def __init__(self, party: Party, ready: _Ready, journal: OwnerJournal, session: str) -> None:
         self._party = party
-        self._name = name
-        self._own = own
-        self._bought = bought
-        self._reopened: Opened | None = None  # by the completed schema
-        self._opened = opened
-        self._book = book
-        self._client = client
-        self._signer = signer
+        self._ready = ready
         self._journal = journal
         self._session = session
+        self._reopened: Opened | None = None  # by the completed schema
         self._source = party.source or SystemSource()
         self._reservation: Reservation | None = None
         self._answers: OwnerAnswers | None = None
@@ -236,11 +225,11 @@ class _Sitting:
     def run(self) -> Participation:
         self._party.told("waiting for the other owners")
         while True:
-            message = self._client.send(Message("next", self._session))
+            message = self._ready.client.send(Message("next", self._session))
             if message.kind != "refused" and message.session != self._session:
                 raise FederationError("the curator speaks of another session than the one it began with this owner")
             if message.kind == "task":
-                self._client.send(self._reply_to(message))
+                self._ready.client.send(self._reply_to(message))
             elif message.kind == "end":
                 return self._end(message)
             elif message.kind != "wait":
@@ -254,7 +243,7 @@ class _Sitting:
             answers = self._sit_down()
         except (BudgetError, LedgerError):
             with suppress(FederationError):  # the reason is the ledger's, whether or not the curator hears it
-                self._client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
+                self._ready.client.send(Message.note("leave", self._session, reason=_NO_BUDGET))
             raise
         try:
             body = answers.answer(task.round, task.stage, task.body)
@@ -273,15 +262,16 @@ class _Sitting:
         if self._answers is None:
             roster = self._party.roster
             self._reservation = self._reserve()
-            engine, reservation, source = self._opened.engine, self._reservation, self._source
-            if self._bought is None:
-                table, complete = LocalPrivateTable(self._own, engine, reservation, source), None
+            engine, reservation, source = self._ready.opened.engine, self._reservation, self._source
+            if self._ready.bought is None:
+                table, complete = LocalPrivateTable(self._ready.own, engine, reservation, source), None
             else:
-                texts = open_groups(self._party.data, self._bought.probes(), *self._party.how)
-                table = LocalPrivateTable(self._bought.probes(), engine, reservation, source, groups=texts)
+                texts = open_groups(self._party.rows, self._ready.bought.probes())
+                table = LocalPrivateTable(self._ready.bought.probes(), engine, reservation, source, groups=texts)
                 complete = self._completed
+            ready = self._ready
             self._answers = OwnerAnswers(
-                self._name, roster, self._session, table, self._signer, source, self._journal, self._own, complete
+                ready.name, roster, self._session, table, ready.signer, source, self._journal, ready.own, complete
             )
         return self._answers
 
@@ -290,7 +280,7 @@ class _Sitting:
         self.close_rows()
         assert self._reservation is not None
         self._party.told("reading the data by the completed schema")
-        self._reopened = open_engine(self._party.data, schema, *self._party.how)
+        self._reopened = open_engine(self._party.rows, schema)
         return LocalPrivateTable(schema, self._reopened.engine, self._reservation, self._source)
 
     def close_rows(self) -> None:
@@ -305,10 +295,10 @@ class _Sitting:
             "federation": roster.name, "session": self._session, "roster": roster.hash, "method": roster.method,
             "options": dict(roster.options),
         }  # fmt: skip
-        budget = roster.budget if self._bought is None else self._bought.budget
-        return self._book.reserve(
-            self._own, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
-            private=self._source.private, fingerprint=self._opened.engine.fingerprint(self._book.source_key()),
+        budget = roster.budget if self._ready.bought is None else self._ready.bought.budget
+        return self._ready.book.reserve(
+            self._ready.own, budget, request, cap=None if cap == "none" else cap, unlimited=cap == "none",
+            private=self._source.private, fingerprint=self._ready.fingerprint(),
             resume=self._party.resume,
         )  # fmt: skip
 
@@ -326,9 +316,9 @@ class _Sitting:
         self._over = True
         self._journal.remove()
         return Participation(
-            self._name, self._session, release, self._own.account, charges,
+            self._ready.name, self._session, release, self._ready.own.account, charges,
             self._reservation is not None and self._reservation.resumed, len(self._rounds),
-            {"sent": self._client.sent, "received": self._client.received},
+            {"sent": self._ready.client.sent, "received": self._ready.client.received},
         )  # fmt: skip
 
     def _aborted(self, reason: str) -> FederationError:
@@ -336,9 +326,8 @@ class _Sitting:
         if self._reservation is not None:
             drawn, budget = self._reservation.drawn, self._reservation.budget
             self._reservation.abandon("the session was aborted")
-            spent = (
-                f"{budget} of account {self._own.account!r} stays spent" if drawn else "the reservation was given back"
-            )
+            account = self._ready.own.account
+            spent = f"{budget} of account {account!r} stays spent" if drawn else "the reservation was given back"
         self._over = True
         self._journal.remove()
         own = f" This owner declined: {self._declined}." if self._declined else ""

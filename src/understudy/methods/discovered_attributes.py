@@ -18,18 +18,17 @@ from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.attribute import MISSING
 from understudy.schema.files import attribute_from_dict
-from understudy.schema.scales import ordered_scale
+from understudy.schema.scales import DISCOVERABLE_KINDS, ordered_scale
 from understudy.schema.undiscovered import PAID
 
 ROOM = "a missing code lies in what was found: the range ends before it, and what is beyond counts as that end"
 MIDDLE = "middle"  # of a body while it is made: where most rows were seen
-ORDERED = ("integer", "number", "date", "datetime")
 
 
 def completed_body(name: str, body: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return the body with what was bought; that of a dropped column if no schema can have it (public by now)."""
     full = {key: value for key, value in body.items() if value is not None} | {"provenance": PAID}
-    if full["kind"] in ORDERED:
+    if full["kind"] in DISCOVERABLE_KINDS:
         full.setdefault("other", MISSING)
         notes += _make_room(name, full, full.pop(MIDDLE))
     try:
@@ -59,7 +58,7 @@ def _make_room(name: str, body: dict[str, Any], middle: float) -> list[str]:
     scale, missing = ordered_scale(body["kind"]), body.get("missing")
     found = [scale.parse(text, body.get("format")) for text in missing] if isinstance(missing, list) else []
     span = [scale.parse(str(end)) for end in body["range"]]
-    unit = 10.0 ** -body.get("decimals", 0) if body["kind"] == "number" else 1.0
+    unit = 10.0 ** -body.get("decimals", 0) if "decimals" in scale.keys else 1.0
     codes = sorted(code for code in found if span[0] <= code <= span[1])  # NaN is in no range
     if codes:
         ends = [scale.show(end) for end in without_codes(span, codes, unit, middle)]

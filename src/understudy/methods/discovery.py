@@ -19,7 +19,6 @@ import numpy as np
 from understudy.errors import UsageError
 from understudy.methods.discovered_attributes import (
     MIDDLE,
-    ORDERED,
     completed_body,
     completed_schema,
     one_way,
@@ -57,7 +56,8 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.attribute import MISSING
 from understudy.schema.files import attribute_from_dict
-from understudy.schema.octaves import FEW, octave_edges
+from understudy.schema.octaves import FEW
+from understudy.schema.scales import DISCOVERABLE_KINDS, LISTED_KINDS, MOMENT_KINDS, ordered_scale
 from understudy.schema.text_classes import TextClasses, formats
 from understudy.schema.undiscovered import What
 
@@ -66,6 +66,7 @@ RANGES_SHARE = Fraction(1, 25)
 LISTS_SHARE = Fraction(1, 5)  # which also buys the one-way tables of these columns
 LISTS_DELTA = Fraction(1, 2)  # of delta, for value lists
 LARGEST_GROUP = Fraction(1, 4)  # of the rows: where no smaller group would be seen, nothing is bought
+_OCTAVES = len(ordered_scale("number").search_edges())  # cells in which the range of a number is looked for
 _PLACEHOLDERS: dict[What, dict[str, Any]] = {
     "kind": {"kind": "number", "range": [0, 100]},
     "range": {"range": [0, 100]},
@@ -168,7 +169,7 @@ class Discovery:
         if self._asked("kind"):
             found[FORMATS] = visible(self.table_noise(KINDS_SHARE), formats().size)
         if self._asked("kind", "range"):
-            found[RANGES] = visible(self.table_noise(RANGES_SHARE), len(octave_edges("number")))
+            found[RANGES] = visible(self.table_noise(RANGES_SHARE), _OCTAVES)
         if self._asked("values") or (self._asked("kind") and self.budget.delta):
             found[LISTS] = self.list_threshold()[1]
         return found
@@ -220,26 +221,23 @@ class Discovery:
 
     def phases(self) -> tuple[Phase, ...]:
         """Return what would be bought, at most."""
-        found = []
-        if names := self._asked("kind"):
-            scale = self.table_noise(KINDS_SHARE).scale
-            cost = self._each(KINDS_SHARE) * len(names)
-            found.append(Phase(FORMATS, cost, len(names), formats().size, scale, None, _names(names)))
-        if names := self._asked("kind", "range"):
-            scale = self.table_noise(RANGES_SHARE).scale
-            cells = len(octave_edges("number"))
-            found.append(
-                Phase(RANGES, self._each(RANGES_SHARE) * len(names), len(names), cells, scale, None, _names(names))
-            )
-        whole = [a for a in self._asked("range") if left_open(a).declared_kind == "integer"]
-        if names := (*whole, *(() if self.budget.delta else self._asked("kind"))):
-            scale, cost = self.table_noise(LISTS_SHARE).scale, self._each(LISTS_SHARE) * len(names)
-            found.append(Phase(FEW_VALUES, cost, len(names), FEW, scale, None, _names(names)))
+        whole = [a for a in self._asked("range") if left_open(a).whole_numbers]
+        few = (*whole, *(() if self.budget.delta else self._asked("kind")))
+        found = [
+            self._histograms(FORMATS, KINDS_SHARE, self._asked("kind"), formats().size),
+            self._histograms(RANGES, RANGES_SHARE, self._asked("kind", "range"), _OCTAVES),
+            self._histograms(FEW_VALUES, LISTS_SHARE, few, FEW),
+        ]
         if names := (self._asked("values", "kind") if self.budget.delta else ()):
             noise, threshold = self.list_threshold()
             detail = f"{_names(names)}: texts of {threshold:,} rows or more, with noise"
             found.append(Phase(LISTS, self._each(LISTS_SHARE) * len(names), len(names), 0, noise.scale, None, detail))
-        return tuple(found)
+        return tuple(phase for phase in found if phase.tables)
+
+    def _histograms(self, name: str, share: Fraction, columns: Sequence[Attribute], cells: int) -> Phase:
+        """Return the phase in which a histogram of each of these columns is bought."""
+        scale, cost = self.table_noise(share).scale, self._each(share) * len(columns)
+        return Phase(name, cost, len(columns), cells, scale, None, _names(columns))
 
     # -- schemas ---------------------------------------------------------------------------------------------
 
@@ -266,10 +264,10 @@ class Discovery:
         """Buy what is left open from a table coded on `probes`, in the order that a resumed run asks again."""
         bodies, notes = self._kinds(table)
         bodies |= {a.name: left_open(a).body for a in self._asked("range", "values")}
-        ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in ORDERED]
+        ranged = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in DISCOVERABLE_KINDS]
         few = self._ranges(table, ranged, bodies, notes)
         counted = self._few_values(table, few, bodies)
-        listed = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") == "category"]
+        listed = [a for a in self.schema.undiscovered if bodies[a.name].get("kind") in LISTED_KINDS]
         lists = self._lists(table, listed, bodies, notes)
         found = {a.name: completed_body(a.name, bodies[a.name], notes) for a in self.schema.undiscovered}
         schema = completed_schema(self.schema, found)
@@ -306,7 +304,7 @@ class Discovery:
         for attribute, histogram in zip(asked, table.measure(asks, self._each(RANGES_SHARE) * len(asks), RANGES)):
             body = bodies[attribute.name]
             edges = range_edges(attribute, body["kind"])
-            zero = None if body["kind"] in ("date", "datetime") else bisect_right(edges, 0.0) - 1
+            zero = bisect_right(edges, 0.0) - 1 if ordered_scale(body["kind"]).arithmetic else None
             found = found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
             if found is None:
                 notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
@@ -362,7 +360,7 @@ class Discovery:
 def _most(attribute: Attribute) -> Fraction:
     """Return the largest share of the budget that an attribute may cost, of that of one column."""
     asked = left_open(attribute)
-    few = LISTS_SHARE if asked.what == "kind" or asked.declared_kind == "integer" else Fraction(0)
+    few = LISTS_SHARE if asked.what == "kind" or asked.whole_numbers else Fraction(0)
     return {"kind": KINDS_SHARE + RANGES_SHARE + few, "range": RANGES_SHARE + few, "values": LISTS_SHARE}[asked.what]
 
 
@@ -379,7 +377,7 @@ def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
 def _guess(attribute: Attribute, listed: bool = False) -> Attribute:
     domain = left_open(attribute)
     body = {**domain.body, **(_SHORT_LIST if listed and domain.what == "kind" else _PLACEHOLDERS[domain.what])}
-    if body["kind"] in ("date", "datetime"):
-        body["range"] = ["2000-01-01", "2030-01-01"]
+    if body["kind"] in MOMENT_KINDS:
+        body["range"] = list(ordered_scale(body["kind"]).placeholder)
     body |= {"missing": [""]} if body.get("missing") else {}  # the guess may hold a code that is a number
     return attribute_from_dict(attribute.name, body, in_file=True)

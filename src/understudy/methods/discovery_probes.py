@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from understudy.schema import Attribute, Axis
 from understudy.schema.domain import Kind
-from understudy.schema.octaves import decade_edges, few_probe, octave_edges, range_probe
+from understudy.schema.octaves import few_probe, range_probe
+from understudy.schema.scales import ordered_scale
 from understudy.schema.text_classes import decades, digests, formats
 from understudy.schema.undiscovered import Undiscovered
 
@@ -16,21 +17,22 @@ FORMATS, RANGES, FEW_VALUES, LISTS = "formats", "ranges", "few values", "value l
 
 def left_open(attribute: Attribute) -> Undiscovered:
     """Return what an attribute leaves to be bought."""
-    assert isinstance(attribute.domain, Undiscovered)
-    return attribute.domain
+    found = attribute.undiscovered
+    assert found is not None
+    return found
 
 
 def probes_of(attribute: Attribute, decimal: str) -> list[Attribute]:
     """Return the attributes that are coded in the place of one that is left open."""
-    domain, name, missing = attribute.domain, attribute.name, attribute.missing
-    if not isinstance(domain, Undiscovered):
+    domain, name, missing = attribute.undiscovered, attribute.name, attribute.missing
+    if domain is None:
         return [attribute]
     few = few_probe(_probe(name, FEW_VALUES), missing, name)
     if domain.what == "range":
         kind = domain.declared_kind
         assert kind is not None
         octaves = range_probe(_probe(name, RANGES), kind, domain.body.get("format"), missing, name)
-        return [octaves, few] if kind == "integer" else [octaves]
+        return [octaves, few] if domain.whole_numbers else [octaves]
     digest = Attribute(_probe(name, "digests"), digests(), read_from=name)  # not asked for: the ledger's fingerprint
     if domain.what == "values":
         return [digest]
@@ -53,14 +55,15 @@ def range_axis(attribute: Attribute, kind: Kind) -> Axis:
     """Return the histogram that has the range of this kind."""
     if left_open(attribute).what == "range":
         return Axis(_probe(attribute.name, RANGES))
-    return Axis(_probe(attribute.name, "octaves" if kind in ("integer", "number") else "decades"))
+    return Axis(_probe(attribute.name, "octaves" if ordered_scale(kind).arithmetic else "decades"))
 
 
 def range_edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:
     """Return the edges of that histogram's cells, on the scale of the kind."""
-    if kind in ("date", "datetime"):
-        return decade_edges(kind)
-    return octave_edges(kind if left_open(attribute).what == "range" else "number")
+    scale = ordered_scale(kind)
+    if scale.arithmetic and left_open(attribute).what != "range":
+        scale = ordered_scale("number")
+    return scale.search_edges()
 
 
 def _probe(name: str, what: str) -> str:

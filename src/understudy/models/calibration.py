@@ -101,7 +101,7 @@ class Layout:
         return tuple(frozenset(clique) for clique in self.axes)
 
     def calibrate(self, logs: Floats) -> float:
-        """Turn log potentials into the cliques' marginals, in place; the logarithm of the normalising constant.
+        """Turn log potentials into the cliques' marginals, in place; return the log of the normalising constant.
 
         If no configuration has a positive weight the answer is -inf and all marginals are zero.
         """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,9 @@ from understudy.privacy.noise import Noise
 from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema.attribute import MISSING
 from understudy.schema.domain import Kind
-from understudy.schema.octaves import FEW, LOWEST
+from understudy.schema.octaves import FEW
+from understudy.schema.scales import OrderedScale, ordered_scale
+from understudy.schema.scales.reals import LOWEST_OCTAVE
 from understudy.schema.text_classes import FLAGS, MISSING_WORDS, NO_NUMBER, WORDS, TextClasses
 from understudy.schema.tree_grid import MIN_VALUES
 
@@ -32,8 +33,7 @@ OTHER = "other"
 REST_SEEN = 2.5  # standard deviations that the texts outside a list must have to get a label of their own
 NOTHING_BUT_ZERO = 8  # the end of a range in which nothing but 0 was seen
 FEW_VALUES = 16  # of a found range, up to which each value has a cell of its own
-_NEAR_ZERO = 2.0 ** (LOWEST + 2)
-_EPOCH = datetime(1970, 1, 1)
+_NEAR_ZERO = 2.0 ** (LOWEST_OCTAVE + 2)
 _NO_NUMBERS = [(word,) for word in NO_NUMBER]
 WORDLIKE = 0.4  # of the cells with a value that may be words, such as "N" or "unknown", in a column of numbers
 ZERO_SEEN = 2.0  # standard deviations that the cell around 0 must have to belong to the range
@@ -150,18 +150,17 @@ def found_cells(counts: Sequence[int], noise: Noise, zero: int | None = None) ->
 def range_body(body: Mapping[str, Any], edges: Sequence[float], first: int, last: int) -> dict[str, Any]:
     """Return the range from the first of these seen cells to the last, and a little more, as a schema file has it."""
     only_zero = edges[first] > -1 and edges[last + 1] <= 1
-    first, last = _widened(body["kind"], edges, first, last)
-    kind, low, high = body["kind"], edges[first], edges[last + 1]
-    if kind == "date":
-        return {"range": [(_EPOCH + timedelta(days=end)).date().isoformat() for end in (low, high - 1)]}
-    if kind == "datetime":
-        step = body.get("step", 1)
-        return {"range": [(_EPOCH + timedelta(seconds=end)).isoformat() for end in (low, high - step)]}
-    if 0 < low <= 1 or -_NEAR_ZERO <= low < 0 or (kind == "integer" and low == -1):  # no more than the cell around 0
+    scale = ordered_scale(body["kind"])
+    first, last = _widened(scale, edges, first, last)
+    low, high = edges[first], edges[last + 1]
+    if not scale.arithmetic:
+        step = body.get("step", 1) if "step" in scale.keys else 1
+        return {"range": [scale.show(low), scale.show(high - step)]}
+    if 0 < low <= 1 or -_NEAR_ZERO <= low < 0 or (scale.whole_numbers and low == -1):  # no more than the cell around 0
         low = 0.0
     if -1 <= high < 0 or 0 < high <= _NEAR_ZERO:
         high = 0.0
-    if kind == "integer":
+    if scale.whole_numbers:
         low, high = math.floor(low), math.ceil(high)
         high -= high - low <= FEW_VALUES  # a cell ends before its edge
         high = NOTHING_BUT_ZERO if only_zero else high
@@ -173,18 +172,18 @@ def range_body(body: Mapping[str, Any], edges: Sequence[float], first: int, last
     return {"range": span} | ({"decimals": None} if digits else {})
 
 
-def _widened(kind: Kind, edges: Sequence[float], first: int, last: int) -> tuple[int, int]:
-    """Return a cell more on either side: a range that is too long costs little.
+def _widened(scale: OrderedScale, edges: Sequence[float], first: int, last: int) -> tuple[int, int]:
+    """Return the range with a cell more on either side: one that is too long costs little.
 
     Whole numbers that end below 16 have a cell for each value, and there it would cost: no cell more above.
     """
-    few = kind == "integer" and edges[first] >= -1 and edges[last + 1] <= FEW_VALUES
+    few = scale.whole_numbers and edges[first] >= -1 and edges[last + 1] <= FEW_VALUES
     return (max(0, first - 1), last if few else min(len(edges) - 2, last + 1))
 
 
 def few_values(kind: Kind, edges: Sequence[float], first: int, last: int) -> bool:
     """Return whether the seen cells of a range are those of a few whole numbers from 0 on."""
-    return kind == "integer" and edges[first] >= -1 and edges[last + 1] <= FEW
+    return ordered_scale(kind).whole_numbers and edges[first] >= -1 and edges[last + 1] <= FEW
 
 
 def few_body(counts: Sequence[int], noise: Noise) -> dict[str, Any] | None:

@@ -159,7 +159,7 @@ def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> ND
 def _eliminated(
     adjacent: NDArray[np.bool_], sizes: NDArray[np.float64], limit: float, by_weight: bool
 ) -> tuple[float, Flags]:
-    """Eliminate all vertices: the cells of the maximal cliques; each vertex's clique, and which of them are maximal.
+    """Eliminate all vertices; return the cells of the maximal cliques, each vertex's clique, and which are maximal.
 
     Above `limit` the elimination stops early.
     """

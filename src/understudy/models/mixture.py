@@ -34,7 +34,7 @@ class Mixture:
         return Factor(tables[0].axes, sum((w * t.table for w, t in zip(self.weights, tables)), np.zeros(())))
 
     def condition(self, evidence: Evidence) -> Mixture:
-        """Condition each part, which counts for as much as it makes of the evidence; leave out one that excludes it."""
+        """Condition each part and weigh it by its probability of the evidence; leave out a part that excludes it."""
         parts, weights = [], []
         for part, weight in zip(self.parts, self.weights):
             for name, codes in evidence.items():

@@ -88,7 +88,7 @@ class Prior:
         return tuple(tuple(Axis(axis.attribute) for axis in m.axes) for m in self.tables)
 
     def weighed(self, measured: Sequence[Measurement], rows: float) -> list[Measurement]:
-        """Return its tables for so many rows, each with the noise and the change that it is to be believed with."""
+        """Return its tables scaled to so many rows; to the noise of each is added how far it may have changed since."""
         seen = _pooled(measured)
         changes = {m.axes: _Change.of(m, seen, rows, rows / self.rows) for m in self.tables}
         columns = _of_columns(changes)
@@ -96,7 +96,7 @@ class Prior:
 
     def _weighed(self, m: Measurement, change: _Change, columns: dict[str, float], rows: float) -> Measurement:
         scale = rows / self.rows
-        relative = [change.own, *(columns.get(axis.attribute, 0.0) for axis in m.axes)]
+        relative = [change.relative, *(columns.get(axis.attribute, 0.0) for axis in m.axes)]
         if len(m.axes) > 1:
             assert self.distance is not None
             relative.append((2 * RELATIVE * self.distance) ** 2)
@@ -107,7 +107,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class _Change:
-    """How far a table moved beyond its noise, as a sum of squares, and what it would be if every cell doubled."""
+    """How far a table moved beyond its noise, as a sum of squares; `size` is that sum if every cell had doubled."""
 
     size: float  # n² Σ p²
     excess: float | None = None  # Σ (y − s·y₀)² less what noise explains; None where it was not measured again
@@ -125,20 +125,20 @@ class _Change:
         return _Change(size, moved - noise * values.size, noise * math.sqrt(2 * values.size))
 
     @property
-    def own(self) -> float:
-        """Return the squared relative change of its cells, where it stands out from the noise."""
+    def relative(self) -> float:
+        """Return the squared relative change of the cells; 0 where it does not stand out from the noise."""
         stands_out = self.excess is not None and self.excess > SIGNIFICANT * self.error
         return self.excess / self.size if stands_out and self.excess is not None and self.size else 0.0
 
 
 def _of_columns(changes: dict[Axes, _Change]) -> dict[str, float]:
-    """Return the squared relative change of each attribute: its own where it stands out, else that of all others, and a
-    standard error more."""
+    """Return the squared relative change of each attribute: that of its one-way table where it stands out from noise,
+    else the one that all others have in common, plus a standard error."""
     single = {axes[0].attribute: c for axes, c in changes.items() if len(axes) == 1 and c.excess is not None}
-    quiet = [c for c in single.values() if not c.own]
+    quiet = [c for c in single.values() if not c.relative]
     excess = sum(c.excess or 0.0 for c in quiet) + math.hypot(*(c.error for c in quiet))
     common = excess / max(1e-300, sum(c.size for c in quiet))
-    return {name: c.own or max(0.0, common) for name, c in single.items()}
+    return {name: c.relative or max(0.0, common) for name, c in single.items()}
 
 
 def _key(axes: Axes) -> Axes:

@@ -203,10 +203,10 @@ def stays_in_place(data: Any) -> bool:
 
 
 def _count(data: str, schema: Schema, types: str | None) -> ExactTable:
-    from understudy.engines.opening import open_engine
+    from understudy.engines.opening import PrivateData, open_engine
 
     with _named("original", schema):
-        return CountedTable(open_engine(data, schema, types=types).engine, schema)
+        return CountedTable(open_engine(PrivateData(data, types=types), schema).engine, schema)
 
 
 def _read(data: Any, schema: Schema, role: str, types: str | None) -> ExactTable:

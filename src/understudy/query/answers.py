@@ -144,7 +144,7 @@ class Answer:
         """
         from understudy.errors import import_extra
 
-        pandas = import_extra("pandas", "frames", "Answer.to_pandas")
+        pandas = import_extra("pandas", "frames", "Answer.to_pandas needs pandas")
         columns: dict[str, list[Any]] = {name: [f.by[name] for f in self.figures] for name in self.by}
         columns |= {self.measure: [f.value for f in self.figures], "stderr": [f.stderr for f in self.figures]}
         if self.confidence is not None:

@@ -15,10 +15,8 @@ from understudy.engines.coding import CodedTable, encode_table
 from understudy.engines.engine import OpenEngine
 from understudy.engines.file_guard import unchanged
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import Opened, engine_for, warehouse_of
-from understudy.engines.sources import open_source
+from understudy.engines.opening import Opened, PrivateData
 from understudy.engines.sql import Warehouse
-from understudy.engines.trust import types_of
 from understudy.errors import UsageError
 from understudy.privacy.custodian import CustodianFigures
 from understudy.relations.derivation import Histories, derived_tables
@@ -65,46 +63,42 @@ class PeopleFit(CustodianFigures):
         return super().as_json() | {k: int(getattr(self, k)) for k in ("persons", "rows", "most", "at_most", "used")}
 
 
-def open_people(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> tuple[PanelEngine, tuple[str, ...]]:
+def open_people(rows: PrivateData, schema: Schema) -> tuple[PanelEngine, tuple[str, ...]]:
     """Return the engines over the tables derived from these rows, and the order of the source's columns."""
     panel = Panel.of(schema)
-    if (warehouse := _warehouse(data, engine, master, types)) is not None:
+    if (warehouse := _warehouse(rows)) is not None:
         with closed_on_error(warehouse):
-            rows = SqlHistories(warehouse, panel)
-            return PanelEngine(*rows.engines(), warehouse.name), rows.columns
-    coded, person = _coded(data, panel, types)
+            histories = SqlHistories(warehouse, panel)
+            return PanelEngine(*histories.engines(), warehouse.name), histories.columns
+    coded, person = _coded(rows, panel)
     derived = derived_tables(panel, coded.columns, person)
     people = MemoryEngine(derived.people, derived.persons, panel.people)
     return PanelEngine(people, MemoryEngine(derived.steps, derived.pairs, panel.steps)), coded.order
 
 
-def opened_people(*given: Any) -> Opened:
+def opened_people(rows: PrivateData, schema: Schema) -> Opened:
     """Return `open_people` as what a publication opens."""
-    return Opened(*open_people(*given))  # type: ignore[arg-type]
+    return Opened(*open_people(rows, schema))  # type: ignore[arg-type]
 
 
-def people_fit(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> PeopleFit:
+def people_fit(rows: PrivateData, schema: Schema) -> PeopleFit:
     """Return the exact figures of a panel, for the custodian alone; refuse rows that are no panel."""
     panel = Panel.of(schema)
     most = panel.person.at_most
-    if (warehouse := _warehouse(data, engine, master, types)) is not None:
+    if (warehouse := _warehouse(rows)) is not None:
         with closing(warehouse):
             found = SqlHistories(warehouse, panel).tally
             return PeopleFit(found.persons, found.rows, found.most, most, found.used)
-    coded, person = _coded(data, panel, types)
-    rows = Histories.of(panel, coded.columns, person)
-    rows.check(panel)
-    counts = rows.count[rows.place == 0]
+    coded, person = _coded(rows, panel)
+    histories = Histories.of(panel, coded.columns, person)
+    histories.check(panel)
+    counts = histories.count[histories.place == 0]
     return PeopleFit(len(counts), len(person), int(counts.max()), most, int(np.minimum(counts, most).sum()))
 
 
-def _warehouse(data: Any, engine: str | None, master: str | None, types: str | None) -> Warehouse | None:
+def _warehouse(rows: PrivateData) -> Warehouse | None:
     """Return the database that puts the rows in order; None where this process does."""
-    named = engine_for(data, engine, master)
+    named = rows.engine_name()
     if named in (None, "memory"):
         return None
     if named not in ("duckdb", "postgresql"):
@@ -112,7 +106,7 @@ def _warehouse(data: Any, engine: str | None, master: str | None, types: str | N
             "a table of people with many rows ([person]) is put in order in memory, by DuckDB or by PostgreSQL: the "
             f"engine {named} does not derive these tables yet"
         )
-    return warehouse_of(data, named, master, types_of(types))
+    return rows.warehouse()
 
 
 @contextmanager
@@ -125,8 +119,8 @@ def closed_on_error(warehouse: Warehouse) -> Iterator[None]:
         raise
 
 
-def _coded(data: Any, panel: Panel, types: str | None) -> tuple[CodedTable, NDArray[np.int64]]:
-    source = open_source(data, panel.schema.csv, types_of(types), names=panel.schema.columns)
+def _coded(rows: PrivateData, panel: Panel) -> tuple[CodedTable, NDArray[np.int64]]:
+    source = rows.source(panel.schema)
     path = getattr(source, "path", None)
     with nullcontext() if path is None else unchanged(path):  # each pass has a guard, and these are two
         coded = encode_table(source, panel.schema)

@@ -21,7 +21,7 @@ from understudy.engines.duckdb_rows import DuckDBRows
 from understudy.engines.engine import OpenEngine
 from understudy.engines.file_guard import unchanged
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import Opened, engine_for, warehouse_of
+from understudy.engines.opening import Opened, PrivateData
 from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
 from understudy.engines.postgresql_rows import PostgreSQLRows
 from understudy.engines.sources import RowSource, open_source
@@ -70,16 +70,14 @@ class TableFit(CustodianFigures):
         return super().as_json() | {"table": self.table} | numbers
 
 
-def opened_tables(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> Opened:
+def opened_tables(rows: PrivateData, schema: Schema) -> Opened:
     """Return the engines over the tables of a folder, or of frames by name, as what a publication opens."""
     tree = TableTree.of(schema)
-    if (warehouses := table_warehouses(data, tree, engine, master)) is not None:
+    if (warehouses := table_warehouses(rows.data, tree, rows.engine, rows.master)) is not None:
         with closed_on_error(warehouses[schema.name]):
-            rows = SqlTables(warehouses, tree)
-            return Opened(TreeEngine(rows.engines(), warehouses[schema.name].name), rows.columns)  # type: ignore[arg-type]
-    coded, order = coded_tables(data, tree, engine, master, types)
+            joined = SqlTables(warehouses, tree)
+            return Opened(TreeEngine(joined.engines(), warehouses[schema.name].name), joined.columns)  # type: ignore[arg-type]
+    coded, order = coded_tables(rows.data, tree, rows.engine, rows.master, rows.types)
     columns = linked_tables(tree, coded)
     engines = {name: _engine(tree.branches[name], columns[name]) for name in tree.branches}
     return Opened(TreeEngine(engines), order)  # type: ignore[arg-type]
@@ -90,17 +88,15 @@ def _engine(branch: Branch, columns: Columns) -> MemoryEngine:
     return MemoryEngine(columns, rows, branch.derived)
 
 
-def tables_fit(
-    data: Any, schema: Schema, engine: str | None = None, master: str | None = None, types: str | None = None
-) -> list[TableFit]:
+def tables_fit(data: PrivateData, schema: Schema) -> list[TableFit]:
     """Return the exact figures of all tables, for the custodian alone; refuse rows that do not hang together."""
     tree = TableTree.of(schema)
-    if (warehouses := table_warehouses(data, tree, engine, master)) is not None:
+    if (warehouses := table_warehouses(data.data, tree, data.engine, data.master)) is not None:
         with closing(warehouses[schema.name]):
             tallies = SqlTables(warehouses, tree).tallies
         bounds = {child.name: child.at_most for child in schema.tables}
         return [TableFit(name, own.rows, own.used, bounds.get(name, 0), own.most) for name, own in tallies.items()]
-    coded, _ = coded_tables(data, tree, engine, master, types)
+    coded, _ = coded_tables(data.data, tree, data.engine, data.master, data.types)
     used, found = used_rows(tree, coded), []
     for name, branch in tree.branches.items():
         rows, parent = coded[name].rows, coded[name].parent
@@ -208,10 +204,10 @@ def table_warehouses(
         raise UsageError("tables that are joined are in one place: all of them in one database, or none of them")
     addresses = {name: address_of(place) for name, place in places.items()}
     for place in places.values():
-        engine_for(place, engine, master)
+        PrivateData(place, engine, master).engine_name()  # refuses an engine that does not read such an address
     if len({(address.engine, address.place) for address in addresses.values()}) > 1:
         raise UsageError("tables that are joined are in one database: the addresses name several")
-    root = warehouse_of(places[tree.schema.name], addresses[tree.schema.name].engine, None, None)
+    root = PrivateData(places[tree.schema.name]).warehouse()
     assert isinstance(root, DuckDBRows | PostgreSQLRows)
     return {name: root if name == tree.schema.name else root.beside(address) for name, address in addresses.items()}
 

@@ -12,6 +12,8 @@ from typing import Any
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.entries import Account, ChargeEntry
 from understudy.release.bought import BoughtFacts
+from understudy.release.documents import listed
+from understudy.release.former_spelling import ReadByWords
 from understudy.release.protected_unit import neighbours_in_words, not_promised, unit_of
 from understudy.schema import Schema
 from understudy.schema.rows_seen import AFTER_SEEING_ROWS
@@ -20,7 +22,7 @@ STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 
 @dataclass(frozen=True)
-class ChargeTotal:
+class ChargeTotal(ReadByWords):
     """All charges of one purpose: what they cost together in `unit` ("epsilon" or "rho"), and how many there were."""
 
     purpose: str
@@ -31,8 +33,9 @@ class ChargeTotal:
     def __str__(self) -> str:
         return f"{self.purpose} {self.unit} {self.cost:.6g} ({self.times}×)"
 
-    def __getitem__(self, name: str) -> Any:
-        return asdict(self)[name]
+    def as_json(self) -> dict[str, Any]:
+        """Return it as card.json has it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -129,10 +132,10 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(ReadByWords):
     """What a release promises, about whom, who paid, and what is not promised. Goes into the release as card.json.
 
-    `card["epsilon"]` reads the words of card.json, for one version; use the attributes.
+    `card["epsilon"]` reads the words of card.json for one more version, with a warning; use the attributes.
 
     >>> release.card.epsilon, release.card.unit, release.card.in_words
     (1.0, 'one row of the table', 'a 50 % suspicion about one person can become at most 73 %')
@@ -208,10 +211,10 @@ class Card:
     def from_json(cls, document: dict[str, Any]) -> Card:
         """Return the card of a file; raise a ValueError, LookupError or TypeError where a part is missing or odd."""
         plain: dict[str, Any] = {n: document[n] for n in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")}
-        lists: dict[str, Any] = {name: tuple(_listed(document[name])) for name in _LISTS}
+        lists: dict[str, Any] = {name: tuple(listed(document[name])) for name in _LISTS}
         charges = tuple(
             ChargeTotal(*(c[name] for name in ("purpose", "unit", "cost", "times")))
-            for c in _listed(document["charges"])
+            for c in listed(document["charges"])
         )
         card = cls(
             **plain, **lists, charges=charges, payer=_payer_from(document),
@@ -241,19 +244,10 @@ class Card:
             **{name: getattr(self, name) for name in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")},
             **{name: list(getattr(self, name)) for name in _LISTS},
             "rows_per_person": self.rows_per_person,
-            "charges": [asdict(charge) for charge in self.charges],
+            "charges": [charge.as_json() for charge in self.charges],
             **self.payer.as_json(),
             **({} if self.bought is None else self.bought.as_json()),
         }
-
-    def __getitem__(self, name: str) -> Any:
-        return self.as_json()[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.as_json().get(name, default)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.as_json()
 
     @property
     def promise(self) -> str:
@@ -286,12 +280,6 @@ _LISTS = ("not_promised", "notes", "warnings")
 _DICTS = ("options", "versions")
 
 
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError
-    return value
-
-
 def _payer(schema: Schema, budget: Budget, account: Account | None, together: Together | None) -> Payer:
     if together is not None:
         return together.total(budget)
@@ -302,7 +290,7 @@ def _payer(schema: Schema, budget: Budget, account: Account | None, together: To
 def _payer_from(document: dict[str, Any]) -> Payer:
     if (owners := document.get("federation")) is not None:
         told = {field.name: owners[field.name] for field in fields(OwnersTotal)}
-        return OwnersTotal(**told | {"owners": tuple(_listed(owners["owners"]))})
+        return OwnersTotal(**told | {"owners": tuple(listed(owners["owners"]))})
     if "source" in document:
         return OutsideSource(document["source"])
     total = document["account_total"]

@@ -27,6 +27,13 @@ def read_document(data: bytes, name: str) -> dict[str, Any]:
     return document
 
 
+def listed(value: Any) -> list[Any]:
+    """Return a list of a document; raise a ValueError where it is none."""
+    if not isinstance(value, list):
+        raise ValueError("this is not a list")
+    return value
+
+
 def write_document(document: Any) -> bytes:
     """Return the one text of a document: the same content is the same bytes."""
     return json.dumps(document, sort_keys=True, ensure_ascii=True, indent=1, allow_nan=False).encode()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from understudy.privacy.noise import NOISES
+from understudy.release.documents import listed
+from understudy.release.former_spelling import ReadByWords
 from understudy.schema import Axis, Schema
 
 
@@ -22,10 +24,10 @@ class NetworkLine:
 
 
 @dataclass(frozen=True)
-class ReleaseFacts:
+class ReleaseFacts(ReadByWords):
     """What a method decided: its network or the tables it measured together, and `more` that only it knows of.
 
-    A part that the method does not have is None. `facts["network"]` reads the words of the file, for one version.
+    A part that the method does not have is None. `facts["network"]` warns, and leaves with the next version.
     """
 
     network: tuple[NetworkLine, ...] | None = None
@@ -48,24 +50,15 @@ class ReleaseFacts:
         tables = {} if self.tables is None else {"tables": [list(names) for names in self.tables]}
         return {**self.more, **network, **tables}
 
-    def __getitem__(self, name: str) -> Any:
-        return self.as_json()[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.as_json().get(name, default)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.as_json()
-
 
 def check_facts(facts: dict[str, Any], schema: Schema) -> None:
     """Raise a ValueError unless what pages and summaries show of the facts speaks of this schema.
 
     A network names each variable once, with different parents; names are those of `str(axis)`.
     """
-    if pairs := _listed(facts.get("network", [])):
+    if pairs := listed(facts.get("network", [])):
         _check_network(pairs, schema)
-    if not all(isinstance(name, str) for table in _listed(facts.get("tables", [])) for name in _listed(table)):
+    if not all(isinstance(name, str) for table in listed(facts.get("tables", [])) for name in listed(table)):
         raise ValueError("a table is a list of names")
     if "model_error" in facts:
         _check_model_error(facts["model_error"], schema)
@@ -80,8 +73,8 @@ def _check_model_error(found: dict[str, Any], schema: Schema) -> None:
         if figure["noise"] not in NOISES or type(figure["tables"]) is not int:
             raise ValueError("a bought figure has a noise of a known law")
     for ways, tables in ((2, found["compared"]["pairs"]), (3, found["compared"]["triples"])):
-        for names in _listed(tables):
-            if len(set(_listed(names))) != ways or not set(schema.names).issuperset(names):
+        for names in listed(tables):
+            if len(set(listed(names))) != ways or not set(schema.names).issuperset(names):
                 raise ValueError("a compared table names different attributes of the schema")
 
 
@@ -91,7 +84,7 @@ def _check_network(pairs: list[Any], schema: Schema) -> None:
     children = [pair["attribute"] for pair in pairs]
     if len(set(children)) < len(children) or not variables.issuperset(children):
         raise ValueError("a network names each variable once")
-    for parents in (_listed(pair["parents"]) for pair in pairs):
+    for parents in (listed(pair["parents"]) for pair in pairs):
         if len(set(parents)) < len(parents) or not (variables | views).issuperset(parents):
             raise ValueError("a parent is a view of an attribute, named once")
 
@@ -99,9 +92,3 @@ def _check_network(pairs: list[Any], schema: Schema) -> None:
 def _variables(schema: Schema, name: str) -> list[Axis]:
     bits = range(schema[name].bits)
     return [Axis(name), *(Axis(name, 0, bit, gray) for gray in (False, True) for bit in bits)]
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("this is not a list")
-    return value

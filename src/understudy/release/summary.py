@@ -27,14 +27,14 @@ def summary_of(release: Release) -> str:
     if tables := list(dict.fromkeys(" × ".join(names) for names in release.facts.tables or ())):
         more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
         lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
-    for own in release.facts.get("linked") or []:
+    for own in release.facts.more.get("linked") or []:
         lines += [f"{own['table']}, each row given the rows that it belongs to"]
         for line in own["network"]:
             given = " and ".join(f"({spoken_column(parent)})" for parent in line["parents"])
             lines.append(f"  {spoken_column(line['attribute'])} ← {given}".rstrip(" ←"))
         lines.append("")
-    if steps := release.facts.get("steps"):
-        lines += [f"{release.facts['persons']:,} people; each further row of a person, given the row before"]
+    if steps := release.facts.more.get("steps"):
+        lines += [f"{release.facts.more['persons']:,} people; each further row of a person, given the row before"]
         for line in steps:
             given = " and ".join(f"({spoken(parent)})" for parent in line["parents"])
             lines.append(f"  {spoken(line['attribute'])} ← {given}".rstrip(" ←"))

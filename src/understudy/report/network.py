@@ -174,9 +174,9 @@ def _size(lines: tuple[str, ...]) -> tuple[float, float]:
     return max(text_width(line) for line in shown) + 20, len(shown) * _LINE + 12
 
 
-def text_width(line: str, font: float = _FONT) -> float:
+def text_width(line: str) -> float:
     """Return about how wide the text will be; characters of East Asian scripts are square."""
-    return sum(font if unicodedata.east_asian_width(c) in "WF" else font * 0.6 for c in line)
+    return sum(_FONT if unicodedata.east_asian_width(c) in "WF" else _FONT * 0.6 for c in line)
 
 
 # -- the same as a list ------------------------------------------------------------------------------------------

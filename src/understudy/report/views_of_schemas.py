@@ -8,7 +8,7 @@ from understudy.report.page import tiles
 from understudy.report.parts import heading, plain_table
 from understudy.report.tables import belonging, modelled_in_all
 from understudy.schema import Attribute, Schema
-from understudy.schema.undiscovered import PAID, Undiscovered
+from understudy.schema.undiscovered import PAID
 from understudy.schema.uses import Use
 
 MAX_LISTED = 60  # attributes of a table
@@ -102,8 +102,8 @@ def _use(use: Use) -> str:
 
 
 def _kind(attribute: Attribute) -> str:
-    if isinstance(attribute.domain, Undiscovered):
-        return attribute.domain.declared_kind or "to be bought"
+    if attribute.undiscovered is not None:
+        return attribute.undiscovered.declared_kind or "to be bought"
     return attribute.kind
 
 
@@ -112,8 +112,8 @@ def _codes(attribute: Attribute) -> str:
 
 
 def _values(attribute: Attribute) -> str:
-    if isinstance(attribute.domain, Undiscovered):
-        return "range to be bought" if attribute.domain.what == "range" else "values to be bought"
+    if attribute.undiscovered is not None:
+        return "range to be bought" if attribute.undiscovered.what == "range" else "values to be bought"
     if not attribute.modelled:
         return "fresh numbers on output" if attribute.published else "not published"
     labels = attribute.labels

@@ -16,7 +16,8 @@ from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
 from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.intervals import Intervals
-from understudy.schema.scales import SCALES, OrderedScale
+from understudy.schema.scales import ORDERED_KINDS
+from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.taxonomy import Taxonomy, taxonomy_of
 from understudy.schema.tree_grid import Index, TreeGrid
 from understudy.schema.undiscovered import Undiscovered
@@ -103,7 +104,12 @@ class Attribute:
     @property
     def published(self) -> bool:
         """Return whether the column is in the output: ids come back as fresh ones, dropped columns do not."""
-        return self.kind != "drop"
+        return not isinstance(self.domain, Dropped)
+
+    @property
+    def is_id(self) -> bool:
+        """Return whether the column identifies rows: its values are compared, never shown."""
+        return isinstance(self.domain, Identifier)
 
     @property
     def undiscovered(self) -> Undiscovered | None:
@@ -118,8 +124,8 @@ class Attribute:
     @property
     def ordered(self) -> Intervals:
         """Return the domain of an attribute that is known to be ordered."""
-        assert isinstance(self.domain, Intervals)
-        return self.domain
+        assert self.intervals is not None
+        return self.intervals
 
     @property
     def _sends_to_missing(self) -> bool:
@@ -176,8 +182,7 @@ class Attribute:
         if self.fine is None:
             return None
         if self.intervals is None:
-            kinds = [kind for kind, scale in SCALES.items() if isinstance(scale, OrderedScale)]
-            listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+            listed = f"{', '.join(ORDERED_KINDS[:-1])} or {ORDERED_KINDS[-1]}"
             raise SchemaError(f"`fine` is for ordered attributes: {listed}", attribute=self.name)
         return FineGrid(self.intervals, finest(self.intervals, self.fine_cells))
 

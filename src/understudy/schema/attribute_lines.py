@@ -8,7 +8,7 @@ from dataclasses import replace
 from understudy.errors import SchemaError
 from understudy.schema import toml_text as toml
 from understudy.schema.facts import Facts, number_of
-from understudy.schema.scales import ORDERED_KINDS, SCALES, ordered_scale
+from understudy.schema.scales import FLAG_KINDS, LISTED_KINDS, ORDERED_KINDS, ordered_scale
 from understudy.schema.scales.booleans import Booleans
 from understudy.schema.tree_grid import MIN_VALUES
 
@@ -28,12 +28,12 @@ def with_words(facts: Facts) -> tuple[Facts, bool]:
 
 
 def domain_lines(name: str, facts: Facts) -> list[str]:
-    if facts.kind == "category":
+    if facts.kind in LISTED_KINDS:
         groups = [f"taxonomy = {toml.string(facts.groups)}"] if isinstance(facts.groups, str) else []
         return [f"values = {toml.strings(facts.values or ())}", *groups]
-    if facts.kind == "id" and facts.pattern is not None:
+    if facts.takes("pattern") and facts.pattern is not None:
         return [f"pattern = {toml.string(facts.pattern)}"]
-    if facts.kind == "boolean":
+    if facts.kind in FLAG_KINDS:
         return _boolean_lines(facts)
     if facts.kind in ORDERED_KINDS:
         return _range_lines(name, facts)
@@ -61,7 +61,7 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
     lines = [f"points = {toml.array(points)}"] if points else []
     if facts.format is not None:
         lines.append(f"format = {toml.string(facts.format)}")
-    if _has("decimals", facts) and facts.decimals is not None:
+    if facts.takes("decimals") and facts.decimals is not None:
         lines.append(f"decimals = {facts.decimals}")
     if (step := _step(facts)) is not None:
         lines.append(f"step = {_show(step, replace(facts, kind='number'))}")
@@ -82,22 +82,18 @@ def _range_lines(name: str, facts: Facts) -> list[str]:
 
 def _step(facts: Facts) -> float | None:
     """Return the step that a source states, for kinds that have one."""
-    if facts.step is None or not _has("step", facts):
+    if facts.step is None or not facts.takes("step"):
         return None
     if not 0 < (step := number_of(facts.step)) < math.inf:
         raise SchemaError(f"the public sources give the step {facts.step!r}, which is no number above 0")
     return step
 
 
-def _has(key: str, facts: Facts) -> bool:
-    return key in SCALES[str(facts.kind)].keys
-
-
 def _unit(facts: Facts) -> float | None:
     """Return what values are multiples of, where a source says so."""
     if (step := _step(facts)) is not None:
         return step
-    return 10.0**-facts.decimals if _has("decimals", facts) and facts.decimals is not None else None
+    return 10.0**-facts.decimals if facts.takes("decimals") and facts.decimals is not None else None
 
 
 def _ends(name: str, facts: Facts) -> tuple[str, str]:

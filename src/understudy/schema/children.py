@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import SchemaError, did_you_mean
-from understudy.schema.scales.identifiers import Identifier
 
 if TYPE_CHECKING:
     from understudy.schema.table import Schema
@@ -156,7 +155,7 @@ def _check_parent(child: ChildTable, known: Mapping[str, Schema]) -> None:
         if attribute is None:
             near = did_you_mean(column, [a.name for a in known[table].attributes])
             raise SchemaError(f"{where} is joined by {column!r}, which {table!r} does not declare. {near}")
-        if attribute.kind != "id":
+        if not attribute.is_id:
             raise SchemaError(
                 f'{where} is joined by {column!r} of {table!r}, which must be of kind = "id": its values are compared, '
                 "and never shown",
@@ -170,7 +169,7 @@ def _check_columns(name: str, own: Schema) -> None:
             raise SchemaError(f"with [tables.NAME] no name of a column has an @: rename {attribute.name!r}")
         if attribute.fine:
             raise SchemaError(f"`fine` of {attribute.name!r} does not go with [tables.NAME]", attribute=attribute.name)
-        if own.tables == () and isinstance(attribute.domain, Identifier) and attribute.domain.pattern is not None:
+        if own.tables == () and attribute.name in own.id_patterns:
             raise SchemaError(
                 f"ids of {name!r} are fresh whole numbers: leave `pattern` of {attribute.name!r} out. The root may "
                 "have one",

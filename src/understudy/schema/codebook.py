@@ -28,7 +28,7 @@ from typing import Any
 from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
-from understudy.schema.scales import SCALES
+from understudy.schema.scales import NUMBER_KINDS, SCALES
 
 TABLE_KEYS = (
     "name",
@@ -222,7 +222,7 @@ def _facts(name: str, entry: _Entry) -> Facts:
     low, high = _ends(cells, name)
     missing = (*(_missing(cells.get("missing")) or ()), *entry.missing, *told_missing)
     kind = _kind(cells.get("kind"), name)
-    if values and kind in ("integer", "number"):  # codes that are digits
+    if values and kind in NUMBER_KINDS:  # codes that are digits
         kind, low, high = "category", None, None
     facts = Facts(
         kind=kind,

@@ -12,7 +12,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import read_text
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
-from understudy.schema.scales import SCALES
+from understudy.schema.scales import FLAG_KINDS, SCALES, UNREAD_KINDS, takes
 from understudy.schema.steps import MAX_DECIMALS
 
 _TOKEN = re.compile(
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
 _KINDS: dict[str, Kind] = {name: kind for kind, scale in SCALES.items() for name in scale.ddl_types.split()}
 _DOMAINS = {"year": "year", "money": "money", "smallmoney": "money"}  # types that mean a public domain
 _KINDS |= {"year": "integer", "smallmoney": "number"}
+_EXACT = ("numeric", "decimal", "number")  # with places before and after the point
 _CONSTRAINTS = ("PRIMARY", "CONSTRAINT", "CHECK", "UNIQUE", "FOREIGN", "KEY", "INDEX", "EXCLUDE", "LIKE")
 Token = tuple[str, str]  # group of _TOKEN, text
 
@@ -142,14 +143,14 @@ def _columns(body: list[list[Token]], enums: dict[str, tuple[str, ...]]) -> dict
     for check in checks:
         for name, facts in _check(check):
             known = next((c for c in columns if c.casefold() == name.casefold()), None)
-            if known is not None and columns[known].kind != "id":
+            if known is not None and columns[known].kind not in UNREAD_KINDS:
                 columns[known] = replace(facts.over(columns[known]), kind=_checked_kind(facts, columns[known]))
     return columns
 
 
 def _checked_kind(check: Facts, column: Facts) -> Kind | None:
     """Return the kind of a column: one with listed values is a category, whatever its type."""
-    return "category" if check.values is not None and column.kind != "boolean" else column.kind
+    return "category" if check.values is not None and column.kind not in FLAG_KINDS else column.kind
 
 
 def _key(item: list[Token], words: list[str]) -> list[str]:
@@ -177,9 +178,9 @@ def _column(item: list[Token], words: list[str], enums: dict[str, tuple[str, ...
     size = [t[1] for t in inside if t[0] == "number"]
     if typed == "tinyint" and size == ["1"]:
         kind = "boolean"  # MySQL's boolean
-    if kind == "number" and typed in ("numeric", "decimal", "number") and len(size) == 2 and size[1] == "0":
+    if typed in _EXACT and len(size) == 2 and size[1] == "0":
         kind = "integer"
-    decimals = _decimals(typed, size) if kind == "number" else None
+    decimals = _decimals(typed, size) if takes(kind, "decimals") else None
     return Facts(kind=kind, missing=missing, decimals=decimals, declared_type=_DOMAINS.get(typed))
 
 
@@ -193,7 +194,7 @@ def _decimals(typed: str, size: list[str]) -> int | None:
     """Return the decimals of a type: NUMERIC(10, 2) has two, and so has money."""
     if typed == "money":
         return 2
-    exact = typed in ("numeric", "decimal", "number") and len(size) == 2
+    exact = typed in _EXACT and len(size) == 2
     return int(size[1]) if exact and size[1].isdecimal() and int(size[1]) <= MAX_DECIMALS else None
 
 

@@ -24,7 +24,7 @@ from understudy.schema.files import parse_schema
 from understudy.schema.open_points import ATTRIBUTE_POINTS, reason
 from understudy.schema.public_domains import propose, unread_column
 from understudy.schema.public_file import read_public
-from understudy.schema.scales import ORDERED_KINDS, SCALES
+from understudy.schema.scales import FLAG_KINDS, LISTED_KINDS, ORDERED_KINDS, SCALES, UNREAD_KINDS
 
 _PUBLIC = "public (declared)"
 _TYPED_KIND = "the kind follows the file's type, which a program may have inferred from rows: is it so by a codebook?"
@@ -234,7 +234,7 @@ def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _C
             )
             return _Column(name, Facts(kind="drop", label=facts.label), (), "undescribed", said)
         return _Column(name, facts, (*confirm, "range"), None, reason)
-    if facts.kind == "boolean":
+    if facts.kind in FLAG_KINDS:
         facts, sure = with_words(facts)
         confirm = confirm if sure else (*confirm, "true")
     if facts.source == PROSE:
@@ -259,12 +259,12 @@ def _lacks_domain(facts: Facts) -> bool:
     """Return whether nobody has said which values there are."""
     if facts.kind in ORDERED_KINDS:
         return not facts.has_range
-    return facts.kind is None or (facts.kind == "category" and not facts.values)
+    return facts.kind is None or (facts.kind in LISTED_KINDS and not facts.values)
 
 
 def _is_public(facts: Facts, known: Facts) -> bool:
     """Return whether the domain itself was read from the public file."""
-    if facts.kind == "category":
+    if facts.kind in LISTED_KINDS:
         return known.values is None and bool(facts.values)
     return facts.kind in ORDERED_KINDS and not known.has_range and facts.has_range
 
@@ -278,7 +278,7 @@ def _block(column: _Column, grouped: bool) -> list[str]:
     kind = f"kind = {toml.string(str(facts.kind))}"
     lines.append(toml.remarked(kind, column.reason) if column.group == "undescribed" and column.reason else kind)
     lines += domain_lines(name, facts)
-    if facts.kind not in ("id", "drop"):
+    if facts.kind not in UNREAD_KINDS:
         if facts.missing:
             lines.append(f"missing = {'true' if facts.missing == ('',) else toml.strings(facts.missing)}")
         if facts.other is not None:
@@ -291,6 +291,6 @@ def _block(column: _Column, grouped: bool) -> list[str]:
         asked = [column.reason if point == "kind" and column.confirm and column.reason else None for point in confirm]
         todo = "; ".join(said or ATTRIBUTE_POINTS[point] for point, said in zip(confirm, asked))
         lines.append(toml.remarked(f"confirm = {toml.strings(confirm)}", todo))
-    if facts.kind == "category" and isinstance(facts.groups, Mapping):
+    if facts.takes("taxonomy") and isinstance(facts.groups, Mapping):
         lines += toml.groups(f"attributes.{toml.key(name)}.taxonomy", facts.groups)
     return lines

@@ -10,7 +10,6 @@ from understudy.errors import SchemaError
 from understudy.schema.scales import ORDERED_KINDS
 from understudy.schema.table import Schema, plain_lists
 
-_RANGES = ("range", "bins", "edges", "points", "step", "decimals", "format", "fine", "fine_cells", "heaps")
 # keys that go with another kind of column: a new `values` takes the old range away
 _DOMAIN_KEYS = {"values": ("category", ("values", "taxonomy")), "true": ("boolean", ("true", "false"))}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from understudy.schema.domain import Kind
-from understudy.schema.scales import MOMENT_SCALES
+from understudy.schema.scales import MOMENT_SCALES, WHOLE_KINDS, takes
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Facts:
         """Return these facts, completed by those of a weaker source."""
         return Facts(**{f.name: _first(getattr(self, f.name), getattr(weaker, f.name)) for f in fields(Facts)})
 
+    def takes(self, key: str) -> bool:
+        """Return whether the schema file may have this key in an attribute of the kind."""
+        return takes(self.kind, key)
+
     @property
     def has_range(self) -> bool:
         return self.edges is not None or (self.low is not None and self.high is not None)
@@ -57,7 +61,7 @@ class Facts:
             return replace(self, kind=kind_of_format(self.format))
         if self.has_range:
             kind = kind_of_ends(self.edges or (self.low or "", self.high or ""))
-            return replace(self, kind="number" if kind == "integer" and self.is_fractional else kind)
+            return replace(self, kind="number" if kind in WHOLE_KINDS and self.is_fractional else kind)
         return self
 
     @property

@@ -15,7 +15,7 @@ from understudy.schema.facts import kind_of_ends, number_of
 from understudy.schema.files import parse_schema
 from understudy.schema.open_points import TABLE_POINTS, reason
 from understudy.schema.public_domains import DOMAINS, NO, YES
-from understudy.schema.scales import MOMENT_KINDS, ORDERED_KINDS
+from understudy.schema.scales import FLAG_KINDS, LISTED_KINDS, MOMENT_KINDS, ORDERED_KINDS, UNREAD_KINDS, takes
 from understudy.schema.table import Schema
 
 HELP = (
@@ -148,10 +148,10 @@ def described(body: Mapping[str, Any]) -> str:
     kind, span = str(body.get("kind")), body.get("range")
     if kind == "drop":
         return "left out"
-    if kind == "category":
+    if kind in LISTED_KINDS:
         values = [str(value) for value in body.get("values", [])]
         return "|".join(values[:6]) + ("|…" if len(values) > 6 else "")
-    if kind == "boolean":
+    if kind in FLAG_KINDS:
         return "yes/no"
     return f"{kind} {span[0]}..{span[1]}" if span else kind
 
@@ -181,7 +181,7 @@ def _split(text: str) -> tuple[str, dict[str, Any]]:
 
 def _domain(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
     plain = text.casefold()
-    if plain in ("id", "drop"):
+    if plain in UNREAD_KINDS:
         return {"kind": plain}
     if plain in ("yes/no", "boolean", "bool", "y/n"):
         return {"kind": "boolean", "true": list(YES), "false": list(NO)}
@@ -201,9 +201,9 @@ def _domain(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_facts(facts: Any) -> dict[str, Any]:
-    if facts.kind == "category":
+    if facts.kind in LISTED_KINDS:
         return {"kind": "category", "values": list(facts.values)}
-    if facts.kind == "boolean":
+    if facts.kind in FLAG_KINDS:
         return {"kind": "boolean", "true": list(facts.true), "false": list(facts.false)}
     return _range(facts.kind, [facts.low, facts.high], {})
 
@@ -220,5 +220,5 @@ def _range(kind: str, ends: list[str], body: Mapping[str, Any]) -> dict[str, Any
     if any(number != number for number in numbers):
         raise SchemaError("a range of numbers is written 0..120")
     whole = all(number.is_integer() for number in numbers)
-    kept = {"decimals": body["decimals"]} if kind == "number" and "decimals" in body else {}
+    kept = {"decimals": body["decimals"]} if takes(kind, "decimals") and "decimals" in body else {}
     return {"kind": kind, "range": [int(n) if whole else n for n in numbers], **kept}

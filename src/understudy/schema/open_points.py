@@ -15,7 +15,7 @@ from understudy.schema.scales import SCALES
 if TYPE_CHECKING:
     from understudy.schema.table import Schema
 
-_READ = ", ".join(kind for kind in SCALES if kind not in ("id", "drop"))
+_READ = ", ".join(kind for kind, scale in SCALES.items() if scale.modelled)
 
 TABLE_POINTS = {
     "rows": 'write the true number of rows; or leave `rows` out, with neighbours = "add-remove", which hides it',

@@ -90,7 +90,7 @@ def check_person(schema: Schema) -> None:
     for name in (person.id, person.order, *person.constant, *person.rising):
         if name not in known:
             raise SchemaError(f"[person] names {name!r}, which is not declared. {did_you_mean(name, list(known))}")
-    if known[person.id].kind != "id":
+    if not known[person.id].is_id:
         raise SchemaError(f'`id` of [person] is a column of kind = "id", and {person.id!r} is not', attribute=person.id)
     _check_order(known[person.order])
     for name in person.constant:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from understudy.schema.facts import Facts
-from understudy.schema.scales import ORDERED_KINDS
+from understudy.schema.scales import ORDERED_KINDS, UNREAD_KINDS
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def propose(name: str, stated: Facts) -> Proposal | None:
     >>> propose("zeta", Facts()) is None
     True
     """
-    if stated.kind in ("id", "drop"):
+    if stated.kind in UNREAD_KINDS:
         return None
     for attempt in (unread_column, _typed, _named, _labelled):
         if (found := attempt(name, stated)) is not None:

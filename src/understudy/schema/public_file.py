@@ -89,14 +89,14 @@ def _facts(cells: list[str]) -> Facts:
     scale = ordered_scale(kind)
     place = number_of if scale.arithmetic else scale.parse
     low, high = min(seen, key=place), max(seen, key=place)
-    span = low != high and not (kind == "integer" and len(seen) <= _FEW)
+    span = low != high and not (scale.whole_numbers and len(seen) <= _FEW)
     return Facts(
         kind=kind if span else "category",
         values=values,
         low=low if span else None,
         high=high if span else None,
         missing=missing,
-        decimals=_decimals(seen) if kind == "number" and span else None,
+        decimals=_decimals(seen) if "decimals" in scale.keys and span else None,
     )
 
 

@@ -44,10 +44,11 @@ from understudy.schema.predicates import (
     Rounded,
     names_in,
 )
-from understudy.schema.scales import ordered_scale
-from understudy.schema.scales.booleans import Booleans
+from understudy.schema.scales import OrderedScale, ordered_scale
 from understudy.schema.tokens import Token, complain, hint
 from understudy.schema.value_names import codes_meant, codes_named, means_missing, names_of, place_of
+
+NUMBER = ordered_scale("number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +140,12 @@ class Resolver:
             return made
         if left is not None and right is not None and not (_is_ordered(left) and _is_ordered(right)):
             return self._alike(left, right, found)
-        kind = self._kind(found.left) or self._kind(found.right) or "number"
+        scale = self._scale(found.left) or self._scale(found.right) or NUMBER
         column = left or right
-        sides = [self._term(term, kind, column) for term in (found.left, found.right)]
+        sides = [self._term(term, scale, column) for term in (found.left, found.right)]
         for (_, own), term in zip(sides, (found.left, found.right)):
-            if own != kind:
-                self.fail(_first(term), f"a {kind} cannot be compared with a {own}")
+            if own != scale:
+                self.fail(_first(term), f"a {scale.kind} cannot be compared with a {own.kind}")
         return Ordered(found.operator, sides[0][0], sides[1][0], self._tolerance(*(term for term, _ in sides)))
 
     def _with_value(self, attribute: Attribute, operator: Operator, other: Term, place: Token) -> Predicate | None:
@@ -182,11 +183,7 @@ class Resolver:
         return OneOf(known.source, codes[known.codes], absent[known.codes])
 
     def _alike(self, left: Attribute, right: Attribute, found: ComparedTerms) -> Predicate:
-        if (
-            _is_ordered(left)
-            or _is_ordered(right)
-            or isinstance(left.domain, Booleans) != isinstance(right.domain, Booleans)
-        ):
+        if _is_ordered(left) or _is_ordered(right) or left.domain.flags != right.domain.flags:
             kinds = f"{left.name} is of kind {left.kind} and {right.name} of kind {right.kind}"
             self.fail(found.place, f"these cannot be compared: {kinds}")
         if found.operator not in ("=", "!="):
@@ -203,35 +200,36 @@ class Resolver:
 
     # -- terms -----------------------------------------------------------------------------------------------
 
-    def number_term(self, term: Term, kind: str) -> NumberTerm:
-        """Return a term of this kind (number, date or datetime), or complain."""
-        found, own = self._term(term, kind, None)
-        if own != kind:
-            self.fail(_first(term), f"this is a {own}, and a {kind} is wanted")
+    def number_term(self, term: Term, scale: OrderedScale) -> NumberTerm:
+        """Return a term on this scale (numbers, dates or datetimes), or complain."""
+        found, own = self._term(term, scale, None)
+        if own != scale:
+            self.fail(_first(term), f"this is a {own.kind}, and a {scale.kind} is wanted")
         return found
 
-    def _kind(self, term: Term) -> str | None:
-        """Return what a term with a column in it is: number, date or datetime."""
+    def _scale(self, term: Term) -> OrderedScale | None:
+        """Return the scale of a term with a column in it; None for one without."""
         match term:
             case Symbol():
                 attribute = self.named(term)
                 return scale_of(attribute) if attribute is not None and _is_ordered(attribute) else None
             case Arithmetic(sign, left, right):
-                kinds = self._kind(left), self._kind(right)
-                if sign == "-" and kinds[0] == kinds[1] and kinds[0] not in (None, "number"):
-                    return "number"
-                return next((kind for kind in kinds if kind not in (None, "number")), kinds[0] or kinds[1])
+                scales = [scale for side in (left, right) if (scale := self._scale(side)) is not None]
+                moments = [scale for scale in scales if not scale.arithmetic]
+                if sign == "-" and len(moments) == 2 and moments[0] == moments[1]:
+                    return NUMBER
+                return next(iter(moments or scales), None)
         return None
 
-    def _term(self, term: Term, kind: str, column: Attribute | None) -> tuple[NumberTerm, str]:
-        """Return a term with its kind; a value is read as of this kind, and of this column if it stands alone."""
+    def _term(self, term: Term, scale: OrderedScale, column: Attribute | None) -> tuple[NumberTerm, OrderedScale]:
+        """Return a term with its scale; a value is read on this scale, and as one of the column if it stands alone."""
         match term:
             case Mapped(name):
                 self.fail(name, "`map(…)` stands alone: column = map(other), with the map beside the rule")
             case Symbol(word):
                 if (attribute := self.named(term)) is not None:
                     return self._column(attribute, word), scale_of(attribute)
-                return Constant(self._value(word, kind, column)), kind
+                return Constant(self._value(word, scale, column)), scale
             case Arithmetic():
                 return self._calculation(term)
         raise AssertionError
@@ -245,25 +243,25 @@ class Resolver:
         assert known.term is not None
         return known.term
 
-    def _calculation(self, term: Arithmetic) -> tuple[NumberTerm, str]:
-        left_kind, right_kind = self._kind(term.left), self._kind(term.right)
-        moments = [k for k in (left_kind, right_kind) if k not in (None, "number")]
-        if not moments:
-            sides = [self._term(side, "number", None)[0] for side in (term.left, term.right)]
-            return Calculation(term.sign, sides[0], sides[1]), "number"
-        if term.sign == "-" and len(moments) == 2 and left_kind == right_kind:
-            sides = [self._term(side, moments[0], None)[0] for side in (term.left, term.right)]
-            return Calculation("-", sides[0], sides[1]), "number"
-        if term.sign not in ("+", "-") or len(moments) == 2 or left_kind in (None, "number"):
-            self.fail(_first(term), f"of a {moments[0]} one can take another, or add a number to it")
-        left, right = self._term(term.left, moments[0], None)[0], self._term(term.right, "number", None)[0]
-        return Calculation(term.sign, left, right), moments[0]
+    def _calculation(self, term: Arithmetic) -> tuple[NumberTerm, OrderedScale]:
+        first = self._scale(term.left)
+        moments = [scale for scale in (first, self._scale(term.right)) if scale is not None and not scale.arithmetic]
+        alike = len(moments) == 2 and moments[0] == moments[1]
+        if not moments or (term.sign == "-" and alike):
+            shared = moments[0] if moments else NUMBER
+            sides = [self._term(side, shared, None)[0] for side in (term.left, term.right)]
+            return Calculation(term.sign, sides[0], sides[1]), NUMBER
+        moment = moments[0]
+        if term.sign not in ("+", "-") or len(moments) == 2 or first != moment:
+            self.fail(_first(term), f"of a {moment.kind} one can take another, or add a number to it")
+        left, right = self._term(term.left, moment, None)[0], self._term(term.right, NUMBER, None)[0]
+        return Calculation(term.sign, left, right), moment
 
-    def _value(self, word: Token, kind: str, column: Attribute | None) -> float:
+    def _value(self, word: Token, scale: OrderedScale, column: Attribute | None) -> float:
         if column is not None and _is_ordered(column):
             place = place_of(column, word.text)
-        elif kind != "number":
-            place = ordered_scale(kind).position(word.text, None)
+        elif not scale.arithmetic:
+            place = scale.position(word.text, None)
             place = None if math.isnan(place) else place
         else:
             try:
@@ -271,7 +269,7 @@ class Resolver:
             except ValueError:
                 place = None
         if place is None or not math.isfinite(place):
-            what = "number" if kind == "number" else ordered_scale(kind).noun
+            what = scale.noun
             named = f"{column.name} is compared with a {what}" if column is not None else f"a {what} is wanted"
             near = hint(word.text, list(self._attributes)) if word.kind in ("word", "name") else ""
             near = near if near.startswith("Did") else ""
@@ -304,14 +302,14 @@ def _is_ordered(attribute: Attribute) -> bool:
     return attribute.intervals is not None
 
 
-def scale_of(attribute: Attribute) -> str:
-    """Return what the values of an ordered attribute are in a calculation: numbers, dates, datetimes …"""
-    scale = attribute.intervals.scale if attribute.intervals is not None else None
-    return "number" if scale is None or scale.arithmetic else attribute.kind
+def scale_of(attribute: Attribute) -> OrderedScale:
+    """Return the scale on which an attribute's values are calculated with: that of numbers, of dates, …"""
+    scale = attribute.intervals.scale if attribute.intervals is not None else NUMBER
+    return NUMBER if scale.arithmetic else scale
 
 
 def _texts(attribute: Attribute) -> tuple[str, ...]:
-    if isinstance(attribute.domain, Booleans):
+    if attribute.domain.flags:
         return ("false", "true")
     return attribute.labels[: attribute.size - attribute.has_missing]
 

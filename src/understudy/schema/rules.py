@@ -212,8 +212,7 @@ class _Reading:
         if isinstance(term, Mapped):
             return self._mapped(attribute, index, term)
         resolver = self._resolver(index)
-        kind = scale_of(attribute)
-        found = resolver.number_term(term, kind)
+        found = resolver.number_term(term, scale_of(attribute))
         steps = written_steps(attribute)
         if steps is not None and not (steps == Steps() and resolver.is_whole(found)):
             found = Rounded(found, steps)

@@ -176,7 +176,7 @@ def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _prefix_level(length: int, domain: Domain) -> Level:
-    """Group values by their first characters. A group with the name of one of its values among others has a *."""
+    """Group values by their first characters. A group of several that is called like one of them gets a *."""
     keys = [value[:length] for value in domain.texts]
     held = Counter(keys)
     values = frozenset(domain.texts)

@@ -18,9 +18,9 @@ import numpy as np
 
 from understudy.schema.domain import Codes
 from understudy.schema.scales.categories import Categories
+from understudy.schema.scales.dates import FIRST_DECADE, LAST_DECADE
 
 MAX_DECIMALS_SEEN = 6
-FIRST_DECADE, LAST_DECADE = 180, 209  # the years 1800 to 2099
 _DAY, _MONTH, _YEAR = "(0?[1-9]|[12][0-9]|3[01])", "(0?[1-9]|1[0-2])", "[12][0-9]{3}"
 _CLOCK = "([01]?[0-9]|2[0-3]):[0-5][0-9]"
 _ZONE = "(Z|[+-][0-9:]+)?"

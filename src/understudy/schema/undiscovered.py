@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Kind
+from understudy.schema.scales import DISCOVERABLE_KINDS, LISTED_KINDS, WHOLE_KINDS
 from understudy.schema.scales.identifiers import Dropped
 
 DISCOVER = "discover"
@@ -21,7 +22,6 @@ What = Literal["kind", "range", "values"]
 _LISTED_KEYS = ("kind", "missing", "other", "confirm", "provenance", "values")
 _KINDLESS_KEYS = ("kind", "missing", "confirm", "provenance")
 _RANGE_KEYS = ("kind", "missing", "other", "confirm", "provenance", "range", "bins", "step", "decimals", "format")
-_ORDERED = ("integer", "number", "date", "datetime")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ class Undiscovered(Dropped):
         kind: Kind = self.body["kind"]
         return None if self.what == "kind" else kind
 
+    @property
+    def whole_numbers(self) -> bool:
+        """Return whether the column was declared to hold whole numbers."""
+        return self.declared_kind in WHOLE_KINDS
+
 
 def asks_for(body: Mapping[str, Any]) -> What | None:
     """Return what an attribute's body leaves to be bought, None for one that is declared whole."""
@@ -53,7 +58,7 @@ def asks_for(body: Mapping[str, Any]) -> What | None:
 def undiscovered(body: Mapping[str, Any], what: What) -> Undiscovered:
     """Return the domain of an attribute that leaves this to be bought; refuse keys that make no sense beside it."""
     kind = body.get("kind")
-    wanted: dict[What, tuple[str, ...]] = {"kind": (DISCOVER,), "range": _ORDERED, "values": ("category",)}
+    wanted: dict[What, tuple[str, ...]] = {"kind": (DISCOVER,), "range": DISCOVERABLE_KINDS, "values": LISTED_KINDS}
     if kind not in wanted[what]:
         raise SchemaError(f'{what} = "discover" goes with kind = {" or ".join(map(repr, wanted[what]))}')
     known = {"kind": _KINDLESS_KEYS, "range": _RANGE_KEYS, "values": _LISTED_KEYS}[what]

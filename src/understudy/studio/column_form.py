@@ -14,7 +14,8 @@ from understudy.privacy.budget import Budget
 from understudy.schema import Attribute, Schema
 from understudy.schema.interview import answered, described
 from understudy.schema.open_points import reason
-from understudy.schema.scales import ORDERED_KINDS
+from understudy.schema.scales import FLAG_KINDS, LISTED_KINDS, NUMBER_KINDS, ORDERED_KINDS, UNREAD_KINDS, takes
+from understudy.schema.undiscovered import DISCOVER, asks_for
 from understudy.schema.writing import attribute_as_dict
 from understudy.studio.grid_picture import grid_picture
 from understudy.studio.taxonomy_text import taxonomy_of_text, taxonomy_text
@@ -54,7 +55,7 @@ class ColumnForm:
         low, high = (str(span[0]), str(span[1])) if isinstance(span, list) else ("", "")
         missing = body.get("missing", [])
         missing = [""] if missing is True else list(missing)
-        paid = "discover" in (body.get("kind"), body.get("values"), span)
+        paid = asks_for(body) is not None
         values = body.get("values", [])
         return ColumnForm(
             index, attribute.name, str(body["kind"]), described_shortly(attribute, body), low, high, _bins(body),
@@ -78,7 +79,7 @@ def discovery_price(schema: Schema) -> str:
 
 def described_shortly(attribute: Attribute, body: Mapping[str, Any]) -> str:
     """Return what the column holds in a few words."""
-    if body.get("kind") == "discover" or "discover" in (body.get("values"), body.get("range")):
+    if asks_for(body) is not None:
         return "bought"
     if "edges" in body:
         return f"{body['kind']} {body['edges'][0]}..{body['edges'][-1]}"
@@ -92,7 +93,7 @@ def _bins(body: Mapping[str, Any]) -> str:
 
 
 def _groups(attribute: Attribute) -> str:
-    return attribute.taxonomy.explained or "" if attribute.taxonomy and attribute.kind == "category" else ""
+    return attribute.taxonomy.explained or "" if attribute.taxonomy and takes(attribute.kind, "taxonomy") else ""
 
 
 def _points(attribute: Attribute) -> tuple[tuple[str, str], ...]:
@@ -108,18 +109,18 @@ def sent_keys(form: Mapping[str, str], attribute: Attribute) -> dict[str, Any]:
     if kind not in KINDS:
         raise SchemaError(f"{kind!r:.40} is no kind of column", attribute=attribute.name)
     held = attribute_as_dict(attribute)
-    if kind in ("id", "drop"):
+    if kind in UNREAD_KINDS:
         return {key: None for key in held if key not in ("kind", "format")} | {"kind": kind}
     keys: dict[str, Any] = {"missing": _missing(form)}
-    if kind == "discover":
+    if kind == DISCOVER:
         return dict.fromkeys(held) | keys | {"kind": kind}
-    if kind == "category":
+    if kind in LISTED_KINDS:
         keys |= _values(form)
     elif kind in ORDERED_KINDS:
         keys |= _span(kind, form, held)
     if kind != held.get("kind"):
-        keys |= {"kind": kind} | ({"true": None, "false": None} if held.get("kind") == "boolean" else {})
-        keys |= _words(held) if kind == "boolean" else {}
+        keys |= {"kind": kind} | ({"true": None, "false": None} if held.get("kind") in FLAG_KINDS else {})
+        keys |= _words(held) if kind in FLAG_KINDS else {}
     return keys | {"other": form.get("other", "").strip() or None}
 
 
@@ -132,8 +133,8 @@ def _values(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the values and their groups; a form without the field leaves the groups as they are."""
     groups = {"taxonomy": taxonomy_of_text(form["taxonomy"])} if "taxonomy" in form else {}
     text = form.get("values", "").strip()
-    if text == "discover":
-        return {"values": "discover"} | groups
+    if text == DISCOVER:
+        return {"values": DISCOVER} | groups
     values = [line.strip() for line in text.splitlines() if line.strip()]
     if not values:
         raise SchemaError("list every value that may occur, one a line, from a form or a codebook, not from the rows")
@@ -143,8 +144,8 @@ def _values(form: Mapping[str, str]) -> dict[str, Any]:
 def _span(kind: str, form: Mapping[str, str], held: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range and the bins; the text of an interview's answer says what a range is."""
     low, high, bins = (form.get(key, "").strip() for key in ("low", "high", "bins"))
-    if "discover" in (low, high):
-        return {"range": "discover", "bins": None, "edges": None}
+    if DISCOVER in (low, high):
+        return {"range": DISCOVER, "bins": None, "edges": None}
     if "," in bins:
         return {"edges": [_edge(kind, part) for part in bins.split(",")], "range": None, "bins": None}
     if not low or not high:
@@ -156,7 +157,7 @@ def _span(kind: str, form: Mapping[str, str], held: Mapping[str, Any]) -> dict[s
 
 def _edge(kind: str, text: str) -> Any:
     plain = text.strip()
-    if kind not in ("integer", "number"):
+    if kind not in NUMBER_KINDS:
         return plain
     try:
         return float(plain) if "." in plain or "e" in plain.lower() else int(plain)

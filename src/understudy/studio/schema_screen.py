@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from understudy.checking import check_cells, check_fit, check_people, check_rows
+from understudy.checking import PrivateData, check_cells, check_fit, check_people, check_rows
 from understudy.drafting import Documents, Draft, draft_file, draft_statement
 from understudy.errors import SchemaError, UsageError
 from understudy.schema import Schema
@@ -169,10 +169,11 @@ class SchemaScreen:
         file = self._file(form.get("schema", ""))
         schema = file.schema
         source = TableSource.of(self._studio.folder, form.get("data", ""), form.get("address", ""))
-        problems = check_fit(source.place, schema, progress=False)
-        fits = [fit for fit in check_cells(source.place, schema) if fit.offends or fit.missing]
-        broken = check_rows(source.place, schema) if schema.rules and not problems else []
-        people = check_people(source.place, schema) if schema.person and not problems else None
+        rows = PrivateData(source.place)
+        problems = check_fit(rows, schema, progress=False)
+        fits = [fit for fit in check_cells(rows, schema) if fit.offends or fit.missing]
+        broken = check_rows(rows, schema) if schema.rules and not problems else []
+        people = check_people(rows, schema) if schema.person and not problems else None
         if source.is_file:
             self._studio.tables[file.path.name] = source.shown
         return self._pages.part(

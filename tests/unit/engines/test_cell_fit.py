@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from understudy.engines.cell_fit import CellFit
-from understudy.engines.opening import fit_of_cells
+from understudy.engines.opening import PrivateData, fit_of_cells
 from understudy.engines.remedies import remedies
 from understudy.schema import Schema
 
@@ -82,13 +82,13 @@ def test_every_source_counts_alike(tmp_path: Path, source: str) -> None:
             pytest.importorskip("duckdb")
     elif source in ("arrow", "pandas"):
         data = typed_table() if source == "arrow" else typed_table().to_pandas()
-    assert counts(fit_of_cells(data, schema, engine, types=types)) == EXPECTED
+    assert counts(fit_of_cells(PrivateData(data, engine, types=types), schema)) == EXPECTED
 
 
 def test_the_counts_are_those_of_the_parser(tmp_path: Path) -> None:
     """Each cell classified by the domain's own parser; a count that forgot `missing` before `above` would differ."""
     schema = Schema.from_toml(SCHEMA)
-    found = counts(fit_of_cells(write_csv(tmp_path), schema))
+    found = counts(fit_of_cells(PrivateData(write_csv(tmp_path)), schema))
     for name, texts, low, high in (("age", AGES, 0, 99), ("pay", PAYS, 0, 10)):
         attribute = schema[name]
         values = [math.nan if t in attribute.missing else attribute.domain.parse(t) for t in texts]  # type: ignore[union-attr]
@@ -100,15 +100,15 @@ def test_the_counts_are_those_of_the_parser(tmp_path: Path) -> None:
 
 def test_cells_are_kept_only_when_asked_for(tmp_path: Path) -> None:
     data, schema = write_csv(tmp_path), Schema.from_toml(SCHEMA)
-    assert all(not fit.cells for fit in fit_of_cells(data, schema))
-    shown = {fit.attribute: fit.cells for fit in fit_of_cells(data, schema, show=1)}
+    assert all(not fit.cells for fit in fit_of_cells(PrivateData(data), schema))
+    shown = {fit.attribute: fit.cells for fit in fit_of_cells(PrivateData(data), schema, show=1)}
     assert shown["age"] == {"below": (("-1", 1),), "above": (("100", 1),)}
     assert len(shown["sex"]["undeclared"]) == 1
 
 
 def test_a_file_that_cannot_be_read_has_no_fit(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,pay,day,sex\n1,2\n")
-    assert fit_of_cells(tmp_path / "t.csv", Schema.from_toml(SCHEMA)) == []
+    assert fit_of_cells(PrivateData(tmp_path / "t.csv"), Schema.from_toml(SCHEMA)) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import DataError, UsageError
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema
 
@@ -52,7 +52,7 @@ def test_times_beyond_year_9999(kind: str, engine: str, types: str, tmp_path: Pa
 def counts(data: Any, schema: Schema, engine: str, types: str, name: str) -> bool:
     """Whether the rows were counted; if not, the refusal is of a kind that a person can act on."""
     try:
-        opened = open_engine(data, schema, engine, types=types)
+        opened = open_engine(PrivateData(data, engine, types=types), schema)
     except (DataError, UsageError) as error:
         assert "11476" not in error.message and "9223372036" not in error.message, name
         return False

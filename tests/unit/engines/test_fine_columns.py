@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.privacy.questions import FineDetails
 from understudy.schema import Axis, Schema
 
@@ -53,7 +53,7 @@ def test_engines_agree_on_fine_grids(engine: str, data: Path) -> None:
     asks = [(Axis("amount (fine)"),), (Axis("km (fine)"),), (Axis("amount"),), (Axis("km"),)]
     counted, details = [], []
     for name in ("memory", engine):
-        opened = open_engine(str(data), schema, name)
+        opened = open_engine(PrivateData(str(data), name), schema)
         try:
             assert opened.columns == ("amount", "km")
             counted.append([np.asarray(table) for table in opened.engine.marginals(asks)])

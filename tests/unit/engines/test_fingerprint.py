@@ -13,7 +13,7 @@ from conftest import schema_of
 from servers import PASSWORD
 from understudy.engines import fingerprint as module
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 SIZES = {"a": 2, "b": 3, "c": 300}
@@ -63,7 +63,7 @@ def test_engines_agree(tmp_path):
     own = engine(columns).fingerprint(KEY)
     for name in ("memory", "mapped", "duckdb"):
         for key in (KEY, None):  # found in the pass that looks for misfits, or in one of its own
-            opened = open_engine(tmp_path / "t.parquet", schema, name, key=key)
+            opened = open_engine(PrivateData(tmp_path / "t.parquet", name), schema, key=key)
             try:
                 assert opened.engine.fingerprint(KEY) == own, name
             finally:
@@ -74,7 +74,7 @@ def test_postgresql_agrees(postgresql, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     columns = drawn(200)
     texts = pa.table({n: [str(v) for v in values] for n, values in columns.items()})
-    opened = open_engine(postgresql.load("fingerprinted", texts), schema_of(SIZES, rows=200), key=KEY)
+    opened = open_engine(PrivateData(postgresql.load("fingerprinted", texts)), schema_of(SIZES, rows=200), key=KEY)
     try:
         assert opened.engine.fingerprint(KEY) == engine(columns).fingerprint(KEY)
     finally:

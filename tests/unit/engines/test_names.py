@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from servers import need_spark
 from understudy.engines.misfit_sql import finding_sql
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import UsageError
 from understudy.schema import Attribute, Axis, Categories, Schema
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def counted(data: Any, engine: str | None, master: str | None = None) -> list[int]:
-    opened = open_engine(data, SCHEMA, engine, master)
+    opened = open_engine(PrivateData(data, engine, master), SCHEMA)
     try:
         assert opened.columns == ("a",)  # a folder's year=2024 is no column
         return next(iter(opened.engine.marginals([(Axis("a"),)]))).tolist()  # type: ignore[no-any-return]

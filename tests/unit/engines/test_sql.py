@@ -16,7 +16,7 @@ from pyarrow import parquet
 from conftest import columns_of, schema_of
 from understudy.engines.addresses import Address, address_of, names_of
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import find_misfits, open_engine
+from understudy.engines.opening import PrivateData, find_misfits, open_engine
 from understudy.engines.sql import SqlEngine
 from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
@@ -53,7 +53,7 @@ def engines(tmp_path: Path) -> Any:
     schema = schema_of(SIZES, 5000)
     table = pa.table({name: column.astype(str) for name, column in columns.items()})
     parquet.write_table(table, tmp_path / "t.parquet")
-    engine = open_engine(tmp_path / "t.parquet", schema, "duckdb").engine
+    engine = open_engine(PrivateData(tmp_path / "t.parquet", "duckdb"), schema).engine
     yield engine, MemoryEngine(columns, 5000, schema)
     engine.close()
 
@@ -129,7 +129,10 @@ def test_views_by_taxonomy(tmp_path: Path) -> None:
     schema, table = demo_schema(400), demo_table(400, np.random.default_rng(1))
     parquet.write_table(table, tmp_path / "t.parquet")
     asks = [(Axis(a.name, level=level),) for a in schema.modelled for level in range(a.levels)]
-    sql, memory = open_engine(tmp_path / "t.parquet", schema, "duckdb"), open_engine(table, schema, "memory")
+    sql, memory = (
+        open_engine(PrivateData(tmp_path / "t.parquet", "duckdb"), schema),
+        open_engine(PrivateData(table, "memory"), schema),
+    )
     for found, expected in zip(sql.engine.marginals(asks), memory.engine.marginals(asks), strict=True):
         assert (found == expected).all()
     sql.engine.close()
@@ -143,7 +146,7 @@ def words(*values: str) -> Schema:
 def test_a_million_values_in_a_category_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": [f"v{i}" for i in range(1_000_000)]}), tmp_path / "t.parquet")
     with pytest.raises(DataError) as refusal:
-        open_engine(tmp_path / "t.parquet", words("v1", "v2"), "duckdb")
+        open_engine(PrivateData(tmp_path / "t.parquet", "duckdb"), words("v1", "v2"))
     assert refusal.value.attribute == "a" and "v3" not in refusal.value.message
     assert not leftovers()
 
@@ -159,12 +162,12 @@ def test_a_collation_does_not_change_what_is_compared(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE t (a VARCHAR COLLATE NOCASE)")
         connection.execute("INSERT INTO t VALUES ('x'), ('X'), ('x')")
-    engine = open_engine(f"duckdb:///{path}?table=t", words("x", "X"), None).engine
+    engine = open_engine(PrivateData(f"duckdb:///{path}?table=t"), words("x", "X")).engine
     assert [table.tolist() for table in engine.marginals([(Axis("a"),)])] == [[2, 1]]
     engine.close()
     assert not leftovers()
     with pytest.raises(UsageError, match="no table or view 'nowhere'"):
-        open_engine(f"duckdb:///{path}?table=nowhere", words("x"), None)
+        open_engine(PrivateData(f"duckdb:///{path}?table=nowhere"), words("x"))
     assert not leftovers()
 
 
@@ -181,11 +184,11 @@ def test_what_an_engine_does_not_read(tmp_path: Path) -> None:
     ]  # fmt: skip
     for data, engine, master in refused:
         with pytest.raises(UsageError) as refusal:
-            open_engine(data, words("x"), engine, master)
+            open_engine(PrivateData(data, engine, master), words("x"))
         assert "pw" not in refusal.value.message
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing else")
     with pytest.raises(DataError):
-        open_engine(tmp_path / "bad.parquet", words("x"), "duckdb")
+        open_engine(PrivateData(tmp_path / "bad.parquet", "duckdb"), words("x"))
     assert not leftovers()
 
 
@@ -196,7 +199,7 @@ def test_formats_and_types_that_sql_cannot_read_name_the_attribute(tmp_path: Pat
     attributes = (Attribute("a", day), Attribute("b", Categories(("1",))), Attribute("c", Categories(("y",))))
     schema = Schema("people", attributes, neighbours="add-remove")
     with pytest.raises(DataError) as refusal:
-        open_engine(tmp_path / "t.parquet", schema, "duckdb", types="declared")
+        open_engine(PrivateData(tmp_path / "t.parquet", "duckdb", types="declared"), schema)
     assert refusal.value.attribute == "a" and "view" in refusal.value.message
-    found = find_misfits(tmp_path / "t.parquet", schema, "duckdb", types="declared")
+    found = find_misfits(PrivateData(tmp_path / "t.parquet", "duckdb", types="declared"), schema)
     assert [misfit.attribute for misfit in found] == ["a", "b", "c"]

@@ -17,7 +17,7 @@ from conftest import columns_of, private_table, schema_of
 from federating import NAMES, SIZES, A, B, C, QuietSource, exact_counts, federation, parts_of
 from understudy.demo import demo_schema, demo_table
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import BudgetError, FederationAborted, UsageError
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.local import Deliver, local_federation
@@ -169,8 +169,8 @@ def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
         FineDetails("income", 2),
     ]
     with ExitStack() as stack:
-        pieces = [open_engine(whole.slice(200 * i, 200), own).engine for i in range(3)]
-        everyone = open_engine(whole, schema).engine
+        pieces = [open_engine(PrivateData(whole.slice(200 * i, 200)), own).engine for i in range(3)]
+        everyone = open_engine(PrivateData(whole), schema).engine
         for engine in (*pieces, everyone):
             stack.callback(engine.close)
         made = stack.enter_context(

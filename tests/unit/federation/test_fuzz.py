@@ -27,7 +27,7 @@ from mutations import TEXTS, damaged, head_of, packed, parts_of_question
 
 from federating import NAMES, QuietSource
 from understudy.demo import demo_schema, demo_table
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import MessageRefused, UnderstudyError
 from understudy.federation.journal import OwnerJournal
 from understudy.federation.local import Deliver, LocalFederation, local_federation
@@ -114,7 +114,7 @@ def town(folder: Path, budget: Budget, **more: Any) -> Iterator[tuple[LocalFeder
     schema = demo_schema(rows=ROWS * len(OWNERS))
     own = demo_schema(rows=ROWS)
     engines = {
-        name: open_engine(demo_table(ROWS, np.random.default_rng(number)), own).engine
+        name: open_engine(PrivateData(demo_table(ROWS, np.random.default_rng(number))), own).engine
         for number, name in enumerate(OWNERS)
     }
     watched = Watched(engines["bea"])

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import another_source
 from federating import QuietSource
-from understudy.engines.opening import open_engine, open_groups
+from understudy.engines.opening import PrivateData, open_engine, open_groups
 from understudy.errors import FederationAborted, FederationError, MessageRefused, UsageError
 from understudy.federation.completing import completed_by, discovery_of, lists_from_json, united
 from understudy.federation.local import LocalFederation, local_federation
@@ -97,7 +97,11 @@ def rows_of(neighbours: str) -> dict[str, tuple[pa.Table, Any, Any]]:
     """Each owner's table, its codes on the probes, and its texts."""
     probes = Discovery.of(schema_of(neighbours, ROWS // len(OWNERS)), BUDGET).probes()
     return {
-        name: (table, open_engine(table, probes, types="declared").engine, open_groups(table, probes, types="declared"))
+        name: (
+            table,
+            open_engine(PrivateData(table, types="declared"), probes).engine,
+            open_groups(PrivateData(table, types="declared"), probes),
+        )
         for name, table in zip(OWNERS, tables_of(people()))
     }
 
@@ -109,7 +113,7 @@ def federation(folder: Path, neighbours: str = "add-remove", **more: Any) -> Ite
     engines, texts = ({name: parts[i] for name, parts in held.items()} for i in (1, 2))
     with local_federation(
         engines, schema_of(neighbours), BUDGET, folder, texts=texts,
-        reopen=lambda name, found: open_engine(held[name][0], found, types="declared").engine, **more,
+        reopen=lambda name, found: open_engine(PrivateData(held[name][0], types="declared"), found).engine, **more,
     ) as made:  # fmt: skip
         yield made
 
@@ -128,8 +132,8 @@ def alone(folder: Path, source: Any, neighbours: str = "add-remove") -> Discover
     with Ledger(folder / "one.db") as book:
         reservation = book.reserve(wanted.schema, wanted.budget, {}, unlimited=True, private=False, fingerprint="one")
         engine, texts = (
-            open_engine(table, probes, types="declared").engine,
-            open_groups(table, probes, types="declared"),
+            open_engine(PrivateData(table, types="declared"), probes).engine,
+            open_groups(PrivateData(table, types="declared"), probes),
         )
         found = wanted.buy(LocalPrivateTable(probes, engine, reservation, source, groups=texts))
         reservation.abandon("done")
@@ -182,7 +186,7 @@ def test_pure_epsilon_buys_ranges(tmp_path: Path) -> None:
     schema = Schema.from_toml(text)
     held = dict(zip(OWNERS, (table.select(["age"]) for table in tables_of(people()))))
     probes = Discovery.of(schema, Budget(4)).probes()
-    engines = {name: open_engine(table, probes, types="declared").engine for name, table in held.items()}
+    engines = {name: open_engine(PrivateData(table, types="declared"), probes).engine for name, table in held.items()}
     with local_federation(engines, schema, Budget(4), tmp_path, source=another_source()) as made:
         found, _ = bought(made)
     low, high = (found.bodies["age"]["range"][end] for end in (0, 1))

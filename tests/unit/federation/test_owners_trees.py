@@ -15,7 +15,7 @@ import pytest
 from conftest import another_source
 from federating import QuietSource
 from understudy.engines.memory import MemoryEngine
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import FederationAborted, MessageRefused
 from understudy.federation.local import LocalFederation, local_federation
 from understudy.federation.messages import Place
@@ -92,7 +92,7 @@ def test_owners_count_the_decimals_of_a_number(method: str, tmp_path: Path) -> N
     schema = Schema.from_toml(text)
     draw = np.random.default_rng(5)
     tables = {name: pa.table({"pay": np.round(draw.uniform(0, 900, 3000), 1).astype(str)}) for name in OWNERS}
-    engines = {name: open_engine(table, schema, types="declared").engine for name, table in tables.items()}
+    engines = {name: open_engine(PrivateData(table, types="declared"), schema).engine for name, table in tables.items()}
     with local_federation(engines, schema, Budget(8, "1e-6"), tmp_path, source=another_source()) as made:
         fit = method_named(method, {}, made.table.schema, owners=len(OWNERS)).fit(made.table)
         assert not made.owners.refusals

@@ -147,7 +147,7 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
     schema = with_missing(neighbours)
     with Ledger(tmp_path / "l.db") as ledger:
         release = publish(table(), schema, epsilon=2, delta=delta, ledger=ledger)
-    spent = sum(float(charge["cost"]) for charge in release.card["charges"])
+    spent = sum(float(charge["cost"]) for charge in release.card.as_json()["charges"])
     planned = plan(schema, epsilon=2, delta=delta, rows=ROWS)
     assert sum(phase.cost for phase in planned.phases) <= total_cost(Budget(2, delta))
     assert planned.phases[0].name == "bins" and "noisy trees" in planned.phases[0].detail
@@ -157,7 +157,7 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
 def test_too_few_rows_buy_no_tree(tmp_path: Path) -> None:
     schema, rows = with_missing("add-remove"), table(60)
     release = publish(rows, schema, epsilon="0.1", ledger=tmp_path / "l.db")
-    assert not release.trees and any("equal prior mass" in note for note in release.card["notes"])
+    assert not release.trees and any("equal prior mass" in note for note in release.card.notes)
     assert 12 <= release.schema["income"].size <= 40
 
 

@@ -84,8 +84,8 @@ def test_every_method_publishes_the_shape(method: str, tmp_path: Path) -> None:
     assert sum(cost for _, cost in charges) == 4
     checked = sum(cost for purpose, cost in charges if purpose == MODEL_ERROR)
     assert dict(charges)["details"] == (4 - checked) * SHARE
-    assert any(c["purpose"] == "details" for c in release.card["charges"])
-    assert any("amount inside its" in note and "5 % of the budget" in note for note in release.card["notes"])
+    assert any(c["purpose"] == "details" for c in release.card.as_json()["charges"])
+    assert any("amount inside its" in note and "5 % of the budget" in note for note in release.card.notes)
     flat = publish(data, fits(method, fine="")[1], epsilon=4, method=method, ledger=tmp_path / "flat.db")
     truth = amounts_of(data)
     near, far = (wasserstein(truth, amounts_of(r.sample(ROWS, seed=1))) for r in (release, flat))
@@ -130,8 +130,8 @@ def test_an_attribute_lost_in_noise_costs_nothing(tmp_path: Path) -> None:
     assert [p.name for p in planned.phases].count("details") == 0
     assert any("left flat" in note for note in planned.notes)
     release = publish(table(), schema, epsilon=0.01, ledger=tmp_path / "l.db")
-    assert release.details == () and any("left flat" in note for note in release.card["notes"])
-    assert sum(c["cost"] for c in release.card["charges"]) == pytest.approx(0.01)
+    assert release.details == () and any("left flat" in note for note in release.card.notes)
+    assert sum(c["cost"] for c in release.card.as_json()["charges"]) == pytest.approx(0.01)
 
 
 def test_many_fine_attributes_share_a_fifth() -> None:
@@ -145,7 +145,7 @@ def test_only_covered_attributes_are_paid_for(tmp_path: Path) -> None:
     release = publish(
         table(), schema_of(), epsilon=1, method="privelet", attributes="sex,home", ledger=tmp_path / "l.db"
     )
-    assert release.details == () and [c["purpose"] for c in release.card["charges"]] == ["coefficients"]
+    assert release.details == () and [c["purpose"] for c in release.card.as_json()["charges"]] == ["coefficients"]
 
 
 def test_without_fine_nothing_changes() -> None:

@@ -97,7 +97,7 @@ def bought(release: Any) -> Schema:
 def test_what_nobody_declared_is_bought_out_of_one_epsilon(people: Path, tmp_path: Path, neighbours: str) -> None:
     schema = schema_of(neighbours)
     made = publish_seeded(people, schema, seed=3, epsilon=1, delta="1e-6", ledger=tmp_path / "l.db", cap="none")
-    found, card = made.release.schema, made.release.card
+    found, card = made.release.schema, made.release.card.as_json()
     assert found["job"].labels == ("Nurse", "cook", "nurse", "é", "other", "missing")
     assert found["income"].kind == "number" and found["name"].kind == "id"
     assert {a.provenance for a in found.attributes if a.name != "sex"} == {"paid"}
@@ -155,7 +155,7 @@ def test_pure_epsilon_buys_all_but_lists(tmp_path: Path) -> None:
     made = publish_seeded(tmp_path / "people.csv", schema, seed=3, epsilon=8, ledger=tmp_path / "l.db", cap="none")
     found = made.release.schema
     assert found["income"].kind == "number" and found["name"].kind == "drop"
-    assert any("pure epsilon" in note for note in made.release.card["notes"])
+    assert any("pure epsilon" in note for note in made.release.card.notes)
 
 
 def test_a_plan_says_what_is_seen_and_refuses_what_is_not() -> None:
@@ -288,16 +288,16 @@ def test_inferred_types_are_refused_whatever_they_hold(tmp_path: Path, text: str
 def test_more_texts_than_are_held_are_grouped_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from understudy.engines import grouping
     from understudy.engines.engine import Grouping
-    from understudy.engines.opening import open_groups
+    from understudy.engines.opening import PrivateData, open_groups
 
     rows = 30_000
     texts = [f"id {i}" for i in range(rows)] + ["é" * 150] * 300 + ["shared"] * 200 + ["x" * 300] * 400 + [""] * 100
     csv.write_csv(pa.table({"t": np.random.default_rng(0).permutation(texts)}), tmp_path / "t.csv")
     schema = Schema.from_toml('[table]\nname="t"\nneighbours="add-remove"\n[attributes.t]\nkind="drop"\n[attributes.u]\nkind="category"\nvalues=["a"]')  # fmt: skip
     asked = (Grouping("t", ("",), (), True),)
-    (whole,) = open_groups(tmp_path / "t.csv", schema).groups(asked, 1)
+    (whole,) = open_groups(PrivateData(tmp_path / "t.csv"), schema).groups(asked, 1)
     monkeypatch.setattr(grouping, "HELD_TEXTS", 1000)
-    (spilled,) = open_groups(tmp_path / "t.csv", schema).groups(asked, 1)
+    (spilled,) = open_groups(PrivateData(tmp_path / "t.csv"), schema).groups(asked, 1)
     assert sorted(zip(spilled.texts, spilled.counts.tolist())) == [("shared", 200), ("é" * 150, 300)]
     assert sorted(zip(whole.texts, whole.counts.tolist())) == sorted(zip(spilled.texts, spilled.counts.tolist()))
     assert (spilled.rows, spilled.missing) == (rows + 1000, 100) == (whole.rows, whole.missing)
@@ -422,7 +422,7 @@ def test_a_draft_is_bought(people: Path, tmp_path: Path) -> None:
     again = Schema.from_toml(found.schema.to_toml())
     assert again["age"].provenance == "paid"
     with same_noise():
-        card = publish(people, again, epsilon=1, ledger=tmp_path / "l.db").card
+        card = publish(people, again, epsilon=1, ledger=tmp_path / "l.db").card.as_json()
     assert card["discovery"]["paid"]["job"] == "an earlier run"
 
 

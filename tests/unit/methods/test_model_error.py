@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from understudy.demo import demo_schema, demo_table
-from understudy.engines.opening import open_engine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.methods.model_error import PARTS, PURPOSE, compared, error_cost
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -35,14 +35,14 @@ def test_the_whole_budget_is_spent_and_the_figures_are_in_the_release(tmp_path):
     whole = total_cost(Budget(4, 1e-9))
     assert sum(Fraction(c["cost"]) for c in made.charges) == whole
     assert sum(Fraction(c["cost"]) for c in charges) == whole / 100
-    assert {"pairs", "largest", "triples", "compared"} == set(made.release.facts["model_error"])
+    assert {"pairs", "largest", "triples", "compared"} == set(made.release.facts.more["model_error"])
 
 
 def test_the_figures_are_those_of_the_rows(tmp_path):
     """Each within six standard deviations of its noise from the exact distance."""
     release = published(tmp_path).release
-    found = release.facts["model_error"]
-    opened = open_engine(demo_table(ROWS, np.random.default_rng(1)), demo_schema(rows=ROWS))
+    found = release.facts.more["model_error"]
+    opened = open_engine(PrivateData(demo_table(ROWS, np.random.default_rng(1))), demo_schema(rows=ROWS))
     distances = {
         ways: [_distance(release, opened.engine, names) for names in found["compared"][ways]]
         for ways in ("pairs", "triples")
@@ -109,8 +109,8 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_without_the_phase(tmp_
         published(tmp_path)
     monkeypatch.undo()
     made = published(tmp_path)
-    assert made.resumed and "model_error" not in made.release.facts
+    assert made.resumed and "model_error" not in made.release.facts.more
     with Ledger(tmp_path / "l.db") as ledger:
         assert ledger.account(made.release.schema.account).spent_epsilon == 4
     again = published(tmp_path)
-    assert not again.resumed and "model_error" in again.release.facts
+    assert not again.resumed and "model_error" in again.release.facts.more

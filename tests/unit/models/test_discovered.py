@@ -21,7 +21,8 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions.value_lists import ValueList
 from understudy.schema import Axis
-from understudy.schema.octaves import LOWEST, octave_edges
+from understudy.schema.scales import ordered_scale
+from understudy.schema.scales.reals import LOWEST_OCTAVE
 from understudy.schema.text_classes import formats
 
 NOISE = Gaussian(10.0)
@@ -103,8 +104,8 @@ def test_a_range_takes_its_neighbours_and_no_far_cell_that_noise_may_have_filled
 )
 @pytest.mark.parametrize("octaves", ["integer", "number"])
 def test_what_a_range_becomes(kind: Any, ends: tuple[int, int], expected: list[int], octaves: Any) -> None:
-    edges = octave_edges(octaves)
-    zero = edges.index(0.0) if octaves == "integer" else edges.index(-(2.0**LOWEST))
+    edges = ordered_scale(octaves).search_edges()
+    zero = edges.index(0.0) if octaves == "integer" else edges.index(-(2.0**LOWEST_OCTAVE))
     first, last = (zero if end == 0 else edges.index(float(end)) for end in ends)
     last = zero if ends[1] == 1 else last - 1
     assert range_body({"kind": kind}, edges, first, last)["range"] == expected
@@ -113,7 +114,7 @@ def test_what_a_range_becomes(kind: Any, ends: tuple[int, int], expected: list[i
 
 
 def test_small_whole_numbers_are_found_one_by_one() -> None:
-    edges = octave_edges("integer")
+    edges = ordered_scale("integer").search_edges()
     zero = edges.index(0.0)
     assert few_values("integer", edges, zero, edges.index(32.0) - 1)
     assert not few_values("integer", edges, zero, edges.index(32.0)) and not few_values("number", edges, zero, zero)

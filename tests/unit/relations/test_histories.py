@@ -17,6 +17,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import understudy
+from understudy.engines.opening import PrivateData
 from understudy.errors import BudgetError, DataError, ReleaseError, SchemaError, UsageError
 from understudy.inference.trust import FIRST_ROW, NEXT_ROW
 from understudy.privacy.accounting import accounting_of, total_cost
@@ -239,14 +240,14 @@ def test_a_row_without_an_id_is_refused(gap: str | None, tmp_path: Path) -> None
 
 def test_ids_are_the_same_whole_number_however_written(tmp_path: Path) -> None:
     table = visits(40)
-    plain = people_fit(table, visits_schema(), types="declared")
+    plain = people_fit(PrivateData(table, types="declared"), visits_schema())
     ways = (lambda p: f"0{p}", lambda p: f"{p}.0", lambda p: f" {p}")
     mixed = [ways[i % 3](p) for i, p in enumerate(table["patient"].to_pylist())]
-    assert people_fit(_with(table, "patient", mixed), visits_schema(), types="declared") == plain
+    assert people_fit(PrivateData(_with(table, "patient", mixed), types="declared"), visits_schema()) == plain
     assert plain.persons == 40 and plain.used < plain.rows
     csv = tmp_path / "visits.csv"
     table.to_pandas().to_csv(csv, index=False)
-    assert people_fit(csv, visits_schema()) == plain
+    assert people_fit(PrivateData(csv), visits_schema()) == plain
 
 
 def test_ids_that_a_reader_made_floats_are_refused() -> None:
@@ -255,8 +256,10 @@ def test_ids_that_a_reader_made_floats_are_refused() -> None:
     whole = floats.cast(pa.int64())
     at = table.column_names.index("patient")
     with pytest.raises(DataError, match="floating-point"):
-        people_fit(table.set_column(at, "patient", floats), visits_schema(), types="declared")
-    assert people_fit(table.set_column(at, "patient", whole), visits_schema(), types="declared").persons == 20
+        people_fit(PrivateData(table.set_column(at, "patient", floats), types="declared"), visits_schema())
+    assert (
+        people_fit(PrivateData(table.set_column(at, "patient", whole), types="declared"), visits_schema()).persons == 20
+    )
 
 
 def test_ids_that_a_reader_may_have_merged_are_refused() -> None:
@@ -266,7 +269,7 @@ def test_ids_that_a_reader_may_have_merged_are_refused() -> None:
     for values in (pa.array([True] * len(table)), pa.array([0] * len(table), pa.timestamp("s"))):
         for ids in (values, values.dictionary_encode()):
             with pytest.raises(DataError, match="booleans or times"):
-                people_fit(table.set_column(at, "patient", ids), visits_schema(), types="declared")
+                people_fit(PrivateData(table.set_column(at, "patient", ids), types="declared"), visits_schema())
 
 
 def test_another_persons_text_moves_nobodys_ids() -> None:
@@ -292,10 +295,10 @@ def test_ids_of_another_file_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
         return person_numbers(*given)
 
     schema = visits_schema(**{'missing = [""]': "missing = true"})
-    assert people_fit(path, schema, types="declared").persons == 20
+    assert people_fit(PrivateData(path, types="declared"), schema).persons == 20
     monkeypatch.setattr("understudy.relations.reading.person_numbers", replacing)
     with pytest.raises(DataError, match="changed while it was being read"):
-        people_fit(path, schema, types="declared")
+        people_fit(PrivateData(path, types="declared"), schema)
 
 
 class _Ids:
@@ -376,7 +379,7 @@ def test_engines_that_do_not_derive_the_tables_refuse(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="in memory, by DuckDB or by PostgreSQL"):
         understudy.publish(tmp_path / "v.parquet", visits_schema(), epsilon=1, ledger=tmp_path / "l", engine="mapped")
     with pytest.raises(UsageError, match="never|\\[person\\]"):
-        open_engine(visits(20), visits_schema(), types="declared")
+        open_engine(PrivateData(visits(20), types="declared"), visits_schema())
 
 
 def test_a_plan_says_what_at_most_costs() -> None:

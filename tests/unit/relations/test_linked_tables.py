@@ -14,6 +14,7 @@ import pytest
 
 import understudy
 from orders import LINKS, orders, orders_schema, write_orders
+from understudy.engines.opening import PrivateData
 from understudy.errors import DataError, ReleaseError, SchemaError, UsageError
 from understudy.evaluate.hops import compare_tables
 from understudy.privacy.accounting import accounting_of, total_cost
@@ -134,7 +135,7 @@ def test_files_of_a_folder_are_those_of_the_sample(release: understudy.Release, 
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "accounts.csv", "orders.csv", "items.csv", "payment-cards.csv"
     }  # fmt: skip
-    fits = {fit.table: fit for fit in tables_fit(tmp_path / "out", orders_schema())}
+    fits = {fit.table: fit for fit in tables_fit(PrivateData(tmp_path / "out"), orders_schema())}
     drawn = release.sample(60, seed=4)
     assert {name: fit.rows for name, fit in fits.items()} == {name: len(table) for name, table in drawn.items()}
     assert all(fit.used == fit.rows and fit.most <= fit.at_most for fit in fits.values() if fit.at_most)
@@ -142,10 +143,10 @@ def test_files_of_a_folder_are_those_of_the_sample(release: understudy.Release, 
 
 def test_a_folder_and_frames_are_the_same_data(tmp_path: Path) -> None:
     data, _ = write_orders(tmp_path, 60)
-    one, other = (opened_tables(d, orders_schema(), types="declared") for d in (data, orders(60)))
+    one, other = (opened_tables(PrivateData(d, types="declared"), orders_schema()) for d in (data, orders(60)))
     assert one.engine.fingerprint(b"key") == other.engine.fingerprint(b"key")
     changed = {**orders(60), "items": orders(60)["items"].slice(20)}
-    third = opened_tables(changed, orders_schema(), types="declared")
+    third = opened_tables(PrivateData(changed, types="declared"), orders_schema())
     assert third.engine.fingerprint(b"key") != one.engine.fingerprint(b"key")
 
 
@@ -325,7 +326,7 @@ def test_rows_that_do_not_hang_together_are_refused_before_a_charge(data: Any, m
 
 
 def test_more_rows_than_declared_are_cut_and_counted_for_the_custodian_only(tmp_path: Path) -> None:
-    fits = {fit.table: fit for fit in tables_fit(orders(150), orders_schema(), types="declared")}
+    fits = {fit.table: fit for fit in tables_fit(PrivateData(orders(150), types="declared"), orders_schema())}
     assert fits["orders"].most == 4 and fits["orders"].used < fits["orders"].rows
     assert fits["items"].most == 3 and fits["cards"].used == fits["cards"].rows
     assert "CUSTODIAN" in str(fits["orders"].as_json())
@@ -359,7 +360,7 @@ def test_engines_and_owners_that_do_not_join_tables_refuse(tmp_path: Path) -> No
     with pytest.raises(UsageError, match="joined in memory"):
         understudy.publish(data, orders_schema(), epsilon=1, ledger=tmp_path / "l.db", engine="duckdb")
     with pytest.raises(UsageError, match="on one machine"):
-        open_engine(orders(20)["accounts"], orders_schema(), types="declared")
+        open_engine(PrivateData(orders(20)["accounts"], types="declared"), orders_schema())
 
 
 def test_what_was_declared_after_seeing_rows_of_a_child_is_said(tmp_path: Path) -> None:

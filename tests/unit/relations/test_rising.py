@@ -13,6 +13,7 @@ import pytest
 
 import understudy
 from servers import PASSWORD
+from understudy.engines.opening import PrivateData
 from understudy.errors import DataError, SchemaError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -229,7 +230,7 @@ def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_derived_tables_are_the_same_everywhere(load: Load) -> None:
     def counts(data: Any) -> list[Any]:
-        engine, _ = open_people(data, schema(), types="declared")
+        engine, _ = open_people(PrivateData(data, types="declared"), schema())
         names = Panel.of(schema()).steps.names
         pairs = [(Axis(a), Axis(b)) for a, b in itertools.combinations(names, 2)]
         try:
@@ -263,9 +264,9 @@ def test_rows_that_break_them_are_refused_before_a_charge(
 ) -> None:
     data = load(rows(*own))
     if match is None:
-        assert people_fit(data, schema(), types="declared").persons == 2
+        assert people_fit(PrivateData(data, types="declared"), schema()).persons == 2
         return
-    for asked in (lambda: people_fit(data, schema(), types="declared"),
+    for asked in (lambda: people_fit(PrivateData(data, types="declared"), schema()),
                   lambda: understudy.publish(data, schema(), epsilon=1, ledger=tmp_path / "l.db", types="declared")):  # fmt: skip
         with pytest.raises(DataError, match=match) as caught:
             asked()

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 import understudy
 from servers import PASSWORD
+from understudy.engines.opening import PrivateData
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.errors import DataError
 from understudy.privacy.budget import Budget
@@ -89,7 +90,7 @@ def days(people: int = 60) -> tuple[Any, Schema]:
 
 def tables_of(data: Any, schema: Schema) -> list[Any]:
     """Return the keyed fingerprint of whole rows, and every table of one and two attributes, of both derived tables."""
-    engine, order = open_people(data, schema, types="declared")
+    engine, order = open_people(PrivateData(data, types="declared"), schema)
     try:
         found: list[Any] = [order, engine.fingerprint(KEY)]
         for part, own in ((engine.people, "people"), (engine.steps, "steps")):
@@ -172,10 +173,13 @@ def test_a_persons_rows_are_cut_by_themselves(load: Load) -> None:
     """Somebody else's rows, before or after in the table, move no row of a person."""
     table, schema = days(20)
     mine = table.filter(pa.compute.less(table["who"], 10))
-    both = [people_fit(load(part), schema) for part in (mine, table.filter(pa.compute.greater_equal(table["who"], 10)))]
-    whole = people_fit(load(table), schema)
+    both = [
+        people_fit(PrivateData(load(part)), schema)
+        for part in (mine, table.filter(pa.compute.greater_equal(table["who"], 10)))
+    ]
+    whole = people_fit(PrivateData(load(table)), schema)
     assert [a.used + b.used for a, b in [both]] == [whole.used] and whole.persons == 20
-    assert whole == people_fit(table, schema, types="declared")
+    assert whole == people_fit(PrivateData(table, types="declared"), schema)
 
 
 # -- ids ------------------------------------------------------------------------------------------------------
@@ -195,8 +199,8 @@ def with_ids(ids: Any) -> Any:
 def test_ids_are_compared_as_in_memory(load: Load) -> None:
     table = with_ids(WRITTEN * 2)
     assert tables_of(load(table), visits_schema()) == tables_of(table, visits_schema())
-    fit = people_fit(load(table), visits_schema())
-    assert fit == people_fit(table, visits_schema(), types="declared") and fit.persons < len(WRITTEN) - 8
+    fit = people_fit(PrivateData(load(table)), visits_schema())
+    assert fit == people_fit(PrivateData(table, types="declared"), visits_schema()) and fit.persons < len(WRITTEN) - 8
 
 
 @pytest.mark.parametrize("ids", [
@@ -223,7 +227,7 @@ def test_ids_of_the_type_uuid_are_their_texts_in_lower_case(load: Load, request:
             connection.execute("ALTER TABLE visits ALTER patient TYPE uuid USING patient::uuid")
     as_text = with_ids([one.lower() for one in UUIDS])
     assert tables_of(address, visits_schema()) == tables_of(as_text, visits_schema())
-    assert people_fit(address, visits_schema()).persons == 3
+    assert people_fit(PrivateData(address), visits_schema()).persons == 3
 
 
 @pytest.mark.parametrize(("ids", "match"), [
@@ -232,7 +236,7 @@ def test_ids_of_the_type_uuid_are_their_texts_in_lower_case(load: Load, request:
 ])  # fmt: skip
 def test_ids_that_are_refused(ids: Any, match: str, load: Load) -> None:
     with pytest.raises(DataError, match=match):
-        people_fit(load(with_ids(ids)), visits_schema())
+        people_fit(PrivateData(load(with_ids(ids))), visits_schema())
 
 
 def test_two_values_of_a_constant_and_cells_that_do_not_fit_are_refused(load: Load, tmp_path: Path) -> None:
@@ -241,17 +245,17 @@ def test_two_values_of_a_constant_and_cells_that_do_not_fit_are_refused(load: Lo
     with pytest.raises(DataError, match="'sex' is declared constant"):
         understudy.publish(load(sexes), visits_schema(), epsilon=1, ledger=tmp_path / "l.db")
     with pytest.raises(DataError, match="'state': some cells"):
-        people_fit(load(table.set_column(4, "state", pa.array(["gone"] * 3))), visits_schema())
+        people_fit(PrivateData(load(table.set_column(4, "state", pa.array(["gone"] * 3)))), visits_schema())
     with pytest.raises(DataError, match="no such column"):
-        people_fit(load(table.drop_columns(["patient"])), visits_schema())
+        people_fit(PrivateData(load(table.drop_columns(["patient"]))), visits_schema())
 
 
 def test_a_parquet_file_by_duckdb(tmp_path: Path) -> None:
     table = visits(40)
     parquet.write_table(table, tmp_path / "v.parquet")
     schema = visits_schema(**{'missing = [""]': "missing = true"})
-    found = people_fit(tmp_path / "v.parquet", schema, "duckdb")
-    assert found == people_fit(tmp_path / "v.parquet", schema) and found.persons == 40
+    found = people_fit(PrivateData(tmp_path / "v.parquet", "duckdb"), schema)
+    assert found == people_fit(PrivateData(tmp_path / "v.parquet"), schema) and found.persons == 40
 
 
 # -- public maps ----------------------------------------------------------------------------------------------

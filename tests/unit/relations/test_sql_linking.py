@@ -16,6 +16,7 @@ from orders import orders, orders_schema
 from servers import PASSWORD
 from understudy.checking import check_fit
 from understudy.engines.addresses import address_of, table_addresses
+from understudy.engines.opening import PrivateData
 from understudy.errors import DataError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
@@ -58,7 +59,7 @@ def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def counts_of(data: Any, schema: Schema) -> list[Any]:
     """Return the keyed fingerprint of whole rows, and every table of one and two attributes, of all counted tables."""
-    opened = opened_tables(data, schema, types="declared")
+    opened = opened_tables(PrivateData(data, types="declared"), schema)
     assert isinstance(opened.engine, TreeEngine)
     try:
         found: list[Any] = [opened.columns, opened.engine.fingerprint(KEY)]
@@ -75,12 +76,12 @@ def counts_of(data: Any, schema: Schema) -> list[Any]:
 def test_all_counts_are_those_of_memory(load: Load) -> None:
     """Three levels and a second branch, with more rows than are used at both levels."""
     tables, schema = orders(120), orders_schema()
-    fits = tables_fit(tables, schema, types="declared")
+    fits = tables_fit(PrivateData(tables, types="declared"), schema)
     assert any(fit.used < fit.rows for fit in fits if fit.table == "orders")
     address = load(tables)
     assert counts_of(address, schema) == counts_of(tables, schema)
-    assert tables_fit(address, schema) == fits
-    assert check_fit(address, schema) == []
+    assert tables_fit(PrivateData(address), schema) == fits
+    assert check_fit(PrivateData(address), schema) == []
 
 
 def small() -> tuple[Tables, Schema]:
@@ -148,7 +149,7 @@ def test_a_child_without_rows_is_counted_as_such(load: Load) -> None:
     tables, schema = small()
     empty = {**tables, "items": tables["items"].slice(0, 0), "cards": tables["cards"].slice(0, 0)}
     assert counts_of(load(empty), schema) == counts_of(empty, schema)
-    assert check_fit(load(empty), schema) == []
+    assert check_fit(PrivateData(load(empty)), schema) == []
 
 
 def _swapped(table: str, column: str, value: str | None) -> Tables:
@@ -184,7 +185,7 @@ def test_rows_that_do_not_hang_together_are_refused_before_a_charge(
     assert not any(private in caught.value.message for private in ("SECRET", "A000", "O000"))
     with Ledger(tmp_path / "l.db") as book:
         assert not book.entries()
-    assert any("table '" in problem["message"] for problem in check_fit(address, orders_schema()))
+    assert any("table '" in problem["message"] for problem in check_fit(PrivateData(address), orders_schema()))
 
 
 def test_tables_by_addresses_of_their_own(load: Load) -> None:
@@ -194,9 +195,9 @@ def test_tables_by_addresses_of_their_own(load: Load) -> None:
     named = {name: f"{address}?table={'plastic' if name == 'cards' else name}" for name in tables}
     assert counts_of(named, orders_schema()) == counts_of(tables, orders_schema())
     with pytest.raises(UsageError, match="in one place"):
-        opened_tables({**named, "cards": tables["cards"]}, orders_schema())
+        opened_tables(PrivateData({**named, "cards": tables["cards"]}), orders_schema())
     with pytest.raises(UsageError, match="the addresses name several"):
-        opened_tables({**named, "cards": "duckdb:///elsewhere.db?table=cards"}, orders_schema())
+        opened_tables(PrivateData({**named, "cards": "duckdb:///elsewhere.db?table=cards"}), orders_schema())
 
 
 def test_an_absent_table_and_a_table_in_the_address_are_refused(load: Load) -> None:
@@ -205,9 +206,9 @@ def test_an_absent_table_and_a_table_in_the_address_are_refused(load: Load) -> N
     if address.startswith("postgresql"):
         address = address.replace("/postgres", "/postgres?table=nowhere.*")
     with pytest.raises(UsageError, match=r"no table or view '(nowhere\.accounts|items)'"):
-        opened_tables(address, orders_schema())
+        opened_tables(PrivateData(address), orders_schema())
     with pytest.raises(UsageError, match="leave `table` out"):
-        opened_tables(f"{address.partition('?')[0]}?table=accounts", orders_schema())
+        opened_tables(PrivateData(f"{address.partition('?')[0]}?table=accounts"), orders_schema())
 
 
 def test_addresses_of_several_tables() -> None:

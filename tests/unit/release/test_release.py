@@ -278,7 +278,7 @@ def test_a_seeded_release_is_stamped_everywhere(tmp_path):
         for _ in range(2)
     ]
     assert seeded[0].measurements[0].values.tolist() == seeded[1].measurements[0].values.tolist()
-    assert seeded[0].card["private"] is False and "NOT PRIVATE" in seeded[0].summary()
+    assert seeded[0].card.private is False and "NOT PRIVATE" in seeded[0].summary()
     book = Ledger(ledger)
     assert not book.show()["accounts"][0]["private"]
     assert all("NOT PRIVATE" in e.body["stamp"] for e in book.entries() if e.kind == "reserve")

@@ -48,12 +48,12 @@ def test_nothing_is_asked_from_outside(html: str) -> None:
 
 
 def test_what_it_says(html: str, release: Release) -> None:
-    for words in (release.card["in_words"], *release.card["not_promised"], "Signature", release.hash, "epsilon 2"):
+    for words in (release.card.in_words, *release.card.not_promised, "Signature", release.hash, "epsilon 2"):
         assert coded(words) in html
     assert "<code>rows_per_person</code>" in html and "Made from the release alone; no row was read." in html
     for key in ("promise", "budget", "network", "tables", "limits", "card"):
         assert f'id="{key}"' in html
-    assert all(charge["purpose"] in html for charge in release.card["charges"])
+    assert all(charge["purpose"] in html for charge in release.card.as_json()["charges"])
     assert "NOT PRIVATE" in html  # it was drawn from a seed
     assert STAMP not in html and "seconds" not in html
 

@@ -9,6 +9,7 @@ from typing import Any
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import FLAG_KINDS
 
 KINDS: dict[str, Kind] = {
     "Integer": "integer", "Int64": "integer", "Int32": "integer", "Int16": "integer", "Int8": "integer",
@@ -53,7 +54,7 @@ def _facts(field: Mapping[str, Any], lists: Mapping[str, tuple[str, ...]]) -> Fa
     target = references.get("field") or references if isinstance(references, Mapping) else {}
     listed = lists.get(str(target.get("@id", "")).split("/")[0]) if isinstance(target, Mapping) else None
     facts = described(kind, listed, label=field.get("description"))
-    return replace(facts, values=None) if kind == "boolean" else facts
+    return replace(facts, values=None) if kind in FLAG_KINDS else facts
 
 
 def _enumerations(tree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

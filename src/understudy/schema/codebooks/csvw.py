@@ -9,6 +9,7 @@ from understudy.schema.codebook import strptime_format
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import FLAG_KINDS, takes
 
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(
@@ -64,10 +65,10 @@ def _facts(column: Mapping[str, Any], inherited: Any) -> Facts:
     kind, format = KINDS.get(base), rules.get("format")
     facts = described(
         kind, None, _bound(rules, "min"), _bound(rules, "max"), missing=missing, label=label,
-        format=strptime_format(str(format)) if format and kind in ("date", "datetime") else None,
+        format=strptime_format(str(format)) if format and takes(kind, "format") else None,
         declared_type=base if base in ("gYear", "gMonth", "gDay") else None,
     )  # fmt: skip
-    if kind == "boolean" and isinstance(format, str) and "|" in format:
+    if kind in FLAG_KINDS and isinstance(format, str) and "|" in format:
         true, false = format.split("|", 1)
         return Facts(kind="boolean", true=(true,), false=(false,), missing=missing or None, label=label)
     return facts

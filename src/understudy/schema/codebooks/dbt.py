@@ -8,6 +8,7 @@ from typing import Any
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.ddl import kind_of_type
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import LISTED_KINDS
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -39,7 +40,7 @@ def _facts(column: Mapping[str, Any]) -> Facts:
     if "unique" in tests and not accepted:
         return Facts(kind="id", label=column.get("description"))
     values = texts(accepted.get("values"))
-    if kind == "category" and values is None:
+    if kind in LISTED_KINDS and values is None:
         kind = None
     low, high = between.get("min_value"), between.get("max_value")
     if kind is None and low is not None and high is not None:

@@ -15,12 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import SchemaError, UsageError
+from understudy.errors import SchemaError, import_extra
 from understudy.schema.codebook import read_text
 from understudy.schema.codebook import says_no_value as says_no_value
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
-from understudy.schema.scales import MOMENT_KINDS, ORDERED_KINDS
+from understudy.schema.scales import FLAG_KINDS, MOMENT_KINDS, ORDERED_KINDS, takes
 
 MAX_TEXT = 1 << 26  # characters of a document
 
@@ -79,10 +79,7 @@ class Document:
         return found if isinstance(found, Mapping) else {}
 
     def _yaml(self) -> Mapping[str, Any]:
-        try:
-            import yaml
-        except ImportError:
-            raise UsageError("a YAML codebook needs one more package: pip install 'understudy[codebooks]'") from None
+        yaml = import_extra("yaml", "codebooks", "a YAML codebook needs one more package")
         try:
             found = yaml.safe_load(self.text)
         except (yaml.YAMLError, RecursionError):
@@ -136,7 +133,7 @@ def described(
     """Return the facts of one attribute: listed values make a category of any kind but a boolean."""
     if values is not None and missing:
         values = tuple(value for value in values if value not in missing) or None
-    if values is not None and kind != "boolean":
+    if values is not None and kind not in FLAG_KINDS:
         kind = "category"
     ends = kind in ORDERED_KINDS
     return Facts(
@@ -148,6 +145,6 @@ def described(
         label=" ".join(str(label).split()) if label else None,
         format=format if kind in MOMENT_KINDS else None,
         declared_type=declared_type,
-        decimals=decimals if kind == "number" else None,
+        decimals=decimals if takes(kind, "decimals") else None,
         step=None if step is None else scalar_text(step),
     )

@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import SchemaError, UsageError
+from understudy.errors import SchemaError, import_extra
 from understudy.schema.codebooks.document import Reader, TrustClass, scalar_text
 from understudy.schema.codebooks.tabular import read_rows
 
@@ -16,11 +16,7 @@ _SHEETS = ("codebook", "dictionary", "data dictionary", "variables", "metadata")
 
 
 def _library() -> Any:
-    try:
-        import openpyxl
-    except ImportError:
-        raise UsageError("an Excel file needs one more package: pip install 'understudy[codebooks]'") from None
-    return openpyxl
+    return import_extra("openpyxl", "codebooks", "an Excel file needs one more package")
 
 
 def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -> Iterator[list[Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import FLAG_KINDS
 
 KINDS: dict[str, Kind] = {
     "integer": "integer", "number": "number", "boolean": "boolean", "date": "date", "datetime": "datetime",
@@ -63,7 +64,7 @@ def _facts(field: Mapping[str, Any], shared: tuple[str, ...]) -> Facts:
         kind, values, rules.get("minimum"), rules.get("maximum"), missing=missing, label=label,
         format=format if "%" in format else None, declared_type="year" if typed == "year" else None,
     )  # fmt: skip
-    if kind != "boolean":
+    if kind not in FLAG_KINDS:
         return facts
     true, false = texts(field.get("trueValues")), texts(field.get("falseValues"))
     return replace(facts, true=true, false=false, values=None)

@@ -12,6 +12,7 @@ from typing import Any
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import FLAG_KINDS, WHOLE_KINDS
 
 KINDS: dict[str, Kind] = {"integer": "integer", "number": "number", "boolean": "boolean"}
 _MOMENTS: dict[str, Kind] = {"date": "date", "date-time": "datetime"}
@@ -69,10 +70,9 @@ def _facts(part: Mapping[str, Any], tree: Mapping[str, Any], required: bool) -> 
     low, high = (part.get(f"{end}imum", part.get(f"exclusive{end.title()}imum")) for end in ("min", "max"))
     if str(typed) in ("object", "array") and values is None:
         return Facts(label=label)
-    facts = described(
-        kind, values, low, high, missing=missing, label=label, step=step if kind != "integer" or step != 1 else None
-    )
-    return replace(facts, values=None) if kind == "boolean" else facts
+    step = None if kind in WHOLE_KINDS and step == 1 else step
+    facts = described(kind, values, low, high, missing=missing, label=label, step=step)
+    return replace(facts, values=None) if kind in FLAG_KINDS else facts
 
 
 def _without_null(part: Mapping[str, Any], tree: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

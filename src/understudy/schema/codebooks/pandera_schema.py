@@ -10,6 +10,7 @@ from typing import Any
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
+from understudy.schema.scales import FLAG_KINDS
 
 KINDS: tuple[tuple[str, Kind], ...] = (
     ("int", "integer"), ("uint", "integer"), ("float", "number"), ("decimal", "number"), ("bool", "boolean"),
@@ -47,7 +48,7 @@ def _facts(column: Mapping[str, Any]) -> Facts:
     missing = ("",) if column.get("nullable") else ()
     label = column.get("title") or column.get("description")
     facts = described(kind, values, _plain(low), _plain(high), missing=missing, label=label)
-    return replace(facts, values=None) if kind == "boolean" else facts
+    return replace(facts, values=None) if kind in FLAG_KINDS else facts
 
 
 def _plain(bound: Any) -> Any:

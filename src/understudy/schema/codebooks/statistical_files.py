@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import SchemaError, UsageError
+from understudy.errors import SchemaError, import_extra
 from understudy.schema.codebooks.document import Reader, TrustClass, described, scalar_text
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
@@ -28,13 +28,7 @@ _MAX_SPREAD = 30  # whole numbers of a range of user-missing values
 
 def library() -> Any:
     """Return pyreadstat."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise UsageError(
-            "SPSS, Stata and SAS files need one more package: pip install 'understudy[codebooks]'"
-        ) from None
-    return pyreadstat
+    return import_extra("pyreadstat", "codebooks", "SPSS, Stata and SAS files need one more package")
 
 
 def read_metadata(path: Path) -> Any:
@@ -72,7 +66,7 @@ def _facts(format: str, stored: str, codes: dict[Any, str], missing: tuple[str, 
     if listed and set(listed) <= set(missing):
         listed = ()  # only the codes for "no value" have labels: a number
     decimals = re.fullmatch(r"[A-Za-z%]*\d*\.(\d+)f?", format)
-    places = int(decimals[1]) if decimals and kind == "number" and int(decimals[1]) <= 6 else None
+    places = int(decimals[1]) if decimals and int(decimals[1]) <= 6 else None
     return described(
         None if stored == "string" and not listed else kind, listed or None, missing=absent, label=label,
         declared_type=declared, decimals=places,

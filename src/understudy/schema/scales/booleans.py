@@ -65,6 +65,7 @@ class Boolean(Scale):
     words = ("boolean", "bool", "logical", "binary", "yes/no")
     ddl_types = "bool boolean bit"
     file_types = r"bool(ean)?"
+    flags = True
 
     def read(self, body: Mapping[str, Any]) -> Booleans:
         return Booleans(**{key: texts_of(body[key], key) for key in self.keys if key in body})

@@ -17,6 +17,7 @@ from understudy.schema.scales.sql_cell import ANY, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # the years 1 to 9999, in days since 1970
+FIRST_DECADE, LAST_DECADE = 180, 209  # the years 1800 to 2099, in which a range is looked for
 _EPOCH = date(1970, 1, 1)
 _YEAR_FIRST = re.compile(r"%Y[^%\w]*%m[^%\w]*%d([^%\w]|T)*(%H[^%\w]*(%M[^%\w]*(%S[^%\w]*)?)?)?")
 _SQL_DAY = "([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -66,6 +67,11 @@ class Date(Moment):
     )  # fmt: skip
     seconds: ClassVar[int] = DAY
     datum: ClassVar[str] = "M8[D]"  # of numpy
+
+    def search_edges(self) -> tuple[float, ...]:
+        """Return where decades begin, and the end of the last."""
+        days = ((date(10 * decade, 1, 1) - _EPOCH).days for decade in range(FIRST_DECADE, LAST_DECADE + 2))
+        return tuple(float(day * DAY // self.seconds) for day in days)
 
     def is_format(self, format: str) -> bool:
         return "%H" not in format

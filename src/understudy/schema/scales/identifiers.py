@@ -43,6 +43,7 @@ class Id(Scale):
     keys = ("pattern",)
     words = ("id", "identifier", "key")
     ddl_types = "serial bigserial uuid uniqueidentifier"
+    modelled = False
 
     def read(self, body: Mapping[str, Any]) -> Identifier:
         return Identifier(Pattern.of(body["pattern"]) if "pattern" in body else None)
@@ -53,6 +54,7 @@ class Drop(Scale):
 
     kind = "drop"
     words = ("drop", "ignore", "skip", "free text")
+    modelled = False
 
     def read(self, body: Mapping[str, Any]) -> Dropped:
         return Dropped()

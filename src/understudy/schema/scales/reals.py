@@ -19,6 +19,8 @@ from understudy.schema.scales.sql_types import NUMBERS, Type
 
 _WORD = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _SPACES = "[[:space:]]*"
+HIGHEST_OCTAVE = 53  # 2^53 is the end of every range that is looked for
+LOWEST_OCTAVE = -20  # a number nearer to 0 than 2^-20 counts as 0
 
 
 class Number(OrderedScale):
@@ -70,6 +72,12 @@ class Number(OrderedScale):
 
     def roundness(self, values: Floats) -> NDArray[np.int64]:
         raise NotImplementedError("numbers are round by their digits")
+
+    def search_edges(self) -> tuple[float, ...]:
+        """Return where octaves [2^k, 2^(k+1)) begin on either side of 0; one cell around 0, or two of whole numbers."""
+        ends = [2.0**k for k in range(0 if self.integral else LOWEST_OCTAVE, HIGHEST_OCTAVE + 1)]
+        middle = [0.0] if self.integral else []
+        return (*(-end for end in reversed(ends)), *middle, *ends)
 
     # -- Arrow -----------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ class Scale(ABC):
     """The codec of one kind; `keys` are what an attribute of this kind may say in the schema file.
 
     A draft is told the kind by `words` of a codebook, by `ddl_types` of a CREATE TABLE, or by the type of a file's
-    column, a pattern.
+    column, a pattern. `modelled` is false for columns that are never read; `flags` says that cells mean true or false.
 
     >>> from understudy.schema.scales import SCALES
     >>> SCALES["boolean"].read({"kind": "boolean", "true": "Y", "false": "N"}).texts
@@ -39,6 +39,8 @@ class Scale(ABC):
     words: ClassVar[tuple[str, ...]]
     ddl_types: ClassVar[str] = ""
     file_types: ClassVar[str] = ""
+    modelled: ClassVar[bool] = True
+    flags: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, body: Mapping[str, Any]) -> Domain:
@@ -86,6 +88,15 @@ class OrderedScale(Scale):
         from understudy.schema.interval_keys import read_intervals
 
         return read_intervals(self, body)
+
+    @property
+    def whole_numbers(self) -> bool:
+        """Return whether values are whole numbers; days and seconds are no numbers."""
+        return self.integral and self.arithmetic
+
+    def search_edges(self) -> tuple[float, ...]:
+        """Return the edges of the public cells in which an undeclared range is looked for; () where none can be."""
+        return ()
 
     # -- texts -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The reference: every key of schema.toml and every column of a codebook, as a page and as a JSON schema for editors.
 
 The keys are those that `files.py` and `codebook.py` read; a key that is read and not explained here is an error, so the
-page cannot fall behind. `python -m understudy.schema.reference` writes docs/reference/schema.md and schema.json.
+page cannot fall behind. `python docs/reference/schema_reference.py` writes schema.md and schema.json beside itself.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _schema_part() -> list[str]:
     words = ", ".join(f"`{word}`" for word in (*PROVENANCES, *(f"{source}: NAME" for source in PROVENANCE_SOURCES)))
     return [
         "# Every key of schema.toml, every column of a codebook", "",
-        "Made by `python -m understudy.schema.reference` from the code that reads them; a test keeps it current. "
+        "Made by `python docs/reference/schema_reference.py` from the code that reads them; a test keeps it current. "
         "[schema.json](schema.json) is a JSON schema of the same, for editors that check TOML.", "",
         "## `[table]`", "", *_table(("key", "meaning", "example"), rows(TABLE)),
         "## `[table.csv]`", "", *_table(("key", "meaning", "example"), rows(CSV)),
@@ -340,4 +340,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference"))
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
