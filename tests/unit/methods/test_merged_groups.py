@@ -116,13 +116,13 @@ def test_one_row_moves_one_cell_of_every_table_of_groups() -> None:
 
 @pytest.mark.parametrize("engine", ["memory", "mapped", "duckdb"])
 def test_engines_count_groups_as_they_count_values(engine: str, tmp_path: Path) -> None:
-    from understudy.engines.opening import open_engine
+    from understudy.engines.opening import PrivateData, open_engine
 
     columns = linked(500)
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({name: codes.astype(str) for name, codes in columns.items()}), path)
     schema = schema_of(SIZES, 500)
-    opened = open_engine(str(path), schema, engine).engine
+    opened = open_engine(PrivateData(str(path), engine), schema).engine
     list(opened.marginals([(Axis("a"),)]))  # something is known before groups are
     merged = schema.merged(GROUPS)
     asks = [(A,), (A, B), (B, Axis("c")), (Axis("c"), A), (Axis("a"), B)]
@@ -249,5 +249,6 @@ def test_a_release_keeps_its_groups(tmp_path: Path) -> None:
         opened.model.project(("a", "b")).table, release.model.project(("a", "b")).table, atol=1e-12
     )
     assert len(opened.sample(100, seed=1)) == 100
+    assert any("by groups of values" in note and "of 60 values)" in note for note in opened.card.notes)
     assert opened.trust("a", "b").status == "inferred"  # groups hide their values
     assert opened.query("count where a < 10 and b < 6", confidence=0.9).interval is not None

@@ -26,6 +26,7 @@ from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.merged_groups import merged_notes
 from understudy.methods.toolkit.row_count import planned_rows, row_count
 from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
@@ -173,7 +174,7 @@ class Aim:
         facts = {"options": self._settled(schema, costs), "tables": rounds.tables, **prior_facts(prior)}
         refitted = refit([*bought, *measured], Design(rounds.schema, 2 * room, prior))
         alone = () if rounds.joined or costs.rounds or len(variables) == 1 else (ALONE,)
-        notes = (*alone, *prior_notes(prior))
+        notes = (*alone, *merged_notes(rounds.schema, measured), *prior_notes(prior))
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
 
     def _play(

@@ -12,8 +12,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.methods.plan import short_list
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Attribute, Schema
+from understudy.schema import Attribute, Axis, Schema
+from understudy.schema.axis import MERGED
 
 Floats = NDArray[np.float64]
 
@@ -84,3 +86,12 @@ def groups_of(attribute: Attribute, counts: Floats, wanted: int) -> tuple[int, .
         group[code] = last
         held = math.inf if alone else held + own[code]
     return (*group.tolist(), *[last + 1] * attribute.has_missing)
+
+
+def merged_notes(schema: Schema, tables: Iterable[Measurement]) -> tuple[str, ...]:
+    """Say which attributes the measured tables have in groups."""
+    names = sorted({axis.attribute for table in tables for axis in table.axes if axis.merged})
+    if not names:
+        return ()
+    shown = short_list([f"{name} ({schema.size(Axis(name, MERGED))} of {schema[name].size} values)" for name in names])
+    return (f"links of {shown} are by groups of values: inside a group its own table says how rows are spread",)
