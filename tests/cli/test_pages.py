@@ -77,8 +77,8 @@ def nothing(folder: Path) -> None:
 
 PAGES: dict[str, Prepare] = {
     "bins": with_income, "discovery": with_jobs, "duckdb": nothing, "evaluation": nothing, "inference": with_release,
-    "large-files": nothing, "queries": nothing, "ranges": with_fine, "report": nothing, "uses": with_uses,
-    "wide-tables": nothing,
+    "large-files": nothing, "long-lists": nothing, "queries": nothing, "ranges": with_fine, "report": nothing,
+    "uses": with_uses, "wide-tables": nothing,
 }  # fmt: skip
 
 

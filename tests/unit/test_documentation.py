@@ -27,7 +27,7 @@ WRITTEN = [page for page in DOCS.rglob("*.md") if page.parent not in COPIED]
 PAGES = sorted([*WRITTEN, ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 EXECUTED = {  # the pages whose commands and snippets run, by the test that runs them
     "tests/cli/test_guide.py": ["check", "drafts", "federation", "formats", "hospital", "ledger", "panels", "promise", "rules", "tables", "types"],
-    "tests/cli/test_pages.py": ["bins", "discovery", "duckdb", "evaluation", "inference", "large-files", "queries", "ranges", "report", "uses", "wide-tables"],
+    "tests/cli/test_pages.py": ["bins", "discovery", "duckdb", "evaluation", "inference", "large-files", "long-lists", "queries", "ranges", "report", "uses", "wide-tables"],
     "tests/cli/test_examples.py": ["README"],
 }  # fmt: skip
 NOT_RUN = {  # and those whose commands do not run as they stand, with what runs in their place

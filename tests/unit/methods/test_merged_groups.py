@@ -249,6 +249,6 @@ def test_a_release_keeps_its_groups(tmp_path: Path) -> None:
         opened.model.project(("a", "b")).table, release.model.project(("a", "b")).table, atol=1e-12
     )
     assert len(opened.sample(100, seed=1)) == 100
-    assert any("by groups of values" in note and "of 60 values)" in note for note in opened.card.notes)
+    assert any("by groups of values" in note and "groups of 60 values)" in note for note in opened.card.notes)
     assert opened.trust("a", "b").status == "inferred"  # groups hide their values
     assert opened.query("count where a < 10 and b < 6", confidence=0.9).interval is not None

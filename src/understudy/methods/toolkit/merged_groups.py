@@ -93,5 +93,7 @@ def merged_notes(schema: Schema, tables: Iterable[Measurement]) -> tuple[str, ..
     names = sorted({axis.attribute for table in tables for axis in table.axes if axis.merged})
     if not names:
         return ()
-    shown = short_list([f"{name} ({schema.size(Axis(name, MERGED))} of {schema[name].size} values)" for name in names])
+    shown = short_list(
+        [f"{name} ({schema.size(Axis(name, MERGED))} groups of {schema[name].size} values)" for name in names]
+    )
     return (f"links of {shown} are by groups of values: inside a group its own table says how rows are spread",)
