@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
+from understudy.inference.combining import Population
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
 from understudy.inference.linear import Linear, inside_deviation
 from understudy.inference.rare_codes import rare_noise
-from understudy.inference.refits import REFITS, Population, Refits, Released
+from understudy.inference.refits import REFITS, Refits, Released
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.student import student_reach
 from understudy.models.ruled_model import RuledModel, computed_tables

@@ -242,8 +242,21 @@ def test_draws_spread_as_the_law_says_and_combine(release):
     assert [f.to_csv() for f in release.draws(2, seed=1)] == [f.to_csv() for f in release.draws(2, seed=1)]
     with pytest.raises(UsageError, match="no modelled column"):
         release.draws(2, about=["zip"])
-    with pytest.raises(UsageError, match="multinomial"):
-        release.draws(2, about=["a", "b"], rows_by="systematic")
+
+
+def test_systematic_rows_about_columns_are_the_changed_table_to_the_row(release):
+    """Independent rows, the broken twin, are off by the chance of rows."""
+    for rows_by, most in (("systematic", 1.0), ("multinomial", np.inf)):
+        draws = release.draws(2, about=["a", "e"], rows_by=rows_by, seed=3).coded
+        for which, rows in enumerate(draws):
+            model = draws.inference.refits.models[which]
+            ratio = draws._ratio(model, np.random.default_rng([draws.seed, which, 2]))
+            wanted = model.project(("a", "e")).table * ratio
+            counts = np.zeros(wanted.shape)
+            np.add.at(counts, (rows["a"].astype(int), rows["e"].astype(int)), 1)
+            assert counts.sum() == ROWS
+            apart = np.abs(counts - ROWS * wanted / wanted.sum()).max()
+            assert apart <= most and (most == 1.0 or apart > 3.0)
 
 
 def test_what_holds(release):
