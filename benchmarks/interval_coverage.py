@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -43,7 +43,10 @@ from understudy.release import Release
 from understudy.schema import Intervals, Schema
 from understudy.testing import publish_seeded
 
-CODED = {"adult": 45_222, "acs": 47_461, "loans": 42_535, "tpce": 40_000, "salary": 135_727, "nltcs": 21_574}
+CODED = {
+    "adult": 45_222, "acs": 47_461, "loans": 42_535, "tpce": 40_000, "salary": 135_727, "nltcs": 21_574,
+    "fire": 305_119,
+}  # fmt: skip
 FORMS = {"census": "expert"}  # of raw tables; bins of the others are found by the tree
 CLASSES = ("one-way", "measured pairs", "unmeasured pairs", "triples", "cut ranges", "means")
 PER_TABLE = 3  # queries of the same attributes
@@ -82,7 +85,9 @@ class Cell:
 
 
 def source(name: str, neighbours: str, folder: Path) -> tuple[Path, Schema]:
-    """Return the file and the public schema of a table."""
+    """Return the file and the public schema of a table; `generated101` is a generated one."""
+    if name.startswith("generated"):
+        return _generated(int(name.removeprefix("generated")), neighbours, folder)
     if name in CODED:
         datasets.ROWS[name] = CODED[name]
         return datasets.path(name), datasets.schema(name, neighbours)
@@ -91,6 +96,17 @@ def source(name: str, neighbours: str, folder: Path) -> tuple[Path, Schema]:
     if not path.exists():
         raw.write_csv(path)
     return path, raw.schema(FORMS.get(name, "plain"), neighbours)  # type: ignore[arg-type]
+
+
+def _generated(seed: int, neighbours: str, folder: Path) -> tuple[Path, Schema]:
+    from forecasts import generated
+
+    codes, schema, _, _ = generated(seed)
+    path = folder / f"generated{seed}.csv"
+    if not path.exists():
+        pd.DataFrame(codes).to_csv(path, index=False)
+    rows = len(next(iter(codes.values()))) if neighbours == "replace-one" else None
+    return path, replace(schema, rows=rows, neighbours=neighbours, text=None)  # type: ignore[arg-type]
 
 
 def publish(cell: Cell, keep: Path) -> float:

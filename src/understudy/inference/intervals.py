@@ -149,7 +149,8 @@ class Inference:
             against.append(math.inf if lost else z * math.sqrt(apart**2 + more) if i else 0.0)
         words = "noise, by least squares over the measured tables that hold this"
         if inside.any():
-            words += ", and the shape inside a cut bin, as bins usually are"
+            where = "bins" if query.measure in ("mean", "sum") else "a cut bin"
+            words += f", and where values lie inside {where}, as they usually do"
         words += f"{self._sampling_words}; no model error takes part"
         return self._finished(linear, np.asarray(centre), np.asarray(reach), np.asarray(against), words)
 
