@@ -7,7 +7,7 @@ Räisä et al. 2023 for tables with noise):
     T = (1 + 1/m)·b − v̄,      ν = (m − 1)·(1 − m·v̄ / ((m + 1)·b))²
 
 since b holds the spread of the models and the sampling of the synthetic rows, and v̄ is the latter. Where that is not
-positive, T is v̄·(rows/synthetic rows) (Reiter 2002). The difference of two numbers of like size is known badly, and
+positive, T is v̄·(synthetic rows/rows) (Reiter 2002). The difference of two numbers of like size is known badly, and
 few degrees of freedom are left: 6 of 19 where noise is small. But tables that stand for a *sample* of a population
 spread at least as far as sampling of the real rows takes them, so that
 
