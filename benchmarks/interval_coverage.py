@@ -74,7 +74,7 @@ class Cell:
 
     @property
     def noise_seed(self) -> int:
-        """Return a seed of the cell's own: with one seed for all, every epsilon has the same noise but for its scale."""
+        """Return a seed of the cell alone: with one for all, every epsilon has the same noise but for its scale."""
         return zlib.crc32(self.file.encode())
 
     @staticmethod
