@@ -22,7 +22,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -293,27 +292,10 @@ def asked(truth: Truth, kind: str, queries: int, generator: np.random.Generator,
     }  # fmt: skip
 
 
-def distances(truth: Truth) -> dict[str, float]:
-    """Return the mean total variation distance of 1-, 2- and 3-way tables, at most 60 of each."""
-    found, schema = {}, truth.release.schema
-    for ways in (1, 2, 3):
-        sets = [s for s in combinations(schema.names, ways) if np.prod([schema[n].size for n in s]) <= 200_000]
-        if len(sets) > 60:
-            sets = [sets[i] for i in np.random.default_rng(0).choice(len(sets), 60, replace=False)]
-        apart = []
-        for names in sets:
-            index = np.zeros(len(truth.codes[names[0]]), dtype=np.int64)
-            for name in names:
-                index = index * schema[name].size + truth.codes[name]
-            table = truth.release.model.project(names).table
-            real = np.bincount(index, minlength=table.size).reshape(table.shape) / len(index)
-            apart.append(0.5 * np.abs(real - table).sum())
-        found[str(ways)] = float(np.mean(apart))
-    return found
-
-
 def ask(cell: Cell, keep: Path, queries: int, classes: tuple[str, ...]) -> dict[str, Any]:
     """Ask random questions of every class of one kept release."""
+    from forecasts import distances
+
     file = keep / cell.file
     path, schema = source(cell.table, cell.neighbours, keep)
     release = Release.open(file)
@@ -327,7 +309,7 @@ def ask(cell: Cell, keep: Path, queries: int, classes: tuple[str, ...]) -> dict[
         "seed": cell.seed, "rows": release.rows, "method": release.card.method, "classes": found,
         "bought": {k: v for k, v in (release.model_error or {}).items() if k != "compared"},
         "law": None if law is None else [law.pairs.mean, law.pairs.spread, law.triples.mean, law.triples.spread],
-        "distances": distances(truth),
+        "distances": distances(release, truth.codes),
     }  # fmt: skip
 
 
