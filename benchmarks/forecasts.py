@@ -177,9 +177,10 @@ def summary(found: list[dict[str, Any]]) -> str:
         off = [(r, f) for r, f in ratios if not 1 / factor <= r <= factor]
         shown = "; ".join(f"{f['cell'][0]} {f['cell'][1]:g} {f['cell'][2]:g}: {r:.2f}" for r, f in off)
         middle = np.exp(np.mean(np.log([r for r, _ in ratios])))
+        known = [r for r, _ in ratios]
         out.append(
-            f"{kind}: {1 - len(off) / len(ratios):.0%} of {len(ratios)} within {factor:g}, {min(ratios)[0]:.2f} to "
-            f"{max(ratios, key=lambda x: x[0])[0]:.2f}, middle {middle:.2f}; off: {shown}"
+            f"{kind}: {1 - len(off) / len(ratios):.0%} of {len(ratios)} within {factor:g}, {min(known):.2f} to "
+            f"{max(known):.2f}, middle {middle:.2f}; off: {shown}"
         )
     return "\n".join(out)
 

@@ -18,10 +18,10 @@ import json
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,10 @@ from understudy.release import Release
 from understudy.schema import Intervals, Schema
 from understudy.testing import publish_seeded
 
-CODED = {"adult": 45_222, "acs": 47_461, "loans": 42_535, "tpce": 40_000, "salary": 135_727, "nltcs": 21_574}
+CODED = {
+    "adult": 45_222, "acs": 47_461, "loans": 42_535, "tpce": 40_000, "salary": 135_727, "nltcs": 21_574,
+    "fire": 305_119,
+}  # fmt: skip
 FORMS = {"census": "expert"}  # of raw tables; bins of the others are found by the tree
 CLASSES = ("one-way", "measured pairs", "unmeasured pairs", "triples", "cut ranges", "means")
 PER_TABLE = 3  # queries of the same attributes
@@ -68,6 +71,11 @@ class Cell:
     def file(self) -> str:
         return f"{self.table}-{self.epsilon:g}-{self.delta:g}-{self.neighbours}-{self.seed}.release.zip"
 
+    @property
+    def noise_seed(self) -> int:
+        """Return a seed of the cell alone: with one for all, every epsilon has the same noise but for its scale."""
+        return zlib.crc32(self.file.encode())
+
     @staticmethod
     def of_file(name: str) -> Cell:
         text = name.removesuffix(".release.zip")
@@ -82,7 +90,9 @@ class Cell:
 
 
 def source(name: str, neighbours: str, folder: Path) -> tuple[Path, Schema]:
-    """Return the file and the public schema of a table."""
+    """Return the file and the public schema of a table; `generated101` is a generated one."""
+    if name.startswith("generated"):
+        return _generated(int(name.removeprefix("generated")), neighbours, folder)
     if name in CODED:
         datasets.ROWS[name] = CODED[name]
         return datasets.path(name), datasets.schema(name, neighbours)
@@ -93,6 +103,17 @@ def source(name: str, neighbours: str, folder: Path) -> tuple[Path, Schema]:
     return path, raw.schema(FORMS.get(name, "plain"), neighbours)  # type: ignore[arg-type]
 
 
+def _generated(seed: int, neighbours: str, folder: Path) -> tuple[Path, Schema]:
+    from forecasts import generated
+
+    codes, schema, _, _ = generated(seed)
+    path = folder / f"generated{seed}.csv"
+    if not path.exists():
+        pd.DataFrame(codes).to_csv(path, index=False)
+    rows = len(next(iter(codes.values()))) if neighbours == "replace-one" else None
+    return path, replace(schema, rows=rows, neighbours=neighbours, text=None)  # type: ignore[arg-type]
+
+
 def publish(cell: Cell, keep: Path) -> float:
     """Make the release of a cell and its refits, unless they are kept already; return the seconds of CPU."""
     file, began = keep / cell.file, time.process_time()
@@ -101,7 +122,7 @@ def publish(cell: Cell, keep: Path) -> float:
         with tempfile.TemporaryDirectory() as folder:
             ledger = Path(folder) / "l.db"
             made = publish_seeded(
-                path, schema, seed=cell.seed, epsilon=cell.epsilon, delta=cell.delta, ledger=ledger, cap="none"
+                path, schema, seed=cell.noise_seed, epsilon=cell.epsilon, delta=cell.delta, ledger=ledger, cap="none"
             )
         made.release.save(file)
     Release.open(file).inference("finite", refits_beside(file, "finite")).refits  # noqa: B018
@@ -271,27 +292,10 @@ def asked(truth: Truth, kind: str, queries: int, generator: np.random.Generator,
     }  # fmt: skip
 
 
-def distances(truth: Truth) -> dict[str, float]:
-    """Return the mean total variation distance of 1-, 2- and 3-way tables, at most 60 of each."""
-    found, schema = {}, truth.release.schema
-    for ways in (1, 2, 3):
-        sets = [s for s in combinations(schema.names, ways) if np.prod([schema[n].size for n in s]) <= 200_000]
-        if len(sets) > 60:
-            sets = [sets[i] for i in np.random.default_rng(0).choice(len(sets), 60, replace=False)]
-        apart = []
-        for names in sets:
-            index = np.zeros(len(truth.codes[names[0]]), dtype=np.int64)
-            for name in names:
-                index = index * schema[name].size + truth.codes[name]
-            table = truth.release.model.project(names).table
-            real = np.bincount(index, minlength=table.size).reshape(table.shape) / len(index)
-            apart.append(0.5 * np.abs(real - table).sum())
-        found[str(ways)] = float(np.mean(apart))
-    return found
-
-
 def ask(cell: Cell, keep: Path, queries: int, classes: tuple[str, ...]) -> dict[str, Any]:
     """Ask random questions of every class of one kept release."""
+    from forecasts import distances
+
     file = keep / cell.file
     path, schema = source(cell.table, cell.neighbours, keep)
     release = Release.open(file)
@@ -305,7 +309,7 @@ def ask(cell: Cell, keep: Path, queries: int, classes: tuple[str, ...]) -> dict[
         "seed": cell.seed, "rows": release.rows, "method": release.card.method, "classes": found,
         "bought": {k: v for k, v in (release.model_error or {}).items() if k != "compared"},
         "law": None if law is None else [law.pairs.mean, law.pairs.spread, law.triples.mean, law.triples.spread],
-        "distances": distances(truth),
+        "distances": distances(release, truth.codes),
     }  # fmt: skip
 
 

@@ -8,9 +8,11 @@ The demo census with binary columns added to it: some with no link to anything (
 shifted with age just so far that a t-test on the real rows finds it 8 times in 10. `narrow` has so few columns that
 most pairs are measured, `wide` so many that most are not; with `--uses` the steward declared the links to age, and they
 are measured. For each added column: the difference of mean age between its groups, and its coefficient beside sex in a
-linear regression of age. By the combining rules: `draws(20, about=columns)` for a sample and for a finite population,
-and 60 tables of the same 20 refits; naive: the same analysis of one synthetic table as if its rows were real. Bound:
-how often a test would reject that knew the noise of the measured tables exactly, and used nothing but them.
+linear regression of age. By the combining rules: `draws(20, about=columns)` with multinomial and systematic rows, 60
+tables of the same 20 refits, and for a finite population; query: whether the 95 % interval of the difference that
+`query "mean(age) by COLUMN"` says, for a sample, leaves zero out; naive: the same analysis of one synthetic table as if
+its rows were real. Bound: how often a test would reject that knew the noise of the measured tables exactly, and used
+nothing but them.
 """
 
 from __future__ import annotations
@@ -42,8 +44,11 @@ WIDTHS = {
     "wide": ("age", "sex", "region", "marital_status", "education", "employment", "owns_home", "children"),
 }
 NULLS, EFFECTS = ("g1", "g2"), ("h1", "h2")
-DRAWN = {"sample": ("sample", 20), "sample 60": ("sample", 60), "finite": ("finite", 20)}
-WAYS = ("real", "naive", "sample", "sample 60", "finite")
+DRAWN = {
+    "sample": ("sample", 20, "multinomial"), "sample 60": ("sample", 60, "multinomial"),
+    "systematic": ("sample", 20, "systematic"), "finite": ("finite", 20, "multinomial"),
+}  # fmt: skip
+WAYS = ("real", "naive", *DRAWN, "query")
 DETECTED = 2.8  # standard errors that real rows find 8 times in 10
 ALPHA = 0.05
 
@@ -100,6 +105,12 @@ def bound(release: Release, name: str, real: tuple[float, float]) -> float | Non
     return float(NormalDist().cdf(z - 1.96) + NormalDist().cdf(-z - 1.96))
 
 
+def asked(release: Release, name: str) -> float:
+    """Return 0 where the interval of the difference leaves zero out, else 1."""
+    compared = release.query(f"mean(age) by {name}", 0.95, population="sample").comparisons
+    return float(not compared or compared[0].low <= 0 <= compared[0].high)
+
+
 def run(width: str, seed: int, epsilon: float, delta: float, uses: bool) -> list[dict[str, Any]]:
     """Publish one table and test every added column in every way."""
     frame, schema = made(width, seed, uses)
@@ -113,13 +124,12 @@ def run(width: str, seed: int, epsilon: float, delta: float, uses: bool) -> list
         best = bound(release, name, two_groups(frame, name))
         found = {kind: {"real": p_of(analysis(frame, name)), "naive": p_of(analysis(one, name))}
                  for kind, analysis in ANALYSES.items()}  # fmt: skip
+        found["two groups"]["query"] = asked(release, name)
         z: dict[str, float] = {}
-        for way, population, tables in (
-            ("sample", "sample", 20),
-            ("sample 60", "sample", 60),
-            ("finite", "finite", 20),
-        ):
-            draws = release.draws(tables, about=["age", name, "sex"], population=population, seed=seed)
+        for way, (population, tables, rows_by) in DRAWN.items():
+            draws = release.draws(
+                tables, about=["age", name, "sex"], rows_by=rows_by, population=population, seed=seed,  # type: ignore[arg-type]
+            )  # fmt: skip
             all_pairs = [{kind: analysis(table, name) for kind, analysis in ANALYSES.items()} for table in draws]
             for kind in ANALYSES:
                 pairs = [both[kind] for both in all_pairs]
@@ -127,7 +137,7 @@ def run(width: str, seed: int, epsilon: float, delta: float, uses: bool) -> list
                 found[kind][way] = combined.p_value()
                 z[f"{kind} {way}"] = combined.estimate / max(combined.stderr, 1e-12)
         for kind in ANALYSES:
-            own = {way: z[f"{kind} {way}"] for way in WAYS[2:]}
+            own = {way: z[f"{kind} {way}"] for way in DRAWN}
             out.append({"width": width, "seed": seed, "epsilon": epsilon, "delta": delta, "uses": uses, "column": name,
                         "analysis": kind, "measured": together, "p": found[kind], "z": own, "bound": best})  # fmt: skip
     return out
@@ -135,7 +145,10 @@ def run(width: str, seed: int, epsilon: float, delta: float, uses: bool) -> list
 
 def page(lines: list[dict[str, Any]]) -> str:
     """Return how often each way rejects, in Markdown: nulls and effects, measured and not."""
-    out = ["| epsilon | column | analysis | age link | tests | " + " | ".join(WAYS) + " | bound |", "|---" * 11 + "|"]
+    out = [
+        "| epsilon | column | analysis | age link | tests | " + " | ".join(WAYS) + " | bound |",
+        "|---" * (6 + len(WAYS)) + "|",
+    ]
     links = {(True, True): "declared, measured", (True, False): "measured", (False, False): "not measured",
              (False, True): "declared, not measured"}  # fmt: skip
     for epsilon in sorted({r["epsilon"] for r in lines}):
@@ -154,7 +167,11 @@ def _rejected(own: list[dict[str, Any]], words: str) -> list[str]:
     """Return the percentage that each way rejects, and at the end what no test could exceed."""
     known = [r["bound"] for r in own if r["bound"] is not None]
     best = f"{100 * np.mean(known):.0f}" if known and words == "effect" else "–"
-    return [*(f"{100 * np.mean([r['p'][way] < ALPHA for r in own]):.1f}" for way in WAYS), best]
+    return [*(_percent([r["p"][way] < ALPHA for r in own if way in r["p"]]) for way in WAYS), best]
+
+
+def _percent(rejected: list[bool]) -> str:
+    return f"{100 * np.mean(rejected):.1f}" if rejected else "–"
 
 
 def main() -> None:

@@ -112,3 +112,16 @@ def test_odd_outputs_and_releases(release, tmp_path):
     assert run("sample", release, "-o", tmp_path / "no" / "s.csv").code == 2
     done = run("sample", tmp_path / "none.zip", "-o", tmp_path / "s.csv", "--json")
     assert (done.code, done.error["kind"]) == (1, "release")
+
+
+@pytest.mark.parametrize("rows_by", ["multinomial", "systematic"])
+def test_several_tables_for_one_analysis(release, tmp_path, rows_by):
+    asked = ("sample", release, "--tables", 2, "--about", "sex", "--about", "smokes", "-o", tmp_path / "t.csv")
+    done = run(*asked, "--rows", 50, "--rows-by", rows_by, "--seed", 1, "--json")
+    assert done.json["rows"] == 50 and "noise and sampling" in done.json["covers"]
+    assert [len(header_and_rows(Path(file))[1]) for file in done.json["outputs"]] == [50, 50]
+
+
+def test_rows_are_drawn_in_one_of_two_ways(release, tmp_path):
+    refused = run("sample", release, "--tables", 2, "--rows-by", "chance", "-o", tmp_path / "t.csv")
+    assert refused.code == 2 and "multinomial or systematic" in refused.err

@@ -29,7 +29,10 @@ def sample(
     about: Annotated[
         list[str], typer.Option("--about", help="A column of the analysis; may be repeated. With --tables.")
     ] = [],  # noqa: B006
-    population: Annotated[str, typer.Option("--population", help="finite or sample. With --tables.")] = "finite",
+    population: Annotated[str, typer.Option("--population", help="finite or sample. With --tables.")] = "sample",
+    rows_by: Annotated[
+        str, typer.Option("--rows-by", help="multinomial or systematic. With --tables.")
+    ] = "multinomial",
     json: Json = False,
 ) -> None:
     """Draw synthetic rows from RELEASE, or several tables for one analysis."""
@@ -42,7 +45,7 @@ def sample(
         return
     check_output(output)
     if tables is not None:
-        _several(opened, release, output, tables, rows, about, population, seed, bool(given), json)
+        _several(opened, release, output, tables, rows, about, population, rows_by, seed, bool(given), json)
         return
     count = opened.default_rows if rows is None else rows
     opened.write(output, count, given, seed, progress=False if json else None)
@@ -79,6 +82,7 @@ def _several(
     rows: int | None,
     about: list[str],
     population: str,
+    rows_by: str,
     seed: int | None,
     conditioned: bool,
     json: bool,
@@ -89,7 +93,11 @@ def _several(
     if conditioned:
         raise UsageError("--tables draws whole tables: leave --given out and filter the tables")
     opened.inference(population, refits_beside(file, population))  # type: ignore[arg-type]
-    draws = opened.draws(tables, about, rows=rows, population=population, seed=seed)  # type: ignore[arg-type]
+    if rows_by not in ("multinomial", "systematic"):
+        raise UsageError(f"--rows-by is multinomial or systematic; this is {rows_by!r:.40}")
+    draws = opened.draws(
+        tables, about, rows=rows, rows_by=rows_by, population=population, seed=seed,  # type: ignore[arg-type]
+    )  # fmt: skip
     files = draws.write(output)
     if json:
         say_json({"rows": draws.coded.rows, "outputs": [str(f) for f in files], "covers": draws.covers})

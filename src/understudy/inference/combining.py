@@ -7,10 +7,19 @@ Räisä et al. 2023 for tables with noise):
     T = (1 + 1/m)·b − v̄,      ν = (m − 1)·(1 − m·v̄ / ((m + 1)·b))²
 
 since b holds the spread of the models and the sampling of the synthetic rows, and v̄ is the latter. Where that is not
-positive, T is v̄·(rows/synthetic rows) (Reiter 2002). With *systematic* rows there is next to no sampling in b, so
-subtracting v̄ would leave too little or nothing:
+positive, T is v̄·(synthetic rows/rows) (Reiter 2002). The difference of two numbers of like size is known badly, and
+few degrees of freedom are left: 6 of 19 where noise is small. But tables that stand for a *sample* of a population
+spread at least as far as sampling of the real rows takes them, so that
+
+    T ≥ (1 + 1/m)·v̄·(synthetic rows/rows),      ν ≥ 0.6·(m − 1)
+
+which no null is rejected too often by (5.2 % at most for m = 20 and 50, less for fewer, whatever the noise; 2 to 5 %
+without the bound), and effects are found half as often again. With *systematic* rows there is next to no sampling in
+b, so subtracting v̄ would leave too little or nothing:
 
     T = (1 + 1/m)·b,          ν = m − 1
+
+That rule never claims too little, whatever the rows: where they are not quite systematic, b has what sampling is left.
 
 Several tables may come from one model (there are 20 refits, whatever the number of tables): then the estimates of each
 model are averaged first, with the variance v̄/k of k tables, and m is the number of models. Rows of one model take no
@@ -30,7 +39,9 @@ from understudy.errors import UsageError
 from understudy.inference.student import student_reach, tail
 
 RowsBy = Literal["multinomial", "systematic"]
+Population = Literal["finite", "sample"]
 MIN_FREEDOM = 2.0
+BOUNDED_FREEDOM = 0.6  # of the degrees of freedom of b: what is left at least where T is bounded from below
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,7 @@ def combine(
     rows_by: RowsBy = "multinomial",
     part: float = 1.0,
     models: int | None = None,
+    population: Population = "finite",
 ) -> Combined:
     """Combine the estimates of one quantity on several synthetic tables.
 
@@ -69,6 +81,7 @@ def combine(
     rows_by: how the rows of the tables were drawn; it decides the rule (see the head of this file).
     part: synthetic rows of one table over the rows of the original, for the case T ≤ 0.
     models: how many models the tables are from in turn, where that is fewer than tables.
+    population: "sample" where the tables were drawn with `population="sample"`: T is bounded from below then.
 
     Examples
     --------
@@ -83,13 +96,17 @@ def combine(
     if not all(math.isfinite(x) for x in (*estimates, *variances)) or min(variances) < 0:
         raise UsageError("estimates are finite numbers, and variances are not negative")
     if models is not None and 2 <= models < m:
-        return _by_model(estimates, variances, rows_by, part, models)
+        return _by_model(estimates, variances, rows_by, part, models, population)
     mean = sum(estimates) / m
     between = sum((q - mean) ** 2 for q in estimates) / (m - 1)
     within = sum(variances) / m
     if rows_by == "systematic":
         return Combined(mean, math.sqrt((1 + 1 / m) * between), float(m - 1), m)
     total = (1 + 1 / m) * between - within
+    if population == "sample":
+        total = max(total, (1 + 1 / m) * within * part)
+        freedom = (m - 1) * max(BOUNDED_FREEDOM, (total / (total + within)) ** 2) if total else m - 1.0
+        return Combined(mean, math.sqrt(total), max(MIN_FREEDOM, freedom), m)
     if total <= 0:
         return Combined(mean, math.sqrt(within * part), float(m - 1), m)
     freedom = (m - 1) * (1 - within / ((1 + 1 / m) * between)) ** 2
@@ -97,11 +114,12 @@ def combine(
 
 
 def _by_model(
-    estimates: Sequence[float], variances: Sequence[float], rows_by: RowsBy, part: float, models: int
-) -> Combined:
+    estimates: Sequence[float], variances: Sequence[float], rows_by: RowsBy, part: float, models: int,
+    population: Population,
+) -> Combined:  # fmt: skip
     """Combine the means of each model's tables; table i is of model i modulo `models`."""
     own = [estimates[i::models] for i in range(models)]
     means = [sum(q) / len(q) for q in own]
     within = [sum(variances[i::models]) / len(q) ** 2 for i, q in enumerate(own)]
-    found = combine(means, within, rows_by, part * len(estimates) / models)
+    found = combine(means, within, rows_by, part * len(estimates) / models, population=population)
     return replace(found, tables=len(estimates))

@@ -39,8 +39,13 @@ def discrepancies(
     generator: np.random.Generator,
     count: int,
 ) -> Floats:
-    """Draw `count` differences between the true table over `names` and the model's `table`, both as shares."""
+    """Draw `count` differences between the true table over `names` and the model's `table`, both as shares.
+
+    There are none where one measured table holds them all.
+    """
     measured = measured_parts(release, names)
+    if any(len(part) == table.ndim for part in measured):  # raked to zero but for rounding, which is not to be scaled
+        return np.zeros((count, *table.shape))
     chance = np.sqrt(table / release.rows) * generator.standard_normal((count, *table.shape))
     relative = np.divide(chance, table, out=np.zeros_like(chance), where=table > 0)
     out: Floats = table * _rake(relative, table, measured)
@@ -72,9 +77,8 @@ def _by_draw(numbers: Floats, dimensions: int) -> Floats:
 
 
 def measured_parts(release: Released, names: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the largest sets of these attributes, by position, that one measured table holds."""
-    whole = [m for m in release.measurements if not any(axis.merged for axis in m.axes)]
-    held = {frozenset(axis.attribute for axis in m.axes) & frozenset(names) for m in whole}
+    """Return the largest sets of these attributes, by position, that one measured table holds as they are."""
+    held = {frozenset(axis.attribute for axis in m.axes if axis.base) & frozenset(names) for m in release.measurements}
     held |= {frozenset([name]) for name in names}
     largest = [part for part in held if part and not any(part < other for other in held)]
     return sorted(tuple(i for i, name in enumerate(names) if name in part) for part in largest)

@@ -2,9 +2,10 @@
 
 Table i has the rows of refit i: another model that the noise (and sampling) might have led to. With `about`, the joint
 table of the named columns is changed by a draw of the discrepancy law as well, so that what the model leaves out
-between them is in the spread too. Rows are independent draws (multinomial) then; without `about` they may be
-systematic. Where more tables are drawn than there are refits, they take turns, and tables of one refit share the draw
-of the law. Memory is that of one table.
+between them is in the spread too. Rows are independent draws (multinomial), or systematic: then the joint table of the
+named columns is rounded to whole rows, and its rows are chosen among drawn ones. Where more tables are drawn than there
+are refits, they take turns, and tables of one refit share the draw of the law. Memory is that of one table, and of the
+rows drawn for it.
 """
 
 from __future__ import annotations
@@ -50,8 +51,6 @@ class CodedDraws:
         if not isinstance(tables, int | np.integer) or not 2 <= tables <= MAX_TABLES:
             raise UsageError(f"draw from 2 to {MAX_TABLES} tables; 20 are usual")
         about = (about,) if isinstance(about, str) else about
-        if about and rows_by == "systematic":
-            raise UsageError("tables about named columns have multinomial rows: leave `rows_by` out")
         for name in about:
             if name not in release.schema.names:
                 told = did_you_mean(name, list(release.schema.names))
@@ -88,9 +87,25 @@ class CodedDraws:
                 yield model.sample(self.rows, generator, self.rows_by)
                 continue
             ratio = self._ratio(model, np.random.default_rng([self.seed, which, 2]))
-            yield self._about(model, ratio, generator)
+            about = self._systematic if self.rows_by == "systematic" else self._independent
+            yield about(model, ratio, generator)
 
-    def _about(self, model: JunctionTree, ratio: Floats, generator: np.random.Generator) -> Rows:
+    def _systematic(self, model: JunctionTree, ratio: Floats, generator: np.random.Generator) -> Rows:
+        """Round the changed joint table to whole rows and choose as many of drawn ones in each cell."""
+        drawn = model.sample(max(1024, int(1.1 * self.rows * float(ratio.max()))), generator, "systematic")
+        cells = np.ravel_multi_index([drawn[name].astype(np.int64) for name in self.about], ratio.shape)
+        have = np.bincount(cells, minlength=ratio.size)
+        share = np.cumsum((model.project(self.about).table * ratio).ravel() * (have > 0))
+        places = (np.arange(self.rows) + generator.random()) / self.rows * share[-1]
+        wanted = np.minimum(np.searchsorted(share, places, side="right"), len(share) - 1)
+        mixed = generator.permutation(len(cells))
+        order = mixed[np.argsort(cells[mixed], kind="stable")]
+        turn = np.arange(self.rows) - np.searchsorted(wanted, wanted)  # of a row within its cell
+        chosen = order[(np.cumsum(have) - have)[wanted] + turn % have[wanted]]
+        chosen = chosen[generator.permutation(len(chosen))]
+        return {name: codes[chosen] for name, codes in drawn.items()}
+
+    def _independent(self, model: JunctionTree, ratio: Floats, generator: np.random.Generator) -> Rows:
         """Draw rows of the model and keep each with a chance proportional to how much the law raised its cell."""
         parts: list[Rows] = []
         have, most = 0, float(ratio.max())
@@ -116,4 +131,5 @@ class CodedDraws:
         refits = self.inference.refits
         assert refits is not None
         part = self.rows / self.inference.release.rows
-        return combine(estimates, variances, self.rows_by, part, len(refits.models))
+        population = self.inference.population
+        return combine(estimates, variances, self.rows_by, part, len(refits.models), population)

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge, UsageError
+from understudy.inference.combining import Population
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
 from understudy.inference.linear import Linear, inside_deviation
 from understudy.inference.rare_codes import rare_noise
-from understudy.inference.refits import REFITS, Population, Refits, Released
+from understudy.inference.refits import REFITS, Refits, Released
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.student import student_reach
 from understudy.models.ruled_model import RuledModel, computed_tables
@@ -148,7 +149,8 @@ class Inference:
             against.append(math.inf if lost else z * math.sqrt(apart**2 + more) if i else 0.0)
         words = "noise, by least squares over the measured tables that hold this"
         if inside.any():
-            words += ", and the shape inside a cut bin, as bins usually are"
+            where = "bins" if query.measure in ("mean", "sum") else "a cut bin"
+            words += f", and where values lie inside {where}, as they usually do"
         words += f"{self._sampling_words}; no model error takes part"
         return self._finished(linear, np.asarray(centre), np.asarray(reach), np.asarray(against), words)
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UnderstudyError
-from understudy.inference.refits import Population, Refits, Released
+from understudy.inference.combining import Population
+from understudy.inference.refits import Refits, Released
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.serialization import axis_of

@@ -10,6 +10,11 @@ sum is therefore linear in noise, unbiased, and of known variance:
 with w_A the component of the weights: their mean over the axes outside A, centred along each axis of A. Where the row
 count is public the component of the empty set has no error. Clipping at zero, as any model of probabilities does, would
 bias the sum; this does not, which is why intervals of measured tables come from here.
+
+Laplace noise has heavier tails than a normal law, but the estimate adds up noise of many cells and tables. Noise of a
+cell of table t enters with U/(cells(t)·σ_t²), where U depends on the attributes I that t shares with the sum alone:
+U_I = Σ over A ⊆ I of cells(A)·w_A/P_A. So fourth cumulants are added up as exactly as variances are, and the interval
+is that of as many equal Laplace noises as have this kurtosis.
 """
 
 from __future__ import annotations
@@ -50,7 +55,7 @@ class Pooled:
     names: Names
     means: Mapping[tuple[int, ...], Floats]  # by the positions of the axes: the pooled table over them
     precision: Mapping[tuple[int, ...], float]
-    laplace: bool  # whether the noise is Laplace
+    fourth: Mapping[tuple[int, ...], float]  # by what tables share with the sum: the fourth cumulant where U is 1
 
     @staticmethod
     def of(measurements: Sequence[Measurement], schema: Schema, names: Sequence[str]) -> Pooled | None:
@@ -64,7 +69,7 @@ class Pooled:
             for part in combinations(range(len(wanted)), size):
                 means[part], precision[part] = _component(held, schema, tuple(wanted[i] for i in part))
         shape = tuple(schema[name].size for name in wanted)
-        return Pooled(shape, wanted, means, precision, any(isinstance(m.noise, Laplace) for m in held))
+        return Pooled(shape, wanted, means, precision, _fourth_cumulants(held, schema, wanted))
 
     def covariance(self, one: Weights, other: Weights) -> float:
         """Return the covariance of two sums Σ weight × cell; weights are products, a vector for each attribute."""
@@ -98,15 +103,27 @@ class Pooled:
 
     def reach(self, terms: Terms, confidence: float) -> float:
         """Return how many standard deviations the interval of this confidence reaches to either side."""
-        if not self.laplace:
+        if not any(self.fourth.values()):
             return normal_reach(confidence)
-        squares = fourths = 0.0
-        for factor, weights in terms:
-            two, four = factor**2, factor**4
-            for w in weights:
-                two, four = two * float((w**2).sum()), four * float((w**4).sum())
-            squares, fourths = squares + two, fourths + four
-        return laplace_reach(min(NORMAL_FROM, round(squares**2 / max(fourths, 1e-300))), confidence)
+        excess = self.kurtosis(terms)
+        return laplace_reach(NORMAL_FROM if excess * NORMAL_FROM <= 3 else round(3 / excess), confidence)
+
+    def kurtosis(self, terms: Terms) -> float:
+        """Return the excess kurtosis of the estimate of Σ factor × sum: 3/k for k equal Laplace noises."""
+        fourth = sum(scale * float((self._influence(part, terms) ** 4).sum()) for part, scale in self.fourth.items())
+        return fourth / max(self.combined(terms)[1] ** 4, 1e-300)
+
+    def _influence(self, shared: tuple[int, ...], terms: Terms) -> Floats:
+        """Return U over the attributes that tables share with the sum."""
+        found = np.zeros([self.shape[i] for i in shared])
+        for part in (p for p in self.precision if set(p) <= set(shared)):
+            cells = math.prod(self.shape[i] for i in part)
+            for factor, weights in terms:
+                own = np.asarray(factor * cells / self.precision[part])
+                for i, w in enumerate(weights):
+                    own = np.multiply.outer(own, w - w.mean()) if i in part else own * w.mean()
+                found += own.reshape([self.shape[i] if i in part else 1 for i in shared])
+        return found
 
     @cached_property
     def table(self) -> Floats:
@@ -138,6 +155,21 @@ def _component(measurements: Sequence[Measurement], schema: Schema, names: Names
     if not names and schema.rows is not None:
         return np.full((), float(schema.rows)), math.inf
     return total / precision, precision
+
+
+def _fourth_cumulants(
+    measurements: Sequence[Measurement], schema: Schema, names: Names
+) -> dict[tuple[int, ...], float]:
+    """Return, by the positions of the attributes that tables share with `names`, what their noise adds where U is 1."""
+    found: dict[tuple[int, ...], float] = {}
+    for m in measurements:
+        own = {axis.attribute for axis in m.axes}
+        shared = tuple(i for i, name in enumerate(names) if name in own)
+        others = max(1, m.values.size) / math.prod(schema[names[i]].size for i in shared)
+        own_fourth = 3.0 * m.variance**2 if isinstance(m.noise, Laplace) else 0.0
+        entering = 1 / (max(1, m.values.size) * max(m.variance, MIN_VARIANCE))
+        found[shared] = found.get(shared, 0.0) + others * own_fourth * entering**4
+    return found
 
 
 def measured_together(measurements: Sequence[Measurement], names: Sequence[str]) -> bool:

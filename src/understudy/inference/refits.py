@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.inference.combining import Population
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Model, Rows
 from understudy.models.refit import Design, refit
@@ -25,7 +26,6 @@ from understudy.privacy.noise import Laplace
 from understudy.schema import Axes, Schema
 
 Floats = NDArray[np.float64]
-Population = Literal["finite", "sample"]
 REFITS = 20
 TOLERANCE = 5e-3  # of a refit: it is then some 4 % of its own spread from the optimum, and takes a fifth less
 _SEED = 19

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from understudy.errors import TooLarge, UsageError
+from understudy.errors import TooLarge, UsageError, did_you_mean
 from understudy.inference.least_squares import measured_together
 from understudy.inference.refits import Released
 from understudy.inference.size_law import DiscrepancyLaw, known_distance
@@ -61,7 +61,8 @@ def trust(release: Released, one: str, other: str) -> Trust:
     names = release.schema.names
     for name in (one, other):
         if name not in names:
-            raise UsageError(f"{name!r} is no modelled column of this release", attribute=name)
+            told = did_you_mean(name, list(names))
+            raise UsageError(f"{name!r} is no modelled column of this release. {told}".rstrip(), attribute=name)
     if one == other:
         raise UsageError("a pair needs two different columns")
     return _trust(release, DiscrepancyLaw.of(release, None), one, other)

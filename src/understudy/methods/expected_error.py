@@ -4,7 +4,8 @@ Noise alone says too much (estimation takes most of it away) and too little (wha
 distance of an average table is taken as a power law of three public numbers: x, the expected error of an average
 column; y, the noise of an average pair if it were measured at the price of the plan's tables; z, the chance of whole
 rows in an average table. The exponents were fitted to runs on two tables and checked on two others
-(docs/decisions/0026-error-bars.md); of all 55 cells, fitted ones included, 9 of 10 were within a factor of 2.
+(docs/decisions/0026-error-bars.md); of all 55 cells, fitted ones included, 9 of 10 were within a factor of 2. Where a
+plan's tables can hold every pair of columns nothing is left out, and the distance is at most that of their noise.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
 TWICE = 2.45  # half the width of the middle 95 %, over the mean absolute error
 SHARES = (0.65, 0.3, 0.6)  # a factor, by how much small cells are off more, and a power of the distance
 LINKS = 0.1  # mean distance of a pair from independence, as tables usually have it: what columns alone leave out
+ESTIMATED = 0.75  # of the noise of pairs that are all measured, by estimation
 MAX_TRIPLES = 2000
 GOOD, FAIR = 0.03, 0.1
 MIN_EPSILON, MAX_EPSILON = 1e-3, 10.0
@@ -104,7 +106,19 @@ def _with_tables(plan: Plan, outcome: Outcome, sizes: Any, pairs: Any) -> tuple[
     two, three = (
         max(one, _law(ways, one, pair, CHANCE * math.sqrt(own / plan.rows))) for ways, own in zip((2, 3), cells)
     )
-    return two, three
+    left = min(1.0, _noise_alone(plan, tables, sizes, pairs) / two)
+    return max(one, two * left), max(one, three * math.sqrt(left))
+
+
+def _noise_alone(plan: Plan, tables: Phase, sizes: Any, pairs: Any) -> float:
+    """Return the distance of an average pair where the tables of a plan can hold every pair, infinite where not."""
+    typical = max(2.0, float(np.exp(np.log(sizes).mean())))
+    ways = min(len(sizes), max(2.0, math.log(max(tables.cells, 2)) / math.log(typical)))
+    times = tables.tables * ways * (ways - 1) / (len(sizes) * (len(sizes) - 1))  # that an average pair is held
+    if times < 1:
+        return math.inf
+    noise = 0.8 * math.sqrt(plan.accounting.noise(tables.scale).variance * typical ** (ways - 2) / times)
+    return max(ESTIMATED * float(np.minimum(1.0, pairs * noise / (2 * plan.rows)).mean()), 1e-6)
 
 
 def _columns_alone(one: float) -> tuple[float, float]:

@@ -53,7 +53,10 @@ def comparison_text(c: Comparison, measure: str) -> str:
 
 def shown_number(number: float | None, measure: str) -> str:
     """Return a number of an answer as its measure is written; a dash where there is none."""
-    return "-" if number is None else format(number, _FORMATS[measure])
+    if number is None:
+        return "-"
+    shown = format(number, _FORMATS[measure])
+    return f"{float(shown.replace(',', '')):,.0f}" if "e+" in shown else shown  # six digits, and no powers of ten
 
 
 def _columns(lines: list[list[str]], left: int) -> list[str]:

@@ -41,9 +41,8 @@ from understudy.schema import Schema
 from understudy.showing import figure_of, html_of
 
 if TYPE_CHECKING:
-    from understudy.inference.combining import RowsBy
+    from understudy.inference.combining import Population, RowsBy
     from understudy.inference.intervals import Inference
-    from understudy.inference.refits import Population
     from understudy.inference.trust import Trust
     from understudy.models.refit import Design
     from understudy.query.answers import Answer
@@ -261,7 +260,7 @@ class Release:
         *,
         rows: int | None = None,
         rows_by: RowsBy = "multinomial",
-        population: Population = "finite",
+        population: Population = "sample",
         seed: int | None = None,
     ) -> Draws:
         """Return several synthetic tables for one analysis, drawn one at a time as you go through them.

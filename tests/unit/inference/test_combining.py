@@ -7,6 +7,7 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.inference import combine
+from understudy.inference.combining import Combined
 
 TRIES, TABLES, ROWS, POSTERIOR = 400, 20, 400, 0.03
 
@@ -48,6 +49,48 @@ def test_an_estimate_without_spread_keeps_its_sampling_variance():
     assert found.stderr == pytest.approx(0.2)
     assert found.p_value(1.0) == pytest.approx(1.0)
     assert combine([0.0, 2.0, 4.0], [0.0] * 3).p_value(2.0) == pytest.approx(1.0)
+
+
+NOISE = {0.0: 0.80, 0.36: 0.67, 3.0: 0.29}  # over the sampling variance, and the power of who knows the noise
+
+
+def rejected(effect: float, noise: float, rule) -> float:
+    """Return how often a rule finds an effect, in standard errors of the real rows: models spread by sampling and
+    noise, and so does the release; synthetic rows are as many as the real ones."""
+    generator, found = np.random.default_rng(11), []
+    for _ in range(1500):
+        release = effect + np.sqrt(1 + noise) * generator.standard_normal()
+        models = release + np.sqrt(1 + noise) * generator.standard_normal(TABLES)
+        found.append(rule((models + generator.standard_normal(TABLES)).tolist(), [1.0] * TABLES).p_value() < 0.05)
+    return float(np.mean(found))
+
+
+def bounded(q, v):
+    return combine(q, v, population="sample")
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_a_sample_of_a_population_is_at_least_as_uncertain_as_its_rows(noise):
+    """Nulls are rejected as seldom as they should be, and effects found more often than without the bound."""
+    assert rejected(0.0, noise, bounded) < 0.07
+    power, before = rejected(2.8, noise, bounded), rejected(2.8, noise, combine)
+    assert before < power < NOISE[noise] + 0.03
+    assert power > 0.75 * NOISE[noise]
+
+
+def test_who_takes_synthetic_rows_as_real_rejects_too_often():
+    """The broken twin: the sampling variance of one table alone."""
+    assert rejected(0.0, 1.0, lambda q, v: Combined(q[0], v[0] ** 0.5, 4998.0, 1)) > 0.2
+
+
+def test_the_bound_is_of_the_real_rows_whatever_the_number_of_synthetic_ones():
+    estimates = [1.0, 1.1, 0.9, 1.0] * 2
+    few = combine(estimates, [0.4] * 8, part=0.5, population="sample")
+    many = combine(estimates, [0.1] * 8, part=2.0, population="sample")
+    by_model = combine(estimates, [0.2] * 8, models=4, population="sample")
+    assert few.stderr == many.stderr == pytest.approx(np.sqrt(0.2 * 9 / 8))
+    assert by_model.stderr == pytest.approx(np.sqrt(0.2 * 5 / 4))
+    assert combine([1.0] * 3, [0.0] * 3, population="sample").p_value(2.0) == 0
 
 
 @pytest.mark.parametrize(

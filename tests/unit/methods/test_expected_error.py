@@ -52,6 +52,23 @@ def test_what_is_expected_comes_about(epsilon, tmp_path: Path):
         assert 1 / 3 < np.mean(errors) / said[ways] < 3, ways
 
 
+def test_where_every_pair_is_measured_noise_is_all_there_is(tmp_path: Path, monkeypatch):
+    """The law alone, the broken twin, expects four times as much."""
+    sizes, rows, budget = dict.fromkeys("abcd", 3), 40_000, Budget("4", "1e-9")
+    schema, columns = schema_of(sizes, rows), chained(sizes, rows)
+    chosen = method_named("auto", {}, schema)
+    model = chosen.fit(private_table(schema, columns, budget, tmp_path / "l.db")).model
+    errors = []
+    for names in combinations(sizes, 2):
+        cells = np.ravel_multi_index([columns[n].astype(int) for n in names], [3, 3])
+        exact = np.bincount(cells, minlength=9).reshape(3, 3) / rows
+        errors.append(0.5 * np.abs(model.project(names).table - exact).sum())
+    plan = chosen.plan(schema, budget)
+    assert 1 / 3 < np.mean(errors) / expected_error(schema, plan).two_way < 2
+    monkeypatch.setattr("understudy.methods.expected_error._noise_alone", lambda *_: np.inf)
+    assert np.mean(errors) / expected_error(schema, plan).two_way < 1 / 3
+
+
 def test_the_least_epsilon():
     schema = schema_of(SIZES, 50_000)
     found, words = least_epsilon(schema, tvd=0.05)

@@ -14,7 +14,7 @@ from understudy.models.bayesian_network import BayesianNetwork, Conditional
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.query.answer_text import comparison_text
+from understudy.query.answer_text import comparison_text, shown_number
 from understudy.query.answers import Comparison
 from understudy.query.grammar import parse
 from understudy.query.queries import MAX_GROUPS, Answer, Figure, Query, answer
@@ -530,3 +530,12 @@ def test_the_difference_of_equal_figures_is_written_as_nought(difference: float,
     compared = Comparison({"sex": "m"}, {"sex": "f"}, difference, -5.6, 5.6)
     said = f"m minus f: {written} (-5.6 to 5.6): no difference can be shown"
     assert comparison_text(compared, "mean") == said
+
+
+@pytest.mark.parametrize(
+    ("number", "measure", "text"),
+    [(3619123456.0, "sum", "3,619,120,000"), (-1.5e9, "mean", "-1,500,000,000"), (20873.54, "mean", "20,873.5"),
+     (0.0000123, "mean", "1.23e-05"), (None, "sum", "-")],
+)  # fmt: skip
+def test_large_numbers_are_written_out_to_six_digits(number, measure, text):
+    assert shown_number(number, measure) == text
