@@ -6,9 +6,9 @@ of two tables with one table between them: a row and the row that its parent bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.planning import as_schema
 from understudy.privacy.custodian import STAMP, CustodianFigures
+from understudy.relations.hop_counts import HopCounts, MemoryHops, hop_counts
 from understudy.relations.linking import CodedRows
-from understudy.relations.table_reading import coded_tables
 from understudy.relations.table_tree import TableTree
 from understudy.schema import Schema
 from understudy.showing import html_of
 
 LARGE = 0.01  # of the joined rows: queries with fewer are not looked at
-_WIDEST = 1024  # codes of an attribute that is looked at
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,9 @@ def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, t
     """Compare tables with foreign keys. The figures are exact: for the custodian only, not for release.
 
     Args:
-        original: the private tables: a folder, or a mapping of frames by the tables' names.
-        synthetic: their stand-ins, in either form.
+        original: the private tables: a folder, a mapping of frames by the tables' names, or the address of a DuckDB or
+            PostgreSQL database, in which they stay: rows are joined there and only counts are read.
+        synthetic: their stand-ins, in any of these forms.
         schema: a `Schema` with [tables.NAME], or the path of one, that both fit.
         types: "declared" or "inferred", said of the original's columns, as for `publish`.
 
@@ -114,18 +113,22 @@ def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, t
     if not declared.tables:
         raise UsageError("this schema has one table: understudy.evaluate compares those")
     tree = TableTree.of(declared)
-    real, _ = coded_tables(original, tree, types=types)
-    other, _ = coded_tables(synthetic, tree, types=None if isinstance(synthetic, str) else types)
-    return compare_coded(tree, real, other)
+    theirs = None if isinstance(synthetic, str) else types
+    with hop_counts(original, tree, types) as real, hop_counts(synthetic, tree, theirs) as other:
+        return compare_counts(tree, real, other)
 
 
-def compare_coded(tree: TableTree, real: dict[str, CodedRows], other: dict[str, CodedRows]) -> HopFigures:
+def compare_coded(tree: TableTree, real: Mapping[str, CodedRows], other: Mapping[str, CodedRows]) -> HopFigures:
     """Compare tables in codes."""
+    return compare_counts(tree, MemoryHops(tree, real), MemoryHops(tree, other))
+
+
+def compare_counts(tree: TableTree, real: HopCounts, other: HopCounts) -> HopFigures:
+    """Compare tables that are counted, wherever they are."""
     found, errors = [], dict[int, list[NDArray[np.float64]]]()
     for hops, one, two in _joins(tree):
         relative, distances = [np.zeros(0)], []
-        pairs = zip(_tables(tree, real, one, two), _tables(tree, other, one, two))
-        for counts, theirs in pairs:
+        for counts, theirs in zip(real.tables(one, two), other.tables(one, two)):
             large = counts >= max(1.0, LARGE * counts.sum())
             relative.append(np.abs(theirs[large] - counts[large]) / counts[large])
             distances.append(np.abs(counts / max(1, counts.sum()) - theirs / max(1, theirs.sum())).sum() / 2)
@@ -134,8 +137,8 @@ def compare_coded(tree: TableTree, real: dict[str, CodedRows], other: dict[str, 
         middle = float(np.median(each)) if len(each) else 0.0
         found.append(Hop((one, two), hops, len(each), middle, float(np.mean(distances)) if distances else 0.0))
     median = {hops: float(np.median(np.concatenate(each))) for hops, each in errors.items() if sum(map(len, each))}
-    rows = {name: (real[name].rows, other[name].rows) for name in tree.branches}
-    fan_out = {child.name: _fan_out(tree, real, other, child.name) for child in tree.schema.tables}
+    rows = {name: (real.rows[name], other.rows[name]) for name in tree.branches}
+    fan_out = {child.name: _fan_out(real, other, child.name) for child in tree.schema.tables}
     return HopFigures(tree.schema.name, rows, fan_out, tuple(found), median)
 
 
@@ -149,50 +152,9 @@ def _joins(tree: TableTree) -> Iterator[tuple[int, str, str]]:
             yield 2, one.name, two.name
 
 
-def _tables(tree: TableTree, coded: dict[str, CodedRows], one: str, two: str) -> Iterator[Counts]:
-    """Yield the joint counts of every attribute of one table with every attribute of the other."""
-    for a, b in product(_columns(tree, one), _columns(tree, two)):
-        sizes = tree.branches[one].schema[a].size, tree.branches[two].schema[b].size
-        first, second = coded[one].columns[a].astype(np.int64), coded[two].columns[b].astype(np.int64)
-        if one in tree.ancestors(two):
-            at = _above(tree, coded, two, one)
-            yield np.bincount(first[at] * sizes[1] + second, minlength=sizes[0] * sizes[1])
-        else:
-            yield (
-                _by_parent(tree, coded, one, first, sizes[0]).T @ _by_parent(tree, coded, two, second, sizes[1])
-            ).ravel()
-
-
-def _columns(tree: TableTree, name: str) -> list[str]:
-    schema = tree.branches[name].schema
-    return [column for column in schema.names if schema[column].size <= _WIDEST]
-
-
-def _above(tree: TableTree, coded: dict[str, CodedRows], name: str, above: str) -> Counts:
-    """Return the row of a table above that each row belongs to."""
-    found = np.arange(coded[name].rows)
-    while name != above:
-        parent = coded[name].parent
-        assert parent is not None
-        found, name = parent[found], tree.ancestors(name)[0]
-    return found
-
-
-def _by_parent(tree: TableTree, coded: dict[str, CodedRows], name: str, codes: Counts, size: int) -> Counts:
-    """Return how many rows with each code belong to each row of the parent."""
-    parent, rows = coded[name].parent, coded[tree.ancestors(name)[0]].rows
-    assert parent is not None
-    return np.bincount(parent * size + codes, minlength=rows * size).reshape(rows, size)
-
-
-def _fan_out(tree: TableTree, real: dict[str, CodedRows], other: dict[str, CodedRows], name: str) -> float:
+def _fan_out(real: HopCounts, other: HopCounts, name: str) -> float:
     """Return the total variation distance of the number of rows that belong to one row of the parent."""
-    shares = []
-    for coded in (real, other):
-        parent = coded[name].parent
-        assert parent is not None
-        many = np.bincount(parent, minlength=coded[tree.ancestors(name)[0]].rows)
-        shares.append(np.bincount(many) / max(1, len(many)))
+    shares = [counts / max(1, counts.sum()) for counts in (real.fan_out(name), other.fan_out(name))]
     longest = max(map(len, shares))
     one, two = (np.pad(share, (0, longest - len(share))) for share in shares)
     return float(np.abs(one - two).sum() / 2)

@@ -251,18 +251,6 @@ class Coarse:
         return np.where(code == 0, 0, _between(low, high, generator))
 
 
-def masked_draw(
-    shares: NDArray[np.float64], factors: NDArray[Any] | None, generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw a column for each row, as likely as its share times its factor; by the factors where no share is left."""
-    weights = shares if factors is None else shares * factors
-    if factors is not None:
-        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, factors)
-    ends = np.cumsum(weights, axis=1)
-    at = generator.random(len(ends)) * ends[:, -1]
-    return np.asarray(np.minimum((ends <= at[:, None]).sum(axis=1), ends.shape[1] - 1))
-
-
 def smallest(codes: Sequence[int] | Codes, size: int) -> Codes:
     """Return codes in one or two bytes each, as engines count them."""
     return np.asarray(codes).astype(np.uint8 if size <= 256 else np.uint16)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.models.bayesian_network import Conditional
 from understudy.models.model import Rows
-from understudy.relations.changes import masked_draw
+from understudy.relations.drawing import even_draw
 from understudy.schema import Schema
 from understudy.schema.row_major import strides
 
@@ -31,14 +31,14 @@ class ConditionalNetwork:
         rows = dict(given)
         for conditional in self.conditionals:
             child = conditional.child.attribute
-            rows[child] = masked_draw(self._shares(conditional, rows), weights.get(child), generator)
+            cells = self._cells(conditional, rows)
+            shares = conditional.table.reshape(-1, conditional.table.shape[-1])[cells]
+            rows[child] = even_draw(shares, weights.get(child), cells, generator)
         return {c.child.attribute: rows[c.child.attribute] for c in self.conditionals}
 
-    def _shares(self, conditional: Conditional, rows: Rows) -> NDArray[np.float64]:
-        """Return the distribution of the child in each row."""
-        shape = conditional.table.shape
+    def _cells(self, conditional: Conditional, rows: Rows) -> NDArray[np.int64]:
+        """Return the cell of the parents that each row is in."""
         at = np.zeros(len(next(iter(rows.values()))), dtype=np.int64)
-        for parent, stride in zip(conditional.parents, strides(shape[:-1])):
+        for parent, stride in zip(conditional.parents, strides(conditional.table.shape[:-1])):
             at += self.schema.view_map(parent)[rows[parent.attribute]].astype(np.int64) * stride
-        found: NDArray[np.float64] = conditional.table.reshape(-1, shape[-1])[at]
-        return found
+        return at

@@ -66,10 +66,7 @@ class LinkedModel:
     def _children(
         self, name: str, network: ConditionalNetwork, drawn: dict[str, DrawnTable], generator: np.random.Generator
     ) -> DrawnTable:
-        child = self.tree.branches[name].child
-        assert child is not None
-        above = drawn[child.parent]
-        parent = np.repeat(np.arange(above.rows), above.columns[count_of(name)].astype(np.int64))
+        parent = self._parents(name, drawn)
         parts = []
         for start in range(0, max(1, len(parent)), DRAWN):
             given = self._given(name, parent[start : start + DRAWN], drawn)
@@ -77,6 +74,16 @@ class LinkedModel:
         schema = network.schema
         columns = {n: smallest(np.concatenate([part[n] for part in parts]), schema[n].size) for n in parts[0]}
         return DrawnTable(columns, len(parent), parent)
+
+    def given_rows(self, name: str, drawn: dict[str, DrawnTable]) -> Rows:
+        """Return what is known of the rows above, for each row that a table would have."""
+        return self._given(name, self._parents(name, drawn), drawn)
+
+    def _parents(self, name: str, drawn: dict[str, DrawnTable]) -> NDArray[np.int64]:
+        child = self.tree.branches[name].child
+        assert child is not None
+        above = drawn[child.parent]
+        return np.repeat(np.arange(above.rows), above.columns[count_of(name)].astype(np.int64))
 
     def _given(self, name: str, at: NDArray[np.int64], drawn: dict[str, DrawnTable]) -> Rows:
         """Return what is known of the rows that these belong to."""

@@ -6,8 +6,11 @@ whole numbers as in memory, and cut in the order of the same public digest; only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.engines.coding import NO_ROWS, structure_misfits
 from understudy.engines.sources import TableHeader
@@ -16,6 +19,7 @@ from understudy.errors import DataError
 from understudy.relations.linking import no_parent, of_table, twice
 from understudy.relations.sql_persons import compared, fault, faults_found, id_text, refuse_faults
 from understudy.relations.table_tree import Branch, TableTree, count_of, given_name
+from understudy.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,56 @@ class SqlTables:
             name: SqlEngine(self._keeper, branch.derived, self._derived(name), self.tallies[name].used, Passes(1))
             for name, branch in self._tree.branches.items()
         }
+
+    # -- all rows, for the custodian's own figures -----------------------------------------------------------
+
+    def joined(self, schema: Schema, both: Mapping[str, Sequence[str]]) -> SqlEngine:
+        """Return the engine over all rows of two tables, joined: a table with one above it, or two of one parent.
+
+        `schema` has these columns of both as its attributes, in this order.
+        """
+        one, two = both
+        froms = [f"{self._called('a', two)} AS t{self._number[two]}"]
+        if one in self._tree.ancestors(two):
+            froms += self._up(two, one)
+        else:
+            parent = self._tree.ancestors(two)[0]
+            froms += [*self._up(two, parent), self._join(one, parent, down=True)]
+        codes = [
+            f"t{self._number[table]}.q{self._tree.branches[table].schema.names.index(column)}"
+            for table, columns in both.items()
+            for column in columns
+        ]
+        listed = ", ".join(f"{code} AS q{i}" for i, code in enumerate(codes))
+        relation = self._whole(f"SELECT {listed} FROM {' '.join(froms)}{self._syntax.fence}")
+        (rows,) = self._row("count(*)", relation)
+        return SqlEngine(self._keeper, schema, relation, int(rows or 0), Passes(1))
+
+    def fan_out(self, name: str) -> NDArray[np.int64]:
+        """Return how many rows of the parent have 0, 1, 2, … rows in this table."""
+        parent = self._tree.ancestors(name)[0]
+        at, above = f"t{self._number[name]}", f"t{self._number[parent]}"
+        column = f"{above}.{self._joined_by(self._tree.branches[name])}"
+        source = f"{self._called('a', parent)} AS {above} LEFT {self._join(name, parent, down=True)}"
+        many = f"SELECT count({at}.k) AS k FROM {source} GROUP BY {column}"
+        found, counts = self._keeper.counts(f"SELECT k, count(*) AS n FROM {self._whole(many)} GROUP BY k")
+        return np.bincount(found, weights=counts).astype(np.int64)
+
+    def _up(self, name: str, above: str) -> list[str]:
+        """Return the joins from a table to the rows that it belongs to, up to those of another."""
+        found = []
+        while name != above:
+            parent = self._tree.ancestors(name)[0]
+            found.append(self._join(name, parent))
+            name = parent
+        return found
+
+    def _join(self, name: str, parent: str, down: bool = False) -> str:
+        """Return the join of a table that is there already with its parent, or of the parent with it."""
+        at, above = f"t{self._number[name]}", f"t{self._number[parent]}"
+        other, called = (name, at) if down else (parent, above)
+        on = f"{at}.k = {above}.{self._joined_by(self._tree.branches[name])}"
+        return f"JOIN {self._called('a', other)} AS {called} ON {on}"
 
     # -- what is read ----------------------------------------------------------------------------------------
 

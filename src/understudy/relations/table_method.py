@@ -1,4 +1,4 @@
-"""The method for tables with foreign keys: the root by any method, each child by a conditional network, one budget."""
+"""The method for tables with foreign keys: the root by any method, each child by rounds given the rows above."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.estimator import network_json
+from understudy.methods.toolkit.usefulness import cell_noise
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import seeded_generator
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
-from understudy.relations.fitting import ConditionalPlan, fit_conditionals
+from understudy.relations.child_rounds import ChildRounds, RoundsPlan
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.table_tree import Branch, TableTree
 from understudy.schema import Schema
 
 PLANNED_SHARE = 0.5  # of `at_most`: how many rows belong to a row on average, where a plan knows nothing
-SIMULATED = 4096  # rows of the root, from which the sizes of other tables are told
+SIMULATED = 1 << 14  # rows of the root, from which the rows above another table are told
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +77,16 @@ class TreeMethod:
                 guessed[name] = guessed[branch.child.parent] * branch.child.at_most * PLANNED_SHARE
                 plan = self._planned(branch, max(1, round(guessed[name])), accounting, whole)
                 phases += _phases(name, plan, accounting)
-                notes.append(_cost_of_rows(branch, plan))
+                notes.append(_cost_of_rows(branch, plan, accounting))
         columns = sum(len(branch.derived.names) for branch in self.tree.branches.values())
         seconds = root.seconds + 1e-6 * sum(guessed.values()) * columns
         return replace(
             root, method=self.name, budget=budget, rows=count, phases=tuple(phases), seconds=seconds, notes=tuple(notes)
         )
 
-    def _planned(self, branch: Branch, rows: int, accounting: Accounting, whole: Fraction) -> ConditionalPlan:
-        homes = dict.fromkeys(branch.targets)
+    def _planned(self, branch: Branch, rows: int, accounting: Accounting, whole: Fraction) -> RoundsPlan:
         cost = whole * self.shares[branch.name]
-        return ConditionalPlan.of(branch.derived, branch.given, homes, rows, accounting, cost)
+        return RoundsPlan.of(branch.derived, branch.given, branch.targets, rows, accounting, cost)
 
     def fit(self, tables: TreeTables) -> Fit:
         """Spend the cost on all tables; they draw on the same reservation."""
@@ -97,8 +97,12 @@ class TreeMethod:
         for name, branch in self.tree.branches.items():
             if branch.child is None:
                 continue
-            plan = self._planned(branch, _rows_of(model, name), tables.tables[name].accounting, whole)
-            network, measured = fit_conditionals(tables.tables[name], plan, name)
+            own = tables.tables[name]
+            above = model.given_rows(name, model.sample_tables(SIMULATED, seeded_generator(1)))
+            many = len(next(iter(above.values())))
+            rows = max(1, round(model.rows * many / SIMULATED))
+            rounds = ChildRounds(own, self._planned(branch, rows, own.accounting, whole), above, name)
+            network, measured = rounds.play(), tuple(rounds.measured)
             networks, kept = {**model.networks, name: network}, {**model.measured, name: measured}
             model = replace(model, networks=networks, measured=kept)
             chosen = tuple(Pair(c.child, c.parents) for c in network.conditionals)
@@ -107,35 +111,31 @@ class TreeMethod:
         return Fit(model, (), found.rows, facts, (*found.notes, _promise(self.tree)))
 
 
-def _rows_of(model: LinkedModel, name: str) -> int:
-    """Return about how many rows a table has whose parents are drawn already."""
-    child = model.tree.branches[name].child
-    assert child is not None
-    above = model.sample_tables(SIMULATED, seeded_generator(1))[child.parent]
-    many = int(above.columns[f"@{name}"].astype(int).sum())
-    return max(1, round(model.rows * many / SIMULATED))
-
-
-def _phases(name: str, plan: ConditionalPlan, accounting: Accounting) -> list[Phase]:
+def _phases(name: str, plan: RoundsPlan, accounting: Accounting) -> list[Phase]:
     many, widest = len(plan.targets), max(plan.schema[target].size for target in plan.targets)
-    found = []
-    if plan.structure_cost:
-        said = "choices of parents by score R, among its own attributes and those of the rows above"
-        found.append(Phase(f"{name}: structure", plan.structure_cost, many, detail=said))
-    cells = max(widest, min(plan.cells, plan.rows)) if plan.structure_cost else widest
-    detail = (
-        "each attribute with its parents" if plan.structure_cost else "each attribute alone: a choice would be noise"
+    alone = "each attribute alone" + ("" if plan.rounds else ": pairs would be noise")
+    found = [
+        tables_phase(f"{name}: one-way", plan.schema, accounting, plan.single_cost, many, widest, plan.rows, alone)
+    ]
+    if not plan.rounds:
+        return found
+    said = "choices by score D, among its own attributes and those of the rows above, at most"
+    found.append(Phase(f"{name}: structure", plan.choosing_cost, plan.rounds, detail=said))
+    detail = "the pair that the model gets most wrong, round by round, at most"
+    cost = plan.rounds_cost - plan.choosing_cost
+    tables = tables_phase(
+        f"{name}: tables", plan.schema, accounting, cost, plan.rounds, plan.largest, plan.rows, detail
     )
-    return [*found, tables_phase(f"{name}: tables", plan.schema, accounting, plan.table_cost, many, cells, plan.rows,
-                                 detail)]  # fmt: skip
+    return [*found, tables]
 
 
-def _cost_of_rows(branch: Branch, plan: ConditionalPlan) -> str:
+def _cost_of_rows(branch: Branch, plan: RoundsPlan, accounting: Accounting) -> str:
     assert branch.child is not None
     rows = branch.derived.rows_per_person
+    noise = cell_noise(plan.schema, accounting, plan.single_cost, len(plan.targets))
     return (
         f"{branch.name}: one row of the root counts for up to {rows:,} here, which costs noise of about "
-        f"{plan.noise:,.0f} rows in a cell. Rows beyond at_most = {branch.child.at_most} of one "
+        f"{noise:,.0f} rows in a cell. Rows beyond at_most = {branch.child.at_most} of one "
         f"{branch.child.parent!r} are not used: `understudy check` says how many those are"
     )
 

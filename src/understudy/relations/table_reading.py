@@ -181,10 +181,6 @@ def table_sources(
             f"of files, or an address without a table. The engine {engine or 'spark'} does not join files"
         )
     places = data_places(data, tree.schema)
-    if any(scheme_of(place) is not None for place in places.values()):
-        raise UsageError(
-            "tables of a database are read by `publish` and `check`: to compare them, name a folder of exported files"
-        )
     return {
         name: open_source(places[name], branch.schema.csv, types_of(types), names=branch.schema.columns)
         for name, branch in tree.branches.items()

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.relations.changes import Change, Codes, StepChanges, masked_draw
+from understudy.relations.changes import Change, Codes, StepChanges
+from understudy.relations.drawing import even_draw
 
 Floats = NDArray[np.float64]
 MAX_VALUES = 64  # of an attribute with weights: every pair of its values is laid out
@@ -86,7 +87,8 @@ class Move:
         if most is not None:
             fits = fits & (np.arange(self.values)[None, :] <= most[:, None])
         own = self._own[None, :] if weights is None else self._own[None, :] * weights
-        return masked_draw(np.where(fits, own, 0.0), fits, generator)
+        like = before.astype(np.int64) * self.change.size + change
+        return even_draw(np.where(fits, own, 0.0), fits, like, generator)
 
     def kernel(self, shares: Floats) -> Floats:
         """Return the chance of each value after each, without weights, from that of each change after each value."""
