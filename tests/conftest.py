@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from connections import closed_connections
+from databases import load as load
 from servers import PostgreSQL, Running
 from understudy.engines.memory import MemoryEngine
 from understudy.privacy.budget import Budget

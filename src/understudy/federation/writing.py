@@ -38,9 +38,16 @@ def write_roster(
             + ("public: write NAME=ROWS" if schema.neighbours == "replace-one" else "private: write NAME alone")
         )
     if schema.person is not None:
-        raise UsageError("several owners cannot publish people with many rows ([person]) yet: leave [person] out")
+        raise UsageError(
+            "several owners cannot publish people with many rows ([person]): a person's rows may be at several of "
+            "them, and nobody sees them together to put them in order. Leave [person] out and declare "
+            "rows_per_person, or let each owner publish by itself: who is at two of them has the sum of both epsilons"
+        )
     if schema.tables:
-        raise UsageError("several owners cannot publish tables with foreign keys: leave [tables] out")
+        raise UsageError(
+            "several owners cannot publish tables with foreign keys: rows that belong together may be at several of "
+            "them, and nobody sees them together to join them. Let each owner publish by itself, or leave [tables] out"
+        )
     whole = replace(schema, rows=sum(n for n in rows.values() if n is not None) if counted else None, text=None)
     roster = Roster(
         owners=tuple(Owner(n, count, *certificate_facts(certificates / f"{n}.pem")) for n, count in rows.items()),

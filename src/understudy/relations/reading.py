@@ -104,7 +104,8 @@ def _warehouse(rows: PrivateData) -> Warehouse | None:
     if named not in ("duckdb", "postgresql"):
         raise UsageError(
             "a table of people with many rows ([person]) is put in order in memory, by DuckDB or by PostgreSQL: the "
-            f"engine {named} does not derive these tables yet"
+            f"engine {named} does not number a person's rows by the same rule, on which the promise rests. Leave "
+            "--engine and --master out, or take --engine duckdb for a file that is larger than memory"
         )
     return rows.warehouse()
 

@@ -178,7 +178,8 @@ def table_sources(
     if engine not in (None, "memory") or master is not None:
         raise UsageError(
             "tables with foreign keys are joined in memory, or by DuckDB or PostgreSQL where they are: name a folder "
-            f"of files, or an address without a table. The engine {engine or 'spark'} does not join files"
+            f"of files, or an address without a table. The engine {engine or 'spark'} does not join files: leave "
+            "--engine and --master out, and load files that are larger than memory into DuckDB"
         )
     places = data_places(data, tree.schema)
     return {

@@ -376,8 +376,9 @@ def test_engines_that_do_not_derive_the_tables_refuse(tmp_path: Path) -> None:
     from understudy.engines.opening import open_engine
 
     parquet.write_table(visits(20), tmp_path / "v.parquet")
-    with pytest.raises(UsageError, match="in memory, by DuckDB or by PostgreSQL"):
-        understudy.publish(tmp_path / "v.parquet", visits_schema(), epsilon=1, ledger=tmp_path / "l", engine="mapped")
+    for how in ({"engine": "mapped"}, {"engine": "spark"}, {"master": "local[1]"}):
+        with pytest.raises(UsageError, match="in memory, by DuckDB or by PostgreSQL.*take --engine duckdb"):
+            understudy.publish(tmp_path / "v.parquet", visits_schema(), epsilon=1, ledger=tmp_path / "l", **how)
     with pytest.raises(UsageError, match="never|\\[person\\]"):
         open_engine(PrivateData(visits(20), types="declared"), visits_schema())
 

@@ -17,10 +17,9 @@ from orders import LINKS, orders, orders_schema, write_orders
 from understudy.engines.opening import PrivateData
 from understudy.errors import DataError, ReleaseError, SchemaError, UsageError
 from understudy.evaluate.hops import compare_tables
-from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
-from understudy.privacy.measurement import table_noise
 from understudy.publishing import run
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.storage import model_of, parts_of
@@ -73,13 +72,14 @@ def test_tables_have_the_noise_of_all_that_belongs_to_a_row_of_the_root(release:
     assert isinstance(model, LinkedModel)
     assert [b.derived.rows_per_person for b in model.tree.branches.values()] == [1, 3, 1, 6]
     for name in ("orders", "cards", "items"):
-        branch = model.tree.branches[name]
-        tables = [m for m in model.measured[name] if m.axes[-1].attribute in branch.targets]
-        spent = next(c.cost for c in release.card.charges if c.purpose == f"{name}: tables")
-        cost = Fraction(spent).limit_denominator(10**12) / len(tables)
-        due = table_noise(branch.derived, accounting_of(BUDGET), cost).scale
-        for measurement in tables:
-            assert measurement.noise.scale == pytest.approx(due, rel=1e-3)
+        branch, measured = model.tree.branches[name], model.measured[name]
+        alone, pairs = ([m for m in measured if len(m.axes) == many] for many in (1, 2))
+        assert [m.axes[0].attribute for m in alone] == list(branch.targets) and pairs
+        assert all(m.axes[-1].attribute in branch.targets for m in pairs)
+        for purpose, tables in (("one-way", alone), ("tables", pairs)):
+            spent = sum(Fraction(c.cost) for c in release.card.charges if c.purpose == f"{name}: {purpose}")
+            due = sum(branch.derived.rows_per_person**2 / (2 * m.noise.scale**2) for m in tables)  # rho
+            assert due == pytest.approx(float(spent), rel=1e-3)
 
 
 def test_keys_are_fresh_and_fit(release: understudy.Release) -> None:
@@ -217,12 +217,6 @@ def test_hops_of_tables_with_themselves_are_exact_and_of_dealt_out_rows_are_not(
     assert "CUSTODIAN" in found.text() and found.as_json()["median_relative_error"]["2"] > 0
 
 
-def test_tables_of_a_database_are_not_compared_and_the_address_is_not_shown() -> None:
-    with pytest.raises(UsageError, match="a folder of exported files") as caught:
-        compare_tables("postgresql://somebody:password@nowhere.invalid/db", orders(9), orders_schema())
-    assert "password" not in caught.value.message and "nowhere" not in caught.value.message
-
-
 def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: dict[str, Any] = {"epsilon": 1, "delta": "1e-6", "ledger": tmp_path / "l.db", "types": "declared"}
 
@@ -230,7 +224,7 @@ def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("understudy.relations.table_method.fit_conditionals", stopped)
+        patched.setattr("understudy.relations.table_method.ChildRounds", stopped)
         with pytest.raises(KeyboardInterrupt):
             understudy.publish(orders(50), orders_schema(), cap=1, save=tmp_path / "a.zip", **arguments)
     understudy.publish(orders(50), orders_schema(), save=tmp_path / "a.zip", **arguments)
@@ -357,8 +351,11 @@ def test_engines_and_owners_that_do_not_join_tables_refuse(tmp_path: Path) -> No
     from understudy.engines.opening import open_engine
 
     data, _ = write_orders(tmp_path, 20)
-    with pytest.raises(UsageError, match="joined in memory"):
-        understudy.publish(data, orders_schema(), epsilon=1, ledger=tmp_path / "l.db", engine="duckdb")
+    for how in ({"engine": "duckdb"}, {"engine": "spark"}, {"master": "local[1]"}, {"engine": "mapped"}):
+        with pytest.raises(UsageError, match="joined in memory.*leave --engine and --master out"):
+            understudy.publish(data, orders_schema(), epsilon=1, ledger=tmp_path / "l.db", **how)
+    with Ledger(tmp_path / "l.db") as book:
+        assert not book.entries()
     with pytest.raises(UsageError, match="on one machine"):
         open_engine(PrivateData(orders(20)["accounts"], types="declared"), orders_schema())
 

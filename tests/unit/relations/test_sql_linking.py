@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import understudy
+from databases import Load, Tables
 from orders import orders, orders_schema
-from servers import PASSWORD
 from understudy.checking import check_fit
 from understudy.engines.addresses import address_of, table_addresses
 from understudy.engines.opening import PrivateData
@@ -26,35 +25,7 @@ from understudy.relations.table_tree import TableTree
 from understudy.schema import Axis, Schema
 from understudy.testing import SeededSource
 
-Tables = dict[str, Any]
-Load = Callable[[Tables], str]
 KEY = b"a key of this test"
-
-
-@pytest.fixture(params=["duckdb", "postgresql"])
-def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Put tables into a real database; its address, without a table."""
-    if request.param == "postgresql":
-        monkeypatch.setenv("PGPASSWORD", PASSWORD)
-        server = request.getfixturevalue("postgresql")
-
-        def served(tables: Tables) -> str:
-            for name, table in tables.items():
-                address = server.load(name, table)
-            return str(address).partition("?")[0]
-
-        return served
-
-    def loaded(tables: Tables) -> str:
-        import duckdb
-
-        with duckdb.connect(str(tmp_path / "t.db")) as connection:
-            for name, table in tables.items():
-                connection.register("loaded", table)
-                connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS SELECT * FROM loaded')
-        return f"duckdb:///{tmp_path}/t.db"
-
-    return loaded
 
 
 def counts_of(data: Any, schema: Schema) -> list[Any]:
