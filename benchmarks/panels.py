@@ -9,8 +9,7 @@
 it at all its rows are dealt out to people at random, as many to each as people really have: that is in its favour.
 `wide` is one row a person with the number of rows and K columns a variable, by aim: what is beyond that number is
 missing, and a drawn row that lacks a value gets one of another person's. All are measured on the real rows cut to the
-first K of each person. `declared` says `strict` and `rising` in [person]. `no horizon` and `six rounds` (and no
-horizon) are drawn from the measurements of the same publication as `histories`: they differ by post-processing alone.
+first K of each person. `declared` says `strict` and `rising` in [person].
 
     rows      total variation distance of the number of rows a person
     lag       mean absolute error of the correlation of a number with itself one row before
@@ -32,7 +31,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +40,7 @@ from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
-from understudy.relations import calibration
 from understudy.relations.derivation import Histories
-from understudy.relations.history_model import HistoryModel
 from understudy.relations.panel import Panel
 from understudy.relations.reading import person_numbers
 from understudy.schema import Schema
@@ -241,24 +237,6 @@ def drawn_from(release: Any) -> Any:
         return parquet.read_table(Path(folder) / "a.parquet")
 
 
-def without_horizon(model: HistoryModel, rounds: int, whole: int) -> HistoryModel:
-    """The model from the same measurements as it was before the horizon: the gap has weights by a chain."""
-    panel, measured = model.panel, model.measured[1]
-    with mock.patch.object(calibration, "GAP", None):  # no column is left out of the chains
-        moves = calibration.fitted_moves(panel, model.people, measured)
-    with mock.patch.multiple(calibration, ROUNDS=rounds, WHOLE_ROUNDS=whole):
-        return calibration.calibrated(replace(model, moves=moves, horizon=None))
-
-
-def of_histories(frame: Any, schema: Schema, budget: Budget, panel: Panel, ways: list[str]) -> dict[str, Histories]:
-    """One publication, drawn as it is and, where asked for, without the horizon."""
-    release = publication(frame, schema, budget)
-    rounds = {"no horizon": (calibration.ROUNDS, calibration.WHOLE_ROUNDS), "six rounds": (6, 6)}
-    found = {"histories": release}
-    found |= {w: replace(release, model=without_horizon(release.model, *rounds[w])) for w in ways if w in rounds}
-    return {way: histories(drawn_from(one), panel) for way, one in found.items()}
-
-
 def declared(schema: Schema) -> Schema:
     """The same with the public facts of `RISING` in the schema: a strict order, and columns that never fall."""
     person, rising = schema.person, RISING[schema.name]
@@ -338,7 +316,7 @@ def main() -> None:
     parser.add_argument("--delta", default="1e-6")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--at-most", type=int)
-    parser.add_argument("--ways", nargs="*", default=["histories", "no horizon", "six rounds", "rows"])
+    parser.add_argument("--ways", nargs="*", default=["histories", "rows"])
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--summary", action="store_true")
     asked = parser.parse_args()
@@ -354,7 +332,7 @@ def main() -> None:
         setting = {"table": name, "K": panel.person.at_most, "epsilon": epsilon, "delta": asked.delta}
         start, found = time.process_time(), {}
         if "histories" in asked.ways:
-            found |= of_histories(frame, schema, budget, panel, asked.ways)
+            found["histories"] = histories(drawn_from(publication(frame, schema, budget)), panel)
         if "declared" in asked.ways:
             found["declared"] = histories(drawn_from(publication(frame, declared(schema), budget)), panel)
         if "rows" in asked.ways:
@@ -387,7 +365,7 @@ def summary(record: Path) -> None:
         for way, lines in ways.items():
             told = " | ".join("{:.3f} ± {:.3f}".format(*spread(lines, key)) for key in keys)
             print(f"| {table}, K {most} | {epsilon:g} | {way} ({len(lines)}) | {told} |")
-    for way in ("no horizon", "six rounds", "rows", "wide", "declared"):
+    for way in ("rows", "wide", "declared"):
         for key in keys:
             counts = [verdict(ways, way, key) for ways in runs.values() if way in ways]
             told = ", ".join(f"{counts.count(word)} {word}" for word in ("better", "level", "worse", "none"))
@@ -400,15 +378,12 @@ def spread(lines: list[dict[str, Any]], key: str) -> tuple[float, float]:
 
 
 def verdict(ways: dict[str, list[dict[str, Any]]], rival: str, key: str) -> str:
-    """Whether histories are better by more than two standard errors; paired where publications are the same."""
+    """Whether histories are better by more than two standard errors."""
     if key == "rows" and rival == "rows":
         return "none"  # dealt out by the real numbers
     ours, theirs = ways["histories"], ways[rival]
-    if rival in ("no horizon", "six rounds"):
-        mean, error = spread([{key: a[key] - b[key]} for a, b in zip(theirs, ours)], key)
-    else:
-        (own, one), (other, two) = spread(ours, key), spread(theirs, key)
-        mean, error = other - own, float(np.hypot(one, two))
+    (own, one), (other, two) = spread(ours, key), spread(theirs, key)
+    mean, error = other - own, float(np.hypot(one, two))
     if np.isnan(mean):
         return "none"
     return "level" if abs(mean) <= 2 * error else "better" if mean > 0 else "worse"

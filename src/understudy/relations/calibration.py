@@ -13,63 +13,43 @@ import numpy as np
 
 from understudy.models.model import Model
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.random_source import seeded_generator
 from understudy.privacy.scores import Pair
-from understudy.relations.fitting import Floats, conditional, given_first, on_simplex
-from understudy.relations.history_model import HistoryModel
+from understudy.relations.fitting import Floats, conditional, drawn_to, given_first, on_simplex
 from understudy.relations.horizon import Horizon
 from understudy.relations.panel import GAP, ROWS, Panel, now
 from understudy.relations.tilts import Move
 
-ROUNDS = 12  # of simulated histories
-WHOLE_ROUNDS = 4  # that move weights all the way; later ones by less and less, so that their errors average out
-PEOPLE = 5000  # in each
+
+def after(panel: Panel, measured: Sequence[Measurement]) -> dict[str, Measurement]:
+    """Return the table of each attribute after a step, by its target, where its values can have weights."""
+    alone = {m.axes[0].attribute: m for m in measured if len(m.axes) == 1}
+    found = {target: alone[now(panel.about(target))] for target in panel.moves()}
+    return {t: m for t, m in found.items() if panel.moves()[t].tilted and len(m.values) == panel.moves()[t].values}
 
 
-def calibrated(model: HistoryModel) -> HistoryModel:
-    """Return the model with weights under which simulated histories have the values that were measured after a step.
-
-    `fitted_moves` takes each attribute by itself; what other parents add is made up for here.
-    """
-    panel, wanted = model.panel, _after(model.panel, model.measured[1])
-    generator = seeded_generator(1)
-    for at in range(ROUNDS):
-        rows = model.histories(PEOPLE, generator)
-        id = rows[panel.person.id]
-        later = np.flatnonzero(np.append(False, id[1:] == id[:-1]))
-        if not len(later):
-            return model
-        moves = dict(model.moves)
-        for target, move in moves.items():
-            if target in wanted:
-                reached = np.bincount(rows[panel.about(target)][later], minlength=move.values) / len(later)
-                moves[target] = move.nearer(wanted[target], reached, 1 / max(1, at - WHOLE_ROUNDS + 2))
-        model = replace(model, moves=moves)
-    return model
-
-
-def _after(panel: Panel, measured: Sequence[Measurement]) -> dict[str, Floats]:
-    """Return the distribution of each attribute after a step, by its target, where its values can have weights."""
-    alone = {m.axes[0].attribute: m.values for m in measured if len(m.axes) == 1}
-    found = {}
-    for target, move in panel.moves().items():
-        counts = alone[now(panel.about(target))]
-        if move.tilted and len(counts) == move.values:
-            found[target] = on_simplex(counts / max(counts.sum(), 1))
-    return found
-
-
-def fitted_moves(panel: Panel, people: Model, measured: Sequence[Measurement]) -> dict[str, Move]:
+def fitted_moves(
+    panel: Panel, people: Model, measured: Sequence[Measurement]
+) -> tuple[dict[str, Move], dict[str, Floats]]:
     """Return the moves with weights under which histories that begin as PEOPLE do have the values that were measured
-    after a step."""
+    after a step, and how often each value should come there.
+
+    A measured column is drawn to the first rows' or to that of chains without weights, whichever is nearer, as far as
+    its noise asks.
+    """
     tables = {m.axes[-1].attribute: m for m in measured if m.axes[-1].attribute in panel.changes}
-    found = panel.moves()
-    for target, wanted in _after(panel, measured).items():
+    found, wanted = panel.moves(), {}
+    for target, seen in after(panel, measured).items():
+        counts = seen.values.astype(np.float64)
         if target == GAP:  # chains that take no account of the rows to come say nothing of it
+            wanted[target] = on_simplex(counts / max(counts.sum(), 1))
             continue
         first = people.project([ROWS, panel.about(target)]).table
-        found[target] = found[target].fitted(_given_before(panel, tables[target], found[target]), first, wanted)
-    return found
+        shares = _given_before(panel, tables[target], found[target])
+        priors = [first.sum(axis=0), found[target].chained(shares, first)]
+        prior = min(priors, key=lambda shares: float(((counts - counts.sum() * shares) ** 2).sum()))
+        wanted[target] = drawn_to(counts[None, :], prior[None, :], np.full((1, 1), seen.variance))[0]
+        found[target] = found[target].fitted(shares, first, wanted[target])
+    return found, wanted
 
 
 def horizon_of(panel: Panel, measured: Sequence[Measurement]) -> Horizon | None:

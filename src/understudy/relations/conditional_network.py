@@ -31,10 +31,16 @@ class ConditionalNetwork:
         rows = dict(given)
         for conditional in self.conditionals:
             child = conditional.child.attribute
-            cells = self._cells(conditional, rows)
-            shares = conditional.table.reshape(-1, conditional.table.shape[-1])[cells]
-            rows[child] = even_draw(shares, weights.get(child), cells, generator)
+            rows[child] = self.draw_one(conditional, rows, weights.get(child), generator)
         return {c.child.attribute: rows[c.child.attribute] for c in self.conditionals}
+
+    def draw_one(
+        self, conditional: Conditional, rows: Rows, weights: NDArray[Any] | None, generator: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Draw one target of rows that have its parents."""
+        cells = self._cells(conditional, rows)
+        shares = conditional.table.reshape(-1, conditional.table.shape[-1])[cells]
+        return even_draw(shares, weights, cells, generator)
 
     def _cells(self, conditional: Conditional, rows: Rows) -> NDArray[np.int64]:
         """Return the cell of the parents that each row is in."""

@@ -1,183 +1,107 @@
-"""Fitting a conditional network: parents by private choices, or public ones, then a noisy table for each target."""
+"""Fitting the steps of histories: a noisy table for each change given the value before, and for each value alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.methods.toolkit.budget_split import weight
 from understudy.methods.toolkit.usefulness import cell_noise, useful_cells
 from understudy.models.bayesian_network import Conditional
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty
+from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
 from understudy.relations.conditional_network import ConditionalNetwork
+from understudy.relations.panel import Panel
+from understudy.relations.tie_pairs import affordable_ties
 from understudy.schema import Axis, Schema
 
 Floats = NDArray[np.float64]
 SINGLE = Fraction(3, 10)  # of the cost, for attributes alone
-STRUCTURE = Fraction(1, 5)  # of the cost, for choices of parents, where they can tell
+TIES = Fraction(3, 10)  # of the cost, for pairs of values in one row, where there are rounds enough
 THETA = 0.5  # rows of an average cell of a table, in units of its noise
-KAPPA = 0.3  # of the noise of a table, what more parents must earn
-MORE_PARENTS = 2  # beside the attribute that a target is about
-MAX_OPTIONS = 20_000  # offered to one choice
-TELLING = 0.02  # a choice is made where the scale of its noise is below this share of the rows
 
 
 @dataclass(frozen=True)
-class ConditionalPlan:
-    """What follows from public facts: how the cost is split, and how large a table may be."""
+class StepsPlan:
+    """What follows from public facts: how the cost of STEPS is split, and how large a table may be."""
 
-    schema: Schema
-    given: tuple[str, ...]
-    targets: tuple[str, ...]
+    panel: Panel
     rows: int
     single_cost: Fraction
-    structure_cost: Fraction  # 0: parents are public
     table_cost: Fraction
+    tie_cost: Fraction  # 0: pairs would be noise
+    rounds: int  # of ties, about
     noise: float  # expected, in a cell of a table
-    homes: Mapping[str, str | None]  # of each target, the given attribute that it is about, if any
 
     @staticmethod
-    def of(
-        schema: Schema,
-        given: Sequence[str],
-        homes: Mapping[str, str | None],
-        rows: int,
-        accounting: Accounting,
-        cost: Fraction,
-    ) -> ConditionalPlan:
-        """Plan from the number of rows, declared or bought, and the cost of it all."""
-        targets = tuple(homes)
-        structure = cost * STRUCTURE
-        if not telling(schema, rows, accounting, structure / len(targets)):
-            structure = Fraction(0)
-        single = cost * SINGLE if len(schema.names) > len(given) + len(targets) else Fraction(0)
-        tables = cost - structure - single
-        noise = cell_noise(schema, accounting, tables, len(targets))
-        return ConditionalPlan(schema, tuple(given), targets, rows, single, structure, tables, noise, homes)
+    def of(panel: Panel, rows: int, accounting: Accounting, cost: Fraction) -> StepsPlan:
+        """Plan from the number of steps, guessed or bought, and the cost of it all."""
+        rounds = affordable_ties(panel, rows, accounting, cost * TIES)
+        enough = rounds >= len(panel.varying) > 0
+        ties = cost * TIES if enough else Fraction(0)
+        single = (cost - ties) * SINGLE
+        tables = cost - ties - single
+        noise = cell_noise(panel.steps, accounting, tables, len(panel.changes))
+        return StepsPlan(panel, rows, single, tables, ties, rounds if enough else 0, noise)
+
+    @property
+    def schema(self) -> Schema:
+        return self.panel.steps
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Return the changes, which are drawn."""
+        return tuple(self.panel.changes)
 
     @property
     def alone(self) -> tuple[str, ...]:
-        """Return the attributes that are measured alone: those that are neither given nor targets."""
-        return tuple(name for name in self.schema.names if name not in (*self.given, *self.targets))
+        """Return the attributes that are measured alone: the values after a step."""
+        return tuple(name for name in self.schema.names if name not in (*self.panel.given, *self.targets))
 
     @property
     def cells(self) -> int:
         """Return the most cells of a table."""
         return max(1, useful_cells(self.rows, self.noise, THETA))
 
-    def public_pairs(self) -> tuple[Pair, ...]:
-        """Return each target with the attribute it is about, as finely as the cells allow."""
-        return tuple(Pair(Axis(target), self._home(target)) for target in self.targets)
+    def pairs(self) -> tuple[Pair, ...]:
+        """Return each change with the value before, as finely as the cells allow."""
+        return tuple(Pair(Axis(target), self._home(home, target)) for target, home in self.panel.homes.items())
 
-    def _home(self, target: str) -> tuple[Axis, ...]:
-        home = self.homes.get(target)
-        if home is None:
-            return ()
+    def _home(self, home: str, target: str) -> tuple[Axis, ...]:
         views = [Axis(home, level) for level in range(self.schema[home].levels)]
         size = self.schema.size(Axis(target))
         return next(((view,) for view in views if self.schema.size(view) * size <= self.cells), ())
 
-    def options(self, placed: Sequence[str], left: Sequence[str]) -> list[Pair]:
-        """Return every target left with its home and every set of a few placed attributes that its table has room for,
-        each as finely as fits; smaller sets first, and no more than a choice may be offered."""
-        found = [Pair(Axis(target), self._home(target)) for target in left]
-        for many in range(1, MORE_PARENTS + 1):
-            more = [pair for target in left for pair in self._with_more(target, placed, many)]
-            if len(found) + len(more) > MAX_OPTIONS:
-                break
-            found += more
-        return found
 
-    def _with_more(self, target: str, placed: Sequence[str], many: int) -> Iterator[Pair]:
-        home = self._home(target)
-        room = self.cells // self.schema.cells((*home, Axis(target)))
-        others = [name for name in placed if name != self.homes.get(target)]
-        for names in combinations(others, many):
-            for parents in self._views(names, room):
-                yield Pair(Axis(target), (*home, *parents))
-
-    def _views(self, names: Sequence[str], room: int) -> list[tuple[Axis, ...]]:
-        """Return these attributes at the levels that fit into so many cells and could not all be finer."""
-        if math.prod(min(self._sizes(name)) for name in names) > room:
-            return []
-        fit = [
-            views
-            for views in product(*([Axis(n, level) for level in range(self.schema[n].levels)] for n in names))
-            if self.schema.cells(views) <= room and all(self.schema.size(view) > 1 for view in views)
-        ]
-        return [v for v in fit if not any(_finer(other, v) for other in fit)]
-
-    def _sizes(self, name: str) -> list[int]:
-        return [self.schema.size(Axis(name, level)) for level in range(self.schema[name].levels)]
-
-    def penalty(self, pair: Pair) -> Penalty:
-        """Return what the noise of the pair's table costs, on the scale of the score."""
-        return INDEPENDENCE.penalty(KAPPA * 0.5 * self.noise, self.schema, self.schema.cells(pair.axes))
-
-
-def _finer(one: tuple[Axis, ...], other: tuple[Axis, ...]) -> bool:
-    return one != other and all(a.level <= b.level for a, b in zip(one, other))
-
-
-def telling(schema: Schema, rows: int, accounting: Accounting, cost: Fraction) -> bool:
-    """Return whether a choice at this cost tells dependence from noise, by its noise's scale in shares of the rows."""
-    epsilon = accounting.selection_epsilon(float(cost))
-    return 2 * 2 * schema.rows_per_person / epsilon < TELLING * rows
-
-
-def fit_conditionals(
-    table: PrivateTable, plan: ConditionalPlan, name: str
-) -> tuple[ConditionalNetwork, tuple[Measurement, ...]]:
-    """Spend the plan's costs on the table; `name` stands before the purpose of every charge."""
+def fit_steps(table: PrivateTable, plan: StepsPlan) -> tuple[ConditionalNetwork, tuple[Measurement, ...]]:
+    """Spend all but the cost of ties; a value alone has a share by its number of cells."""
     alone = [(Axis(attribute),) for attribute in plan.alone]
-    singles = table.measure(alone, plan.single_cost, f"{name}: one-way") if alone else []
-    pairs = _chosen(table, plan, name) if plan.structure_cost else plan.public_pairs()
-    tables = table.measure([pair.axes for pair in pairs], plan.table_cost, f"{name}: tables")
+    prices = [weight(plan.schema.cells(axes), table.accounting) for axes in alone]
+    shares = [Fraction(price, sum(prices)) for price in prices]
+    singles = table.measure(alone, plan.single_cost, "steps: one-way", shares)
+    pairs = plan.pairs()
+    tables = table.measure([pair.axes for pair in pairs], plan.table_cost, "steps: tables")
     conditionals = [conditional(pair, joint, plan.schema) for pair, joint in zip(pairs, tables)]
-    return ConditionalNetwork(plan.schema, plan.given, tuple(conditionals)), (*singles, *tables)
-
-
-def _chosen(table: PrivateTable, plan: ConditionalPlan, name: str) -> tuple[Pair, ...]:
-    """Choose a target and its parents, one after the other; given attributes are placed already."""
-    pairs: list[Pair] = []
-    placed, left = list(plan.given), list(plan.targets)
-    while left:
-        table.progress("structure", len(pairs), len(plan.targets))
-        options = plan.options(placed, left)
-        pair = table.choose(
-            options, INDEPENDENCE, plan.structure_cost / len(plan.targets), f"{name}: structure",
-            [plan.penalty(option) for option in options], of=len(plan.targets),
-        )  # fmt: skip
-        pairs.append(pair)
-        placed.append(pair.child.attribute)
-        left.remove(pair.child.attribute)
-    return tuple(pairs)
+    return ConditionalNetwork(plan.schema, plan.panel.given, tuple(conditionals)), (*singles, *tables)
 
 
 def conditional(pair: Pair, joint: Measurement, schema: Schema) -> Conditional:
-    """Return the child given its parents, from coarse to fine: the child alone, given ever finer views of the first
-    parent, given all. Each distribution is drawn to the coarser one as far as its noise asks."""
-    counts = joint.values.astype(np.float64)
+    """Return the child given its parent, from coarse to fine: the child alone, given ever finer views of the parent.
+    Each distribution is drawn to the coarser one as far as its noise asks."""
     if not pair.parents:
-        return Conditional(pair.child, (), _alone(counts, joint))
-    estimate = given_first(pair, joint, schema)
-    if len(pair.parents) > 1:
-        values = counts.shape[-1]
-        wide = np.repeat(estimate, counts.size // estimate.size, axis=0)
-        estimate = drawn_to(counts.reshape(-1, values), wide, np.full((len(wide), 1), joint.noise.variance))
-    return Conditional(pair.child, pair.parents, estimate.reshape(counts.shape))
+        return Conditional(pair.child, (), _alone(joint.values.astype(np.float64), joint))
+    return Conditional(pair.child, pair.parents, given_first(pair, joint, schema))
 
 
 def given_first(pair: Pair, joint: Measurement, schema: Schema) -> Floats:
-    """Return the child given the first of its parents alone: a row for each code of that parent's view."""
+    """Return the child given the first of its parents alone, a row for each code of that parent's view; releases of
+    earlier versions have tables with more parents."""
     counts = joint.values.astype(np.float64)
     first = counts.reshape(counts.shape[0], -1, counts.shape[-1])
     of_first, merged = first.sum(axis=1), first.shape[1]

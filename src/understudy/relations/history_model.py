@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from understudy.privacy.random_source import seeded_generator
 from understudy.relations.changes import StepChanges, smallest
 from understudy.relations.conditional_network import ConditionalNetwork
 from understudy.relations.horizon import Horizon
-from understudy.relations.panel import GAP, ROWS, Panel, changed, previous
-from understudy.relations.tilts import Move
+from understudy.relations.panel import GAP, ROWS, Panel, previous
+from understudy.relations.tilts import Move, Tie
 from understudy.schema import Axis, Schema
 from understudy.schema.row_major import strides
 
@@ -41,6 +42,7 @@ class HistoryModel:
     persons: int
     measured: tuple[tuple[Measurement, ...], tuple[Measurement, ...]] = ((), ())  # of PEOPLE and of STEPS
     horizon: Horizon | None = None  # None: gaps are drawn without a look at the rows to come
+    ties: tuple[Tie, ...] = ()  # each of an attribute with one that is constant or drawn before it
 
     @property
     def schema(self) -> Schema:
@@ -122,28 +124,48 @@ class HistoryModel:
         given: Rows = {name: row[name] for name in (*panel.constants, ROWS)}
         given |= {previous(name): row[name] for name in panel.varying}
         given[previous(order)] = panel.coarse.code(row[order])
-        weights = {target: move.reach(row[panel.about(target)]) for target, move in self.moves.items()}
-        ahead, most = None, None
-        if panel.person.strict:  # so many rows come after the next one, each in a later unit
-            most = panel.gap.values - 1 - (row[ROWS] - at)
-            weights[GAP] = weights[GAP] * panel.gap.room(row[order], most)
-        for name in self._returning:
-            change = panel.changes[changed(name)]
-            assert isinstance(change, StepChanges)
-            weights[changed(name)] = weights[changed(name)] * change.no_less(row[name], row[_last(name)])
-        if self.horizon is not None:
-            weights[GAP] = weights[GAP] * self.horizon.gaps(row[order], row[ROWS] - at)
-            ahead = self.horizon.units(row[ROWS] - at)
-        drawn = self.steps.draw(given, weights, generator)
         found = dict(row)
-        for target, move in self.moves.items():
-            name = panel.about(target)
-            gap = target == GAP
-            found[name] = move.apply(row[name], drawn[target], generator, ahead if gap else None, most if gap else None)
+        for conditional in self.steps.conditionals:
+            target = conditional.child.attribute
+            name, move = panel.about(target), self.moves[target]
+            values, most = self._values(name, found), None
+            weights = move.reach(row[name], values)
+            if target == GAP:
+                weights, values, most = self._ahead(row, at, weights)
+            elif name in self._returning:
+                change = panel.changes[target]
+                assert isinstance(change, StepChanges)
+                weights = weights * change.no_less(row[name], row[_last(name)])
+            given[target] = self.steps.draw_one(conditional, given, weights, generator)
+            found[name] = move.apply(row[name], given[target], generator, values, most)
         for name in self._returning:
             found[name] = np.maximum(found[name], row[_last(name)])  # missing is coded last
             found[_last(name)] = self._seen(name, found[name], row[_last(name)])
         return found
+
+    def _values(self, name: str, row: Rows) -> NDArray[np.float64] | None:
+        """Return the weight of each value of an attribute in each row, by what it is tied to; None for no ties."""
+        found = None
+        for tie in self.ties:
+            if tie.attribute == name:
+                codes = row[tie.to]
+                own = tie.weights[self.panel.coarse.code(codes) if tie.to == self.panel.person.order else codes]
+                found = own if found is None else found * own
+        return found
+
+    def _ahead(
+        self, row: Rows, at: int, weights: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[np.float64] | None, NDArray[np.int64] | None]:
+        """Return the weights of gaps and of units with a look at the rows to come, and the last unit for them."""
+        panel, order = self.panel, self.panel.person.order
+        most, ahead, left = None, None, row[ROWS] - at
+        if panel.person.strict:  # so many rows come after the next one, each in a later unit
+            most = panel.gap.values - 1 - left
+            weights = weights * panel.gap.room(row[order], most)
+        if self.horizon is not None:
+            weights = weights * self.horizon.gaps(row[order], left)
+            ahead = self.horizon.units(left)
+        return weights, ahead, most
 
     # -- answers about rows ----------------------------------------------------------------------------------
 

@@ -11,14 +11,16 @@ from understudy.methods import Fit, Method, Plan, method_named
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.estimator import network_json
 from understudy.privacy.accounting import accounting_of, total_cost
-from understudy.privacy.budget import Budget
+from understudy.privacy.budget import Budget, exact
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
-from understudy.relations.calibration import calibrated, fitted_moves, horizon_of
-from understudy.relations.fitting import ConditionalPlan, fit_conditionals
+from understudy.relations.calibration import fitted_moves, horizon_of
+from understudy.relations.fitting import StepsPlan, fit_steps
 from understudy.relations.history_model import HistoryModel, mean_rows
 from understudy.relations.panel import Panel
+from understudy.relations.tie_pairs import SELECT, pair_axes, tie_pairs
+from understudy.relations.tie_rounds import tied
 from understudy.schema import Schema
 
 STEPS_SHARE = Fraction(3, 5)  # of the budget
@@ -73,9 +75,8 @@ class HistoryMethod:
             people, method=self.name, budget=budget, rows=count, phases=tuple(phases), seconds=seconds, notes=notes
         )
 
-    def _steps_plan(self, budget: Budget, rows: int) -> ConditionalPlan:
-        panel, cost = self.panel, total_cost(budget) * STEPS_SHARE
-        return ConditionalPlan.of(panel.steps, panel.given, panel.homes, rows, accounting_of(budget), cost)
+    def _steps_plan(self, budget: Budget, rows: int) -> StepsPlan:
+        return StepsPlan.of(self.panel, rows, accounting_of(budget), total_cost(budget) * STEPS_SHARE)
 
     def _cost_of_rows(self, budget: Budget, rows: int) -> list[str]:
         """Say what K costs: the noise of the tables of consecutive rows is K − 1 times that of one row a person."""
@@ -97,34 +98,55 @@ class HistoryMethod:
         found = self.inner.fit(tables.people.with_total_cost(cost * (1 - STEPS_SHARE)))
         panel = self.panel
         pairs = max(1, round(found.rows * (mean_rows(found.model) - 1)))
-        plan = ConditionalPlan.of(panel.steps, panel.given, panel.homes, pairs, steps.accounting, cost * STEPS_SHARE)
-        network, measured = fit_conditionals(steps, plan, "steps")
-        moves = fitted_moves(panel, found.model, measured)
+        plan = StepsPlan.of(panel, pairs, steps.accounting, cost * STEPS_SHARE)
+        network, measured = fit_steps(steps, plan)
+        moves, wanted = fitted_moves(panel, found.model, measured)
         drafted = HistoryModel(panel, found.model, network, moves, found.rows, (found.measurements, measured),
                                horizon_of(panel, measured))  # fmt: skip
-        model = calibrated(drafted)
+        model, seen = tied(steps, drafted, wanted, plan)
+        model = replace(model, measured=(found.measurements, (*measured, *seen)))
         chosen = tuple(Pair(c.child, c.parents) for c in network.conditionals)
+        ties = [[tie.attribute, tie.to] for tie in model.ties]
         facts = {"options": found.facts.get("options", {}), "persons": found.rows, "steps": network_json(chosen)}
+        facts |= {"ties": ties} if ties else {}
         return Fit(model, (), model.rows, facts, (*found.notes, _promise(panel)))
 
 
-def _phases(plan: ConditionalPlan, budget: Budget) -> list[Phase]:
+def _phases(plan: StepsPlan, budget: Budget) -> list[Phase]:
     accounting, many = accounting_of(budget), len(plan.targets)
     widest = max(plan.schema[name].size for name in plan.targets)
-    values = max((plan.schema[name].size for name in plan.alone), default=1)
+    values = max(plan.schema[name].size for name in plan.alone)
     alone = "each value after a step alone"
     found = [
         tables_phase(
             "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), values, plan.rows, alone
         )
     ]
-    if plan.structure_cost:
-        found.append(Phase("steps: structure", plan.structure_cost, many, detail="choices of parents by score R"))
-    public = "" if plan.structure_cost else ", which are public: a choice would be noise"
-    detail = f"each change with its parents{public}; drawn to coarser tables where noise is large: no error is foretold"
-    tables = tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many,
-                          max(widest, min(plan.cells, plan.rows)), plan.rows, detail)  # fmt: skip
-    return [*found, replace(tables, error=None)]
+    detail = "each change given the value before; drawn to coarser tables where noise is large: no error is foretold"
+    cells = max(widest, min(plan.cells, plan.rows))
+    tables = tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many, cells, plan.rows, detail)
+    found.append(replace(tables, error=None))
+    if plan.rounds:
+        choosing = plan.tie_cost * exact(SELECT)
+        said = "choices by score D of the pair of values that simulated histories get most wrong, at most"
+        found.append(Phase("steps: structure", choosing, plan.rounds, detail=said))
+        cost, largest = (
+            plan.tie_cost - choosing,
+            max(plan.schema.cells(pair_axes(plan.panel, key)) for key in tie_pairs(plan.panel)),
+        )
+        found.append(
+            tables_phase(
+                "steps: ties",
+                plan.schema,
+                accounting,
+                cost,
+                plan.rounds,
+                largest,
+                plan.rows,
+                "pairs of values in one row, round by round, at most",
+            )
+        )
+    return found
 
 
 def _promise(panel: Panel) -> str:

@@ -29,7 +29,8 @@ from understudy.relations.history_model import HistoryModel
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.panel import Panel
 from understudy.relations.table_tree import TableTree
-from understudy.relations.tilts import Move
+from understudy.relations.tie_pairs import pair_axes
+from understudy.relations.tilts import Move, Tie
 from understudy.schema import Axis, Schema
 
 KIND = "histories"
@@ -54,6 +55,9 @@ def parts_of(model: Model) -> tuple[dict[str, Any], Arrays]:
     measured = [_measured_parts(measurements, table, arrays) for table, measurements in both]
     weighted = [move.weights is not None for move in model.moves.values()]
     document = {"kind": KIND, "persons": model.persons, "people": people, "steps": steps, "weighted": weighted}
+    arrays |= {f"steps-tie-{i}": tie.weights for i, tie in enumerate(model.ties)}
+    ties = [[tie.attribute, tie.to] for tie in model.ties]
+    document |= {"ties": ties} if ties else {}
     return document | {"measured": measured, "ahead": model.horizon is not None}, arrays
 
 
@@ -114,7 +118,8 @@ def _histories(document: dict[str, Any], arrays: ArraySource, panel: Panel) -> H
     moves = _moves(document["weighted"], of_steps, panel)
     network = _network(document["steps"], of_steps, panel.steps, panel.given, tuple(panel.changes))
     horizon = horizon_of(panel, second) if document.get("ahead") else None  # absent in earlier versions
-    return HistoryModel(panel, people, network, moves, persons, (first, second), horizon)
+    ties = _ties(document.get("ties", []), of_steps, panel, network)
+    return HistoryModel(panel, people, network, moves, persons, (first, second), horizon, ties)
 
 
 def _linked(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> LinkedModel:
@@ -145,6 +150,23 @@ def _moves(weighted: Any, arrays: ArraySource, panel: Panel) -> dict[str, Move]:
                 raise ValueError
             found[target] = replace(move, weights=weights)
     return found
+
+
+def _ties(listed: Any, arrays: ArraySource, panel: Panel, network: ConditionalNetwork) -> tuple[Tie, ...]:
+    """Return the ties, each of an attribute to one that is constant or drawn before it."""
+    drawn = [panel.about(c.child.attribute) for c in network.conditionals]
+    if not isinstance(listed, list):
+        raise ValueError
+    found = []
+    for i, (attribute, to) in enumerate(listed):
+        if to not in (*panel.constants, *drawn[: drawn.index(attribute)]) or attribute == panel.person.order:
+            raise ValueError
+        shape = panel.steps.sizes(pair_axes(panel, (attribute, to)))
+        weights = arrays.take(f"tie-{i}", shape, np.float64)
+        if not ((weights > 0) & (weights <= MAX_WEIGHT)).all():
+            raise ValueError
+        found.append(Tie(attribute, to, weights))
+    return tuple(found)
 
 
 def _network(

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 MAX_VALUES = 64  # of an attribute with weights: every pair of its values is laid out
 ROUNDS = 100
 MAX_TILT = 20.0  # the largest weight; a value that no change leads to cannot be weighed in
+MAX_TIE = 100.0  # the same of two values
 FLOOR = 1e-6  # the share of a value that is lost in the noise
 
 
@@ -65,9 +66,16 @@ class Move:
         np.add.at(found, (np.arange(self.values)[:, None], self.classes), self._spread * self._own)
         return found
 
-    def reach(self, before: Codes) -> NDArray[np.float64] | NDArray[np.bool_]:
-        """Return a weight for each change from each of these values; 0 where it cannot be."""
-        return self._reach[before] if self.tilted else self.change.possible(before)
+    def reach(self, before: Codes, weights: Floats | None = None) -> NDArray[np.float64] | NDArray[np.bool_]:
+        """Return a weight for each change from each of these values, 0 where it cannot be; `weights` has one more for
+        each value in each row."""
+        if weights is None or not self.tilted:
+            return self._reach[before] if self.tilted else self.change.possible(before)
+        rows, size = len(before), self.change.size
+        at = self.classes[before] + size * np.arange(rows)[:, None]
+        each = self._spread[before] * self._own * weights
+        can = self._can[before]
+        return np.bincount(at[can], each[can], rows * size).astype(np.float64).reshape(rows, size)
 
     def apply(
         self,
@@ -94,6 +102,10 @@ class Move:
         """Return the chance of each value after each, without weights, from that of each change after each value."""
         return np.asarray(np.take_along_axis(shares, self.classes, axis=1) * self._spread)
 
+    def chained(self, shares: Floats, first: Floats) -> Floats:
+        """Return the distribution of the values after a step, without weights; arguments as of `fitted`."""
+        return _reached(self.kernel(shares), first)
+
     def fitted(self, shares: Floats, first: Floats, after: Floats) -> Move:
         """Return the move with weights under which histories have the values `after` a step.
 
@@ -114,6 +126,21 @@ class Move:
         """Return the move with weights that lead more to the values that are wanted than to those reached."""
         wanted = np.maximum(wanted, FLOOR) / np.maximum(wanted, FLOOR).sum()
         return Move(self.change, self.values, _nearer(self._own, wanted, np.maximum(reached, FLOOR), gain))
+
+
+@dataclass(frozen=True, eq=False)
+class Tie:
+    """Weights of an attribute's values (columns) by the value of another one in the same row (rows)."""
+
+    attribute: str
+    to: str
+    weights: Floats
+
+    def nearer(self, wanted: Floats, reached: Floats, gain: float) -> Tie:
+        """Return the tie with weights that lead more to the pairs that are wanted than to those reached."""
+        least = FLOOR / wanted.size
+        step = np.clip(np.maximum(wanted, least) / np.maximum(reached, least), 0.5, 2.0) ** gain
+        return Tie(self.attribute, self.to, np.clip(self.weights * step, 1 / MAX_TIE, MAX_TIE))
 
 
 def _nearer(weights: Floats, wanted: Floats, reached: Floats, gain: float = 1.0) -> Floats:

@@ -311,7 +311,7 @@ class _Ids:
         yield "id", self._ids
 
 
-@pytest.mark.parametrize("where", ["fit_conditionals", "fitted_moves"], ids=["after PEOPLE", "after STEPS"])
+@pytest.mark.parametrize("where", ["fit_steps", "fitted_moves"], ids=["after PEOPLE", "after STEPS"])
 def test_an_interrupted_run_goes_on_with_what_it_drew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -387,7 +387,7 @@ def test_a_plan_says_what_at_most_costs() -> None:
     made = understudy.plan(visits_schema(at_most=9), epsilon=1, delta="1e-6", rows=20_000)
     said = " ".join(made.notes)
     assert "at_most = 9 costs noise" in said and "with at_most = 3" in said
-    one, other = (understudy.plan(visits_schema(k), epsilon=1, delta="1e-6", rows=20_000) for k in (3, 9))
+    one, other = (understudy.plan(visits_schema(k), epsilon=0.1, delta="1e-6", rows=20_000) for k in (3, 9))
     noise = [next(p.scale for p in plan.phases if p.name == "steps: one-way") for plan in (one, other)]
     assert noise[1] == pytest.approx(4 * noise[0], rel=1e-6)
     assert sum(p.cost for p in made.phases) == total_cost(Budget(1, "1e-6"))

@@ -1,0 +1,134 @@
+"""Ties: pairs of values in one row that simulated histories get wrong are bought, and come back in what is drawn."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import understudy
+from understudy.errors import ReleaseError
+from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.budget import Budget
+from understudy.privacy.ledger import Ledger
+from understudy.publishing import run
+from understudy.relations.changes import StepChanges
+from understudy.relations.fitting import StepsPlan
+from understudy.relations.history_model import HistoryModel
+from understudy.relations.panel import Panel
+from understudy.relations.storage import model_of, parts_of
+from understudy.relations.tie_pairs import tie_pairs
+from understudy.relations.tilts import Move
+from understudy.testing import SeededSource
+from visits import visits_schema
+
+BUDGET = Budget("30", "1e-6")
+STATES = ("well", "ill", "cured")
+
+
+def tied_visits(people: int) -> Any:
+    """Who is ill weighs 50, who is cured 70, who is well 100: nothing but the state says so, row by row."""
+    draw = np.random.default_rng(7)
+    rows = []
+    for patient in range(people):
+        for year in range(2001, 2001 + int(draw.integers(2, 6))):
+            state = int(draw.integers(3))
+            weight = (100, 50, 70)[state] + int(draw.integers(-4, 5))
+            rows.append(
+                (str(patient), str(year), str(1930 + patient % 70), "fm"[patient % 2], STATES[state], str(weight))
+            )
+    return pa.table(dict(zip(("patient", "year", "born", "sex", "state", "weight"), map(list, zip(*rows)))))
+
+
+def published(path: Path) -> understudy.Release:
+    return run(
+        tied_visits(1500), visits_schema(), BUDGET, "auto", {}, ledger=path / "l.db", cap="none",
+        source=SeededSource(5), types="declared", quiet=True,
+    ).release  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> understudy.Release:
+    return published(tmp_path_factory.mktemp("tied"))
+
+
+def heavy(release: understudy.Release) -> dict[str, float]:
+    """Return the share of people of each state who weigh more than 85."""
+    rows = release.sample(6000, seed=2)
+    state, weight = (np.asarray(rows[name]).astype(str) for name in ("state", "weight"))
+    known = weight != ""
+    return {s: float((weight[known & (state == s)].astype(float) > 85).mean()) for s in STATES}
+
+
+def test_values_of_one_row_go_together(
+    release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = release.model
+    assert isinstance(model, HistoryModel)
+    assert ("weight", "state") in [(tie.attribute, tie.to) for tie in model.ties]
+    found = heavy(release)
+    assert found["well"] > 0.8 and found["ill"] < 0.2 and found["cured"] < 0.2
+    monkeypatch.setattr("understudy.relations.fitting.affordable_ties", lambda *_: 0)  # the twin: without ties
+    without = heavy(published(tmp_path))
+    assert without["well"] - without["ill"] < 0.6
+
+
+def test_ties_are_paid_for_with_the_noise_of_all_steps(release: understudy.Release) -> None:
+    model = release.model
+    assert isinstance(model, HistoryModel) and model.panel.steps.rows_per_person == 4
+    pairs = [m for m in model.measured[1] if len(m.axes) == 2 and m.axes[-1].attribute.endswith("@now")]
+    spent = sum(Fraction(c.cost) for c in release.card.charges if c.purpose == "steps: ties")
+    assert sum(4**2 / (2 * m.noise.scale**2) for m in pairs) == pytest.approx(float(spent), rel=1e-3)
+
+
+def test_all_is_spent_and_the_plan_says_on_what(tmp_path: Path) -> None:
+    published(tmp_path)
+    with Ledger(tmp_path / "l.db") as book:
+        paid = [Fraction(entry.body["cost"]) for entry in book.entries() if entry.kind == "charge"]
+    assert sum(paid) == total_cost(BUDGET)
+    for budget, rows in itertools.product((BUDGET, Budget(1), Budget("0.1", "1e-6")), (100, 10**6)):
+        panel = Panel.of(visits_schema())
+        plan = StepsPlan.of(panel, rows, accounting_of(budget), total_cost(budget))
+        assert plan.single_cost + plan.table_cost + plan.tie_cost == total_cost(budget)
+        assert (plan.rounds > 0) == (plan.tie_cost > 0) and plan.rounds <= 2 * len(panel.varying)
+        made = understudy.plan(visits_schema(), epsilon=budget.epsilon, delta=budget.delta, rows=rows)
+        assert sum(phase.cost for phase in made.phases) == total_cost(budget)
+
+
+def test_an_attribute_is_tied_to_what_comes_before_it() -> None:
+    panel = Panel.of(visits_schema())
+    pairs = tie_pairs(panel)
+    assert ("weight", "state") in pairs and ("state", "sex") in pairs and ("weight", "year") in pairs
+    assert ("state", "weight") not in pairs and all(attribute in panel.varying for attribute, _ in pairs)
+
+
+def test_a_release_with_ties_is_the_same_after_a_file_and_a_crafted_one_is_refused(
+    release: understudy.Release, tmp_path: Path
+) -> None:
+    release.save(tmp_path / "a.zip")
+    again = understudy.Release.open(tmp_path / "a.zip")
+    assert heavy(again) == heavy(release)
+    document, arrays = parts_of(release.model)
+    for ties in ([["state", "weight"]], [["year", "sex"]], [["weight", "nobody"]], {"weight": "state"}, [["weight"]]):
+        with pytest.raises(ReleaseError):
+            model_of(document | {"ties": ties}, arrays, release.schema)
+    with pytest.raises(ReleaseError):
+        model_of(document, type(arrays)({**arrays, "steps-tie-0": -arrays["steps-tie-0"]}), release.schema)
+
+
+def test_the_weight_of_a_change_is_the_mean_of_those_of_the_values_it_leads_to() -> None:
+    draw = np.random.default_rng(3)
+    move = Move(StepChanges(6, missing=True), 7, draw.random(7))
+    before, weights = np.arange(7), draw.random((7, 7))
+    found = move.reach(before, weights)
+    for row, change in itertools.product(range(7), range(move.change.size)):
+        leads = [v for v in range(7) if move.change.code(np.array([row]), np.array([v]))[0] == change]
+        assert move.weights is not None
+        due = np.mean([move.weights[v] * weights[row, v] for v in leads]) if leads else 0.0
+        assert found[row, change] == pytest.approx(due)
+    assert np.allclose(move.reach(before, np.ones((7, 7))), move.reach(before))
