@@ -38,7 +38,7 @@ def summary_of(release: Release) -> str:
         for line in steps:
             given = " and ".join(f"({spoken(parent)})" for parent in line["parents"])
             lines.append(f"  {spoken(line['attribute'])} ← {given}".rstrip(" ←"))
-        lines += [f"  {one}, this row, tied to {other}" for one, other in release.facts.get("ties") or []]
+        lines += [f"  {one}, this row, tied to {other}" for one, other in release.facts.more.get("ties") or []]
         lines.append("")
     if release.schema.rules:
         lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in release.schema.rules), ""]
