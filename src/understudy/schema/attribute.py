@@ -42,6 +42,8 @@ class Attribute:
         fine: publishes the shape inside its bins too; "wavelet".
         fine_cells: into how many cells each bin is cut for that.
         read_from: the column of the file, where that is not `name`.
+        grid: of a range whose bins are found by a noisy tree.
+        groups: of each code its merged group, where a run found groups of values; a schema file has none.
 
     >>> schema["smoker"].labels
     ('no', 'yes')

@@ -77,7 +77,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class AimWishes:
     """What was asked for: the options that decide how a budget is split."""
 
     rounds: int | None
@@ -97,7 +97,7 @@ class Wishes:
 class CostSplit:
     """How a run splits its budget, by what was asked for, the schema, the accounting and the (noisy) number of rows."""
 
-    wishes: Wishes
+    wishes: AimWishes
     schema: Schema
     accounting: Accounting
     whole: Fraction

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.costs import Costs, CostSplit, Wishes
+from understudy.methods.aim.costs import Costs, CostSplit, AimWishes
 from understudy.methods.aim.phases import ALONE, USES, phases, plan_notes
 from understudy.methods.aim.prior_use import prior_facts, prior_notes, used_prior
 from understudy.methods.aim.worth import DEPENDENCE, Floats, asked_axes
@@ -80,7 +80,7 @@ class Aim:
 
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CostSplit:
         """Return how this budget is split for so many rows."""
-        wishes = Wishes(
+        wishes = AimWishes(
             self.rounds, self.single, self.select, bool(self.merge), self.max_cells(schema), self.prior is not None
         )
         return CostSplit(wishes, schema, accounting, whole, rows)
