@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.aim.costs import Costs, CostSplit, AimWishes
+from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
 from understudy.methods.aim.phases import ALONE, USES, phases, plan_notes
 from understudy.methods.aim.prior_use import prior_facts, prior_notes, used_prior
 from understudy.methods.aim.worth import DEPENDENCE, Floats, asked_axes
