@@ -68,7 +68,9 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
     numbers = [m.axes[0].level for m in levels]
-    if not numbers or numbers[0] > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
+    if max(numbers, default=0) > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
+        raise ValueError
+    if not numbers and ("heaps" in item or "decimals" in item):
         raise ValueError
     heaps = None
     if "heaps" in item:
