@@ -43,7 +43,7 @@ DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
 FEWER_NODES = 4  # times fewer (and rows to aim at) where noise grows with the number of levels: pure epsilon
-MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
+MIN_ROWS = 12.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
 MIN_SEEN = 8.0  # standard deviations of a count of decimal classes that the rows must be for them to be bought
 MIN_BINS = 4
@@ -365,8 +365,8 @@ def _notes(trees: Trees) -> tuple[str, ...]:
         return ()
     if not trees.enough:
         return (
-            f"bins of {names} are of equal prior mass, and values inside follow a smooth curve: with so few rows a tree "
-            "would be lost in the noise",
+            f"bins of {names} are of equal prior mass, and values inside follow a smooth curve: with so few rows a "
+            "tree would be lost in the noise",
         )
     share = float(100 * trees.cost / trees.whole)
     return (f"bins of {names}, and the shape inside them, from noisy trees for {share:.3g} % of the budget",)

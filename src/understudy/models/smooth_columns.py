@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian
-from understudy.schema import Attribute, Axis, Intervals, Schema
+from understudy.schema import Axis, Intervals, Schema
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def _smoothed(m: Measurement, schema: Schema, total: float) -> Measurement:
     rows = total - float(np.maximum(values[len(cells) :], 0.0).sum())
     if not 1.0 <= rows < FEW_ROWS * math.sqrt(m.variance):
         return m
-    found = smooth_counts(cells + (rows - cells.sum()) / len(cells), m, rows, attribute)
+    found = smooth_counts(cells, m.variance, rows, attribute.ordered, heavy=m.noise.name == "laplace")
     counts = np.rint(np.append(found.counts, np.maximum(values[len(cells) :], 0.0))).astype(np.int64)
     return Measurement(m.axes, counts, Gaussian(math.sqrt(found.variance)))
 
@@ -75,23 +75,24 @@ class SmoothCounts:
     variance: float
 
 
-def smooth_counts(cells: Floats, m: Measurement, rows: float, attribute: Attribute) -> SmoothCounts:
-    """Return the noisy counts of an ordered attribute drawn towards the shapes that explain them best."""
-    shapes, weights = _shapes(attribute.ordered)
+def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals, heavy: bool = False) -> SmoothCounts:
+    """Return the noisy counts of a domain's cells drawn towards the shapes that explain them best.
+
+    `heavy` says that the noise is Laplace's, else it is taken as normal.
+    """
+    shapes, weights = _shapes(domain)
+    cells = cells + (rows - cells.sum()) / len(cells)
     off = rows * shapes - cells
-    if m.noise.name == "laplace":
-        misfit = np.abs(off).sum(axis=1) * math.sqrt(2 / m.variance)
-    else:
-        misfit = (off**2).sum(axis=1) / (2 * m.variance)
-    logs = weights - misfit
+    misfit = np.abs(off) * math.sqrt(2 / variance) if heavy else off**2 / (2 * variance)
+    logs = weights - misfit.sum(axis=1)
     belief = np.exp(logs - logs.max())
     belief /= belief.sum()
     mean = rows * (belief @ shapes)
     spread = float((belief @ (rows * shapes - mean) ** 2).mean())
-    unexplained = float(((cells - mean) ** 2).sum()) / m.variance
+    unexplained = float(((cells - mean) ** 2).sum()) / variance
     kept = max(0.0, 1.0 - (len(cells) - 1) / max(unexplained, 1e-12))
-    left = min(1.0, max(SUREST, spread / m.variance + kept))
-    return SmoothCounts(mean + kept * (cells - mean), left * m.variance)
+    left = min(1.0, max(SUREST, spread / variance + kept))
+    return SmoothCounts(mean + kept * (cells - mean), left * variance)
 
 
 @lru_cache(maxsize=512)
