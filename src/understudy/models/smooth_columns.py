@@ -36,6 +36,7 @@ LONG = 8.0  # times its low end that a range must reach to have logarithmic hump
 EVEN = 0.2  # weight of an even column; all humps of a kind have 1
 SPIKES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of rows on one value
 SPIKED = 0.05  # weight of each of these against none
+MISSING = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)  # shares of missing cells, as likely as one another
 SUREST = 0.05  # of a table's variance, the least that is left
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -56,15 +57,12 @@ def _smoothed(m: Measurement, schema: Schema, total: float) -> Measurement:
     attribute = schema[m.axes[0].attribute]
     if attribute.intervals is None or not MIN_CELLS <= attribute.intervals.size <= MAX_CELLS:
         return m
-    values = m.values.astype(np.float64)
-    values += (total - values.sum()) / len(values)
-    cells = values[: attribute.intervals.size]
-    rows = total - float(np.maximum(values[len(cells) :], 0.0).sum())
-    if not 1.0 <= rows < FEW_ROWS * math.sqrt(m.variance):
+    if not 1.0 <= total < FEW_ROWS * math.sqrt(m.variance):
         return m
-    found = smooth_counts(cells, m.variance, rows, attribute.ordered, heavy=m.noise.name == "laplace")
-    counts = np.rint(np.append(found.counts, np.maximum(values[len(cells) :], 0.0))).astype(np.int64)
-    return Measurement(m.axes, counts, Gaussian(math.sqrt(found.variance)))
+    found = smooth_counts(
+        m.values.astype(np.float64), m.variance, total, attribute.intervals, heavy=m.noise.name == "laplace"
+    )
+    return Measurement(m.axes, np.rint(found.counts).astype(np.int64), Gaussian(math.sqrt(found.variance)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +76,10 @@ class SmoothCounts:
 def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals, heavy: bool = False) -> SmoothCounts:
     """Return the noisy counts of a domain's cells drawn towards the shapes that explain them best.
 
-    `heavy` says that the noise is Laplace's, else it is taken as normal.
+    One cell more than the domain has is "missing". `heavy` says that the noise is Laplace's, else it is taken as
+    normal.
     """
-    shapes, weights = _shapes(domain)
+    shapes, weights = _shapes(domain, len(cells) > domain.size)
     cells = cells + (rows - cells.sum()) / len(cells)
     off = rows * shapes - cells
     misfit = np.abs(off) * math.sqrt(2 / variance) if heavy else off**2 / (2 * variance)
@@ -95,9 +94,17 @@ def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals
     return SmoothCounts(mean + kept * (cells - mean), left * variance)
 
 
-@lru_cache(maxsize=512)
-def _shapes(domain: Intervals) -> tuple[Floats, Floats]:
+@lru_cache(maxsize=64)
+def _shapes(domain: Intervals, missing: bool) -> tuple[Floats, Floats]:
     """Return the shares that each shape has in the cells of a domain, and the logarithms of the shapes' weights."""
+    tables, logs = _spiked_shapes(domain)
+    if not missing:
+        return tables, logs
+    found = [np.column_stack([(1 - share) * tables, np.full(len(tables), share)]) for share in MISSING]
+    return np.concatenate(found), np.tile(logs, len(MISSING))
+
+
+def _spiked_shapes(domain: Intervals) -> tuple[Floats, Floats]:
     smooth, weights = _smooth_shapes(domain)
     tables, logs = [smooth], [weights]
     for code in _spikes(domain):
