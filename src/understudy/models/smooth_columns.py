@@ -4,8 +4,9 @@ Where all rows together are only a few standard deviations of a count, the cells
 one, and a good deal together: columns are mostly one hump, even or on a logarithmic scale, sometimes with many rows at
 0 or at an end of the range. The average of many such shapes, each weighted by how well it explains the noisy cells
 (Bayes), is what the table is drawn to, by James and Stein's factor: what the shapes cannot explain is kept as far as
-noise does not explain it. Post-processing of noisy tables, deterministic: a part of `refit`. The constants were found
-on generated columns: docs/decisions/0017-noisy-tree.md.
+noise does not explain it. Only where bins were found or guessed: those that a person gave say something themselves
+(each is about as full as the others), and humps would contradict it. Post-processing of noisy tables, deterministic: a
+part of `refit`. The constants were found on generated columns: docs/decisions/0017-noisy-tree.md.
 """
 
 from __future__ import annotations
@@ -36,33 +37,41 @@ LONG = 8.0  # times its low end that a range must reach to have logarithmic hump
 EVEN = 0.2  # weight of an even column; all humps of a kind have 1
 SPIKES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of rows on one value
 SPIKED = 0.05  # weight of each of these against none
-MISSING = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)  # shares of missing cells, as likely as one another
+MISSING = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)  # shares of missing cells
+RARE = 8.0  # how much rarer larger shares are: as this power of what is left
+NONE = 5.0  # times as likely is it that none are missing
 SUREST = 0.05  # of a table's variance, the least that is left
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def smoothed(measurements: Sequence[Measurement], schema: Schema, total: float) -> list[Measurement]:
-    """Return the tables, those of single ordered attributes with too much noise drawn towards smooth shapes."""
-    single = [m.axes[0] for m in measurements if len(m.axes) == 1]
-    return [_smoothed(m, schema, total) if _alone(m, single) else m for m in measurements]
+    """Return the tables, those of single attributes whose bins were found, with too much noise, drawn towards shapes.
+
+    Several of one attribute become one.
+    """
+    single: dict[Axis, list[Measurement]] = {}
+    for m in measurements:
+        if len(m.axes) == 1 and m.axes[0].base and m.variance:
+            single.setdefault(m.axes[0], []).append(m)
+    drawn = {own[0]: _smoothed(own, schema, total) for own in single.values()}
+    left = {m for own in single.values() if drawn[own[0]] is not own[0] for m in own[1:]}
+    return [drawn.get(m, m) for m in measurements if m not in left]
 
 
-def _alone(m: Measurement, single: list[Axis]) -> bool:
-    """Return whether this is the only table of one attribute by itself."""
-    return len(m.axes) == 1 and m.axes[0].base and bool(m.variance) and single.count(m.axes[0]) == 1
-
-
-def _smoothed(m: Measurement, schema: Schema, total: float) -> Measurement:
-    attribute = schema[m.axes[0].attribute]
-    if attribute.intervals is None or not MIN_CELLS <= attribute.intervals.size <= MAX_CELLS:
-        return m
-    if not 1.0 <= total < FEW_ROWS * math.sqrt(m.variance):
-        return m
-    found = smooth_counts(
-        m.values.astype(np.float64), m.variance, total, attribute.intervals, heavy=m.noise.name == "laplace"
-    )
-    return Measurement(m.axes, np.rint(found.counts).astype(np.int64), Gaussian(math.sqrt(found.variance)))
+def _smoothed(own: list[Measurement], schema: Schema, total: float) -> Measurement:
+    """Return the tables of one attribute as one that is drawn towards shapes; the first as it is where none is."""
+    attribute = schema[own[0].axes[0].attribute]
+    if not attribute.found or not MIN_CELLS <= attribute.ordered.size <= MAX_CELLS:
+        return own[0]
+    certainty = np.asarray([1 / m.variance for m in own])
+    variance = float(1 / certainty.sum())
+    if not 1.0 <= total < FEW_ROWS * math.sqrt(variance):
+        return own[0]
+    cells = variance * (certainty @ np.asarray([m.values for m in own], dtype=np.float64))
+    heavy = len(own) == 1 and own[0].noise.name == "laplace"
+    found = smooth_counts(cells, variance, total, attribute.ordered, heavy)
+    return Measurement(own[0].axes, np.rint(found.counts).astype(np.int64), Gaussian(math.sqrt(found.variance)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,8 @@ def _shapes(domain: Intervals, missing: bool) -> tuple[Floats, Floats]:
     if not missing:
         return tables, logs
     found = [np.column_stack([(1 - share) * tables, np.full(len(tables), share)]) for share in MISSING]
-    return np.concatenate(found), np.tile(logs, len(MISSING))
+    rarer = RARE * np.log1p(-np.asarray(MISSING)) + math.log(NONE) * (np.asarray(MISSING) == 0)
+    return np.concatenate(found), (logs + rarer[:, None]).ravel()
 
 
 def _spiked_shapes(domain: Intervals) -> tuple[Floats, Floats]:

@@ -141,7 +141,8 @@ class Release:
         model = free_model(self.model)
         if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
             return None
-        return Design(model.schema, max(MODEL_CELLS, model.cells), self.prior)
+        found = frozenset(tree.attribute.name for tree in self.trees)
+        return Design(model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells), self.prior)
 
     @property
     def default_rows(self) -> int:

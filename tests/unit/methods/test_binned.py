@@ -177,7 +177,7 @@ def test_public_bins_have_a_curve_inside(tmp_path: Path) -> None:
     first = int(np.argmax(counts))
     inside = release.shapes["rate"].shares[release.shapes["rate"].home == first]
     assert inside.max() > 1.02 * inside.min()  # not flat
-    assert 0 < release.query("mean(rate)", confidence=0.9).values[0] < 100
+    assert 0 < release.query("mean(rate)", confidence=0.9).figures[0].value < 100
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         assert json.loads(archive.read("manifest.json"))["format"] == CURVES_FORMAT
 

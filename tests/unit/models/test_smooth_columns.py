@@ -12,7 +12,7 @@ from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Axis, Schema
 
 ROWS = 1_000
-SCHEMA = Schema.from_toml(
+GIVEN = Schema.from_toml(
     """
 [table]
 name = "t"
@@ -33,6 +33,7 @@ kind = "category"
 values = ["a", "b", "c", "d", "e", "f", "g", "h"]
 """
 )
+SCHEMA = GIVEN.with_found_bins({"weight", "spent"})
 HUMP = np.asarray([0, 0, 60, 240, 340, 220, 80, 10, 0, 0, 50])  # of weight; the last cell is missing
 SPIKE = np.asarray([700, 30, 30, 60, 60, 50, 30, 20, 15, 5, 0])  # of spent: 0 is a cell of its own
 
@@ -64,11 +65,20 @@ def test_many_rows_speak_for_themselves() -> None:
     assert smoothed([m], SCHEMA, ROWS) == [m]
 
 
-def test_what_has_no_order_or_is_measured_twice_is_left_alone() -> None:
-    town = noisy("town", np.full(8, 125), ROWS / 8, 1)
-    twice = [noisy("weight", HUMP, ROWS / 8, seed) for seed in (1, 2)]
+def test_what_has_no_order_or_bins_that_a_person_gave_is_left_alone() -> None:
+    town, weight = noisy("town", np.full(8, 125), ROWS / 8, 1), noisy("weight", HUMP, ROWS / 8, 1)
     both = Measurement((Axis("weight"), Axis("town")), np.zeros((11, 8), dtype=np.int64), Gaussian(100.0))
-    assert smoothed([town, *twice, both], SCHEMA, ROWS) == [town, *twice, both]
+    assert smoothed([town, both], SCHEMA, ROWS) == [town, both]
+    assert smoothed([town, weight, weight, both], GIVEN, ROWS) == [town, weight, weight, both]
+
+
+def test_two_tables_of_one_attribute_are_pooled() -> None:
+    twice = [noisy("weight", HUMP, ROWS / 8, seed) for seed in (1, 2)]
+    (found,) = smoothed(twice, SCHEMA, ROWS)
+    middle = Measurement((Axis("weight"),), (twice[0].values + twice[1].values) // 2, Gaussian(ROWS / 8 / 2**0.5))
+    (alone,) = smoothed([middle], SCHEMA, ROWS)
+    assert np.abs(found.values - alone.values).max() <= 1
+    assert found.variance == pytest.approx(alone.variance, rel=0.02)
 
 
 def test_what_shapes_cannot_explain_is_kept_as_far_as_noise_does_not_explain_it() -> None:
