@@ -114,6 +114,10 @@ class TreeShape(Shape):
         given = np.where(whole > 0, self.classes / np.maximum(whole, 1e-300), flat)
         return replace(attribute, domain=RoundedUnits.of(attribute.ordered, given))
 
+    @property
+    def measured(self) -> bool:
+        return bool(self.tree.levels)
+
     @cached_property
     def home(self) -> NDArray[np.int64]:
         return self.fine.homes(self.tree.first)
@@ -124,7 +128,7 @@ class TreeShape(Shape):
         noise, so of a bin with few rows in the tree it does not know where they are."""
         tree, grid = self.tree, self.tree.attribute.grid
         assert grid is not None
-        if not tree.levels:
+        if not self.measured:
             return np.append(np.ones(len(tree.first)), [0.0] * self.attribute.has_missing)
         seen = np.bincount(grid.homes(tree.first), tree.counts.unit_masses(tree.total), len(tree.first))
         noise = math.sqrt(self.variance)
@@ -134,7 +138,7 @@ class TreeShape(Shape):
         """Return per bin the mean weight, and the squared length of what its leaves' noise adds to the sum."""
         size = self.attribute.size
         mean: Floats = np.bincount(self.home, weights=weights * self.shares, minlength=size).astype(np.float64)
-        if not self.tree.levels:
+        if not self.measured:
             return mean, np.zeros(size)
         leaves = self._leaves
         held = np.bincount(leaves, weights=self.shares)[leaves]
