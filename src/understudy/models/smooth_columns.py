@@ -37,9 +37,6 @@ LONG = 8.0  # times its low end that a range must reach to have logarithmic hump
 EVEN = 0.2  # weight of an even column; all humps of a kind have 1
 SPIKES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # shares of rows on one value
 SPIKED = 0.05  # weight of each of these against none
-MISSING = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)  # shares of missing cells
-RARE = 8.0  # how much rarer larger shares are: as this power of what is left
-NONE = 5.0  # times as likely is it that none are missing
 SUREST = 0.05  # of a table's variance, the least that is left
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -70,8 +67,18 @@ def _smoothed(own: list[Measurement], schema: Schema, total: float) -> Measureme
         return own[0]
     cells = variance * (certainty @ np.asarray([m.values for m in own], dtype=np.float64))
     heavy = len(own) == 1 and own[0].noise.name == "laplace"
-    found = smooth_counts(cells, variance, total, attribute.ordered, heavy)
-    return Measurement(own[0].axes, np.rint(found.counts).astype(np.int64), Gaussian(math.sqrt(found.variance)))
+    missing = _nearest(cells, total)[attribute.ordered.size :]  # what has no order has no shape
+    inside = cells[: attribute.ordered.size]
+    found = smooth_counts(inside, variance, max(total - float(missing.sum()), 0.0), attribute.ordered, heavy)
+    counts = np.rint(np.append(found.counts, missing)).astype(np.int64)
+    return Measurement(own[0].axes, counts, Gaussian(math.sqrt(found.variance)))
+
+
+def _nearest(cells: Floats, total: float) -> Floats:
+    """Return the nearest counts of this total that are not negative."""
+    ordered = -np.sort(-cells)
+    over = (np.cumsum(ordered) - total) / np.arange(1, len(cells) + 1)
+    return np.asarray(np.maximum(cells - over[np.flatnonzero(ordered > over)[-1]], 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +92,9 @@ class SmoothCounts:
 def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals, heavy: bool = False) -> SmoothCounts:
     """Return the noisy counts of a domain's cells drawn towards the shapes that explain them best.
 
-    One cell more than the domain has is "missing". `heavy` says that the noise is Laplace's, else it is taken as
-    normal.
+    `heavy` says that the noise is Laplace's, else it is taken as normal.
     """
-    shapes, weights = _shapes(domain, len(cells) > domain.size)
+    shapes, weights = _shapes(domain)
     cells = cells + (rows - cells.sum()) / len(cells)
     off = rows * shapes - cells
     misfit = np.abs(off) * math.sqrt(2 / variance) if heavy else off**2 / (2 * variance)
@@ -103,18 +109,9 @@ def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals
     return SmoothCounts(mean + kept * (cells - mean), left * variance)
 
 
-@lru_cache(maxsize=64)
-def _shapes(domain: Intervals, missing: bool) -> tuple[Floats, Floats]:
+@lru_cache(maxsize=512)
+def _shapes(domain: Intervals) -> tuple[Floats, Floats]:
     """Return the shares that each shape has in the cells of a domain, and the logarithms of the shapes' weights."""
-    tables, logs = _spiked_shapes(domain)
-    if not missing:
-        return tables, logs
-    found = [np.column_stack([(1 - share) * tables, np.full(len(tables), share)]) for share in MISSING]
-    rarer = RARE * np.log1p(-np.asarray(MISSING)) + math.log(NONE) * (np.asarray(MISSING) == 0)
-    return np.concatenate(found), (logs + rarer[:, None]).ravel()
-
-
-def _spiked_shapes(domain: Intervals) -> tuple[Floats, Floats]:
     smooth, weights = _smooth_shapes(domain)
     tables, logs = [smooth], [weights]
     for code in _spikes(domain):
