@@ -16,7 +16,7 @@ from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
 from understudy.models.tree_counts import Index, TreeCounts
 from understudy.models.within_bins import Floats, Shape
-from understudy.models.written_decimals import class_shares
+from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute
 from understudy.schema.rounded_units import RoundedUnits, class_sizes
@@ -65,7 +65,12 @@ class NoisyTree:
         ends, size = np.append(grid.unit_starts, grid.end), np.diff(np.append(self.first, len(grid.prior)))
         alone = (size == 1) & grid.single[self.first]
         edges = ends[np.append(self.first, len(grid.prior))]
-        return self._shaped(curve_masses(edges, counts[: len(self.first)], alone, ends), 0.0)
+        found = self._shaped(curve_masses(edges, counts[: len(self.first)], alone, ends), 0.0)
+        if not grid.guesses_decimals:
+            return found
+        units, sizes = len(grid.prior), class_sizes(grid.domain, grid.steps.digits)
+        classes = few_decimals(found.shares[:units], grid.homes(self.first), sizes, grid.high - grid.low)
+        return replace(found, shares=np.append(classes.sum(axis=1), found.shares[units:]), classes=classes)
 
     def written_shape(self, counts: Floats) -> TreeShape:
         """Return the shape drawn towards values as they are written, as far as rounding or decimal classes were
