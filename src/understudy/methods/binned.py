@@ -43,10 +43,11 @@ DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
 FEWER_NODES = 4  # times fewer (and rows to aim at) where noise grows with the number of levels: pure epsilon
-MIN_ROWS = 16.0  # standard deviations of a count that the rows must be for a tree
+MIN_ROWS = 12.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
 MIN_SEEN = 8.0  # standard deviations of a count of decimal classes that the rows must be for them to be bought
 MIN_BINS = 4
+MAX_CURVES = 256  # attributes without trees that have a curve inside their bins: so many a file can have
 MAX_RULE_CELLS = 50_000  # of the tables of all rules: fewer bins before more
 PURPOSE = "bins"
 HEAPS = "heaps"
@@ -241,7 +242,8 @@ class Binned:
         homes = {name: schema[name].homes(first) for name, first in bins.items()}
         coarse = table.regrouped(coarse_schema, homes)
         fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
-        return replace(fit, trees=(*bought.values(),), notes=(*fit.notes, *_notes(trees)))
+        found = tuple(bought.values()) or _curves(trees, bins)
+        return replace(fit, trees=found, notes=(*fit.notes, *_notes(trees)))
 
     def _with_known(self, table: PrivateTable) -> Fit:
         """Fit on the bins of known trees: they are public already, so nothing is bought for them."""
@@ -262,6 +264,12 @@ def _bins(schema: Schema, trees: Trees, bought: Mapping[str, NoisyTree]) -> dict
     return {
         a.name: trees.bins(a, bought[a.name]) if a.name in bought else trees.public_bins(a) for a in schema.unbinned
     }
+
+
+def _curves(trees: Trees, bins: Mapping[str, Index]) -> tuple[NoisyTree, ...]:
+    """Return the public bins, for the curve inside them: trees without levels, as many as a file may have."""
+    shown = [a for a in trees.attributes if a.grid is not None][:MAX_CURVES]
+    return tuple(NoisyTree(a, (), bins[a.name], trees.rows) for a in shown)
 
 
 def _small_enough(trees: Trees, binned: Callable[[Trees], Schema]) -> tuple[Trees, Schema]:
@@ -356,6 +364,9 @@ def _notes(trees: Trees) -> tuple[str, ...]:
     if not names:
         return ()
     if not trees.enough:
-        return (f"bins of {names} are of equal prior mass: with so few rows a tree would be lost in the noise",)
+        return (
+            f"bins of {names} are of equal prior mass, and values inside follow a smooth curve: with so few rows a "
+            "tree would be lost in the noise",
+        )
     share = float(100 * trees.cost / trees.whole)
     return (f"bins of {names}, and the shape inside them, from noisy trees for {share:.3g} % of the budget",)

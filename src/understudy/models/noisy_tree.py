@@ -1,4 +1,7 @@
-"""A noisy tree that was bought for one attribute, the bins that were made of it, and the shape inside them."""
+"""A noisy tree that was bought for one attribute, the bins that were made of it, and the shape inside them.
+
+Without levels nothing was bought: the bins are a public guess, and inside them values follow a smooth curve.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
 from understudy.models.tree_counts import Index, TreeCounts
 from understudy.models.within_bins import Floats, Shape
-from understudy.models.written_decimals import class_shares
+from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute
 from understudy.schema.rounded_units import RoundedUnits, class_sizes
@@ -20,7 +24,10 @@ from understudy.schema.rounded_units import RoundedUnits, class_sizes
 
 @dataclass(frozen=True, eq=False)
 class NoisyTree:
-    """The measured levels of an attribute's tree, from the root down; `first` has the first unit of each bin."""
+    """The measured levels of an attribute's tree, from the root down; `first` has the first unit of each bin.
+
+    No levels: the bins are of equal prior mass.
+    """
 
     attribute: Attribute  # before it had bins
     levels: tuple[Measurement, ...]
@@ -37,19 +44,39 @@ class NoisyTree:
     @cached_property
     def shape(self) -> TreeShape:
         """Return how values lie inside the bins."""
+        return self._shaped(self.counts.unit_masses(self.total), self.levels[-1].variance)
+
+    def _shaped(self, mass: Floats, variance: float) -> TreeShape:
+        """Return the shape in which units share their bins by these masses, or by their widths where there are none."""
         attribute, grid = self.attribute, self.attribute.grid
         assert grid is not None
-        mass, home = self.counts.unit_masses(self.total), grid.homes(self.first)
+        home = grid.homes(self.first)
         whole = np.bincount(home, weights=mass, minlength=len(self.first))
         width = np.bincount(home, weights=grid.widths, minlength=len(self.first))
         flat = np.where(width[home] > 0, grid.widths / np.maximum(width[home], 1e-300), 1.0)
         shares = np.where(whole[home] > 0, mass / np.maximum(whole[home], 1e-300), flat)
         shares = np.append(shares, [1.0] * attribute.has_missing)
-        return TreeShape(attribute.binned(self.first), shares, self.levels[-1].variance, self)
+        return TreeShape(attribute.binned(self.first), shares, variance, self)
+
+    def _curved(self, counts: Floats) -> TreeShape:
+        """Return the shape that a smooth curve through the model's counts has."""
+        grid = self.attribute.grid
+        assert grid is not None
+        ends, size = np.append(grid.unit_starts, grid.end), np.diff(np.append(self.first, len(grid.prior)))
+        alone = (size == 1) & grid.single[self.first]
+        edges = ends[np.append(self.first, len(grid.prior))]
+        found = self._shaped(curve_masses(edges, counts[: len(self.first)], alone, ends), 0.0)
+        if not grid.guesses_decimals:
+            return found
+        units, sizes = len(grid.prior), class_sizes(grid.domain, grid.steps.digits)
+        classes = few_decimals(found.shares[:units], grid.homes(self.first), sizes, grid.high - grid.low)
+        return replace(found, shares=np.append(classes.sum(axis=1), found.shares[units:]), classes=classes)
 
     def written_shape(self, counts: Floats) -> TreeShape:
         """Return the shape drawn towards values as they are written, as far as rounding or decimal classes were
         measured; `counts` are the model's own for each code."""
+        if not self.levels:
+            return self._curved(counts)
         grid, plain = self.attribute.grid, self.shape
         assert grid is not None
         units, bins, home = len(grid.prior), counts[: len(self.first)], grid.homes(self.first)
@@ -92,6 +119,10 @@ class TreeShape(Shape):
         given = np.where(whole > 0, self.classes / np.maximum(whole, 1e-300), flat)
         return replace(attribute, domain=RoundedUnits.of(attribute.ordered, given))
 
+    @property
+    def measured(self) -> bool:
+        return bool(self.tree.levels)
+
     @cached_property
     def home(self) -> NDArray[np.int64]:
         return self.fine.homes(self.tree.first)
@@ -102,6 +133,8 @@ class TreeShape(Shape):
         noise, so of a bin with few rows in the tree it does not know where they are."""
         tree, grid = self.tree, self.tree.attribute.grid
         assert grid is not None
+        if not self.measured:
+            return np.append(np.ones(len(tree.first)), [0.0] * self.attribute.has_missing)
         seen = np.bincount(grid.homes(tree.first), tree.counts.unit_masses(tree.total), len(tree.first))
         noise = math.sqrt(self.variance)
         return np.append(noise / (seen + noise), [0.0] * self.attribute.has_missing)
@@ -110,6 +143,8 @@ class TreeShape(Shape):
         """Return per bin the mean weight, and the squared length of what its leaves' noise adds to the sum."""
         size = self.attribute.size
         mean: Floats = np.bincount(self.home, weights=weights * self.shares, minlength=size).astype(np.float64)
+        if not self.measured:
+            return mean, np.zeros(size)
         leaves = self._leaves
         held = np.bincount(leaves, weights=self.shares)[leaves]
         part = np.divide(self.shares, held, out=np.zeros_like(self.shares), where=held > 0)

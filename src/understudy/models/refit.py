@@ -15,6 +15,7 @@ from understudy.models.estimation import MODEL_CELLS, TOLERANCE, fitted
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
+from understudy.models.smooth_columns import smoothed
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Schema
 
@@ -53,5 +54,5 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
-    tables = design.tables(measurements, rows)
+    tables = smoothed(design.tables(measurements, rows), design.schema, rows)
     return Refitted(fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance).tree, rows)

@@ -17,6 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.smooth_columns import smooth_counts
+from understudy.models.tails import tails
 from understudy.schema.tree_grid import TreeGrid
 
 Floats = NDArray[np.float64]
@@ -26,6 +28,9 @@ SPARSE_LEVELS = 2  # the upper levels are sparse, those below are smooth
 MIN_DEVIATIONS = 1.5  # a child of fewer rows than so many standard deviations is empty, on a sparse level
 FILLED = 0.75  # a level below one with more of its nodes filled than this is smooth, too
 SURE = 3.0  # with fewer rows in all than so many standard deviations of a first node, no level is sparse
+SHAPED = 16  # nodes of the level that is drawn towards smooth shapes
+FEW_ROWS = 64.0  # standard deviations of a count of it: where rows are fewer
+DOUBT = 0.7  # of the deviation that is then left in a node: what is below it, at an end of the range, is empty
 MIN_BINS, MAX_BINS = 12, 32
 BINS = 1.5  # times the third root of rows over noise
 
@@ -66,15 +71,36 @@ class TreeCounts:
         """Return non-negative counts of the leaves that add up to `total`."""
         values, spreads = self.estimates
         parent, first = np.asarray([max(float(total), 0.0)]), np.asarray([0, len(self._starts[0])])
-        sparse = total >= SURE * math.sqrt(float(spreads[0].mean()))
-        for level, starts in enumerate(self._starts):
-            width = np.add.reduceat(self.grid.widths, starts)
+        sparse, done = total >= SURE * math.sqrt(float(spreads[0].mean())), -1
+        if (shaped := self._shaped(total)) is not None:
+            sparse, (done, parent) = False, shaped
+            first = self._first_below(done)
+        for level in range(done + 1, len(self._starts)):
+            width = np.add.reduceat(self.grid.widths, self._starts[level])
             split = _Split(values[level], np.sqrt(spreads[level]), parent, first, width)
             parent = split.sparse() if sparse and level < SPARSE_LEVELS else split.smooth()
             sparse = sparse and float((parent > 0).mean()) < FILLED
-            if level + 1 < len(self._starts):
-                first = self._children[level]
+            first = self._first_below(level)
         return parent
+
+    def _first_below(self, level: int) -> Index:
+        """Return where the children of each node begin on the next level, and the end; nothing below the last one."""
+        return self._children[level] if level + 1 < len(self._starts) else np.zeros(1, dtype=np.int64)
+
+    def _shaped(self, total: float) -> tuple[int, Floats] | None:
+        """Return the level of few nodes and its counts drawn towards smooth shapes, without tails in which nothing was
+        seen; None where the rows stand out from the noise."""
+        if SHAPED not in self.sizes:
+            return None
+        level = self.sizes.index(SHAPED)
+        value, variance = self.estimates[0][level], float(self.estimates[1][level].mean())
+        if not 1.0 <= total < FEW_ROWS * math.sqrt(variance):
+            return None
+        found = smooth_counts(value, variance, total, self.grid.binned(self._starts[level]))
+        counts = np.maximum(found.counts, 0.0)
+        low, high = tails(found.counts, DOUBT * math.sqrt(found.variance), total)
+        counts[:low], counts[len(counts) - high :] = 0.0, 0.0
+        return level, np.asarray(counts * (total / counts.sum()))
 
     def unit_masses(self, total: float) -> Floats:
         """Return the rows of each unit: a leaf's, spread evenly over the values it holds."""

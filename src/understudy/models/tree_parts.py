@@ -34,6 +34,8 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
         })  # fmt: skip
+        if not tree.levels:
+            listed[-1]["curve"] = True
         if tree.heaps is not None:
             listed[-1]["heaps"] = {"noise": tree.heaps.noise.name, "scale": tree.heaps.noise.scale}
             arrays[f"tree-{i}-heaps"] = tree.heaps.values
@@ -68,7 +70,9 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
         raise ValueError
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
     numbers = [m.axes[0].level for m in levels]
-    if not numbers or numbers[0] > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
+    if max(numbers, default=0) > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
+        raise ValueError
+    if bool(numbers) == (item.get("curve") is True) or (not numbers and ("heaps" in item or "decimals" in item)):
         raise ValueError
     heaps = None
     if "heaps" in item:

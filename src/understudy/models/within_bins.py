@@ -51,6 +51,11 @@ class Shape(ABC):
         count, and by coarse code the squares of what it takes from the noisy numbers inside it."""
 
     @property
+    def measured(self) -> bool:
+        """Return whether the shares come from noisy numbers inside bins; else they are a curve through the bins."""
+        return True
+
+    @property
     def doubt(self) -> Floats:
         """Return for each coarse code how little its shares are to be believed, from 0 to 1."""
         return np.zeros(self.attribute.size)

@@ -7,6 +7,8 @@ tree's is taken, as for heaps (`heaping`). It is post-processing of noisy measur
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from understudy.models.tree_counts import Index
 from understudy.models.within_bins import Floats
 from understudy.privacy.measurement import Measurement
 
+FEW_DIGITS = 3  # digits of a range's length that its values are written with where decimals were not measured
 SEEN = 2.0  # standard deviations that a class must have: others are taken for noise
 
 
@@ -52,6 +55,13 @@ def class_shares(
     found: Floats = flat.copy()
     found[unit, kind] = fitted(part, bins * left, home[unit], kind, wanted) * left[home[unit]]
     return found
+
+
+def few_decimals(shares: Floats, home: Index, sizes: Floats, length: float) -> Floats:
+    """Return each unit's share of its bin, class by class, where nothing is known of decimals: no value has more than
+    show three digits of the range's length, or than one."""
+    most = max(1, FEW_DIGITS - 1 - math.floor(math.log10(length)))
+    return _by_class(*_rounded(shares, home, sizes, np.arange(sizes.shape[1]) <= most))
 
 
 def _by_class(shares: Floats, sizes: Floats) -> Floats:

@@ -177,7 +177,7 @@ def _covers(query: Query, measurement: Measurement) -> str:
     table = f"the measured table over {over}" if over else "the measured row count"
     order = ", to first order" if query.of else ""
     inside = alone(query.selections)
-    if inside is not None and query.of not in query.by:
+    if inside is not None and inside.shape.measured and query.of not in query.by:
         left_out = "model error" if inside.whole and not query.of else "model error or the shape inside a fine cell"
         return f"noise of {table} and of the details inside bins, simply added up{order}; not {left_out}"
     whole = all(s.whole and (s.inside is None or name != query.of) for name, s in query.selections.items())
@@ -208,11 +208,17 @@ def _numeric(word: Token, question: WrittenQuery, schema: Schema) -> str:
     return name
 
 
+def _placed(selection: SelectedCells) -> str:
+    if selection.inside is None:
+        return "as uniform inside each bin"
+    measured = selection.inside.shape.measured
+    return "by the measured details of each bin" if measured else "by a smooth curve through the bins"
+
+
 def _notes(selections: Mapping[str, SelectedCells], of: str | None, measure: Measure) -> tuple[str, ...]:
     notes = [note for selection in selections.values() for note in selection.notes]
     if of and (selections[of].values[selections[of].present > 0] > 1).any():
-        how = "as uniform inside each bin" if selections[of].inside is None else "by the measured details of each bin"
-        notes.append(f"the {measure} takes values of {of} {how}, as synthetic rows have them")
+        notes.append(f"the {measure} takes values of {of} {_placed(selections[of])}, as synthetic rows have them")
     return tuple(notes)
 
 

@@ -101,7 +101,7 @@ def select(
         below = allowed if len(allowed) == 1 else allowed[shape.home]
         inside = SelectedFineCells(shape, *_let_through(pieces_of(shape.fine, positions), below))
         weights, moments = _rounded(shape.gathered(inside.weights)), shape.gathered(inside.moments)
-    notes += _cut_notes(attribute, cut, weights, pieces.values, shape is not None)
+    notes += _cut_notes(attribute, cut, weights, pieces.values, shape)
     return SelectedCells(attribute, weights, moments, pieces.values, cut, tuple(dict.fromkeys(notes)), inside)
 
 
@@ -216,17 +216,19 @@ def _check_order(condition: Condition, resolver: _Resolver) -> None:
 
 
 def _cut_notes(
-    attribute: Attribute, cut: NDArray[np.bool_], weights: Floats, values: Floats, shaped: bool
+    attribute: Attribute, cut: NDArray[np.bool_], weights: Floats, values: Floats, shape: Shape | None
 ) -> list[str]:
     codes = [int(c) for c in np.flatnonzero(cut)]
-    held = np.full(len(values), np.inf) if shaped else values
+    held = values if shape is None else np.full(len(values), np.inf)
     parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MAX_NAMED]]
     if len(codes) > _MAX_NAMED:
         parts.append(f"{len(codes) - _MAX_NAMED} more")
     if not codes:
         return []
     bins = f"{'the bin' if len(codes) == 1 else 'the bins'} {', '.join(parts)}"
-    taken = "inside, values follow the measured details" if shaped else "values are taken as uniform inside"
+    taken = "values are taken as uniform inside"
+    if shape is not None:
+        taken = f"inside, values follow {'the measured details' if shape.measured else 'a smooth curve'}"
     return [f"{attribute.name}: the conditions cut {bins}; {taken}"]
 
 

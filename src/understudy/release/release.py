@@ -141,7 +141,8 @@ class Release:
         model = free_model(self.model)
         if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
             return None
-        return Design(model.schema, max(MODEL_CELLS, model.cells), self.prior)
+        found = frozenset(tree.attribute.name for tree in self.trees)
+        return Design(model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells), self.prior)
 
     @property
     def default_rows(self) -> int:
@@ -176,13 +177,12 @@ class Release:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Return how values lie inside the bins of attributes whose details or trees were measured.
-
-        The others are flat.
+        """Return how values lie inside the bins of attributes whose details or trees were measured, or whose bins are a
+        public guess. The others are flat.
         """
         found: dict[str, Shape] = {}
         for tree in self.trees:
-            more = tree.heaps is not None or tree.decimals is not None
+            more = not tree.levels or tree.heaps is not None or tree.decimals is not None
             found[tree.attribute.name] = tree.written_shape(self._counts(tree.attribute.name)) if more else tree.shape
         for d in self.details:
             found[d.attribute] = shape_of(self.schema[d.attribute], d, self._counts(d.attribute))

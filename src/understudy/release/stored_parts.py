@@ -16,6 +16,7 @@ from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
 from understudy.release.storage import (
+    CURVES_FORMAT,
     DETAILS_FORMAT,
     GROUPS_FORMAT,
     HISTORIES_FORMAT,
@@ -60,6 +61,8 @@ def members_of(release: Release) -> dict[str, bytes]:
 def format_of(release: Release) -> int:
     """Return the least number of the file's format that a program must know to read all of the release."""
     schema = release.schema
+    if any(not tree.levels for tree in release.trees):
+        return CURVES_FORMAT
     if any(a.groups for a in method_model(release.model).schema.attributes):
         return GROUPS_FORMAT
     if release.prior is not None:

@@ -90,7 +90,7 @@ class OneWay:
         """Draw the density where the shape inside bins was published too."""
         name = self.attribute.name
         for tree in self.release.trees:
-            if tree.attribute.name == name:
+            if tree.attribute.name == name and tree.levels:
                 return tree_density(tree.shape, self.shares, tree.levels[-1].noise)
         found = [d for d in self.release.details if d.attribute == name]
         return density(self.release.shapes[name], self.shares, found[0].noise) if found else None

@@ -63,6 +63,7 @@ class Attribute:
     read_from: str | None = None
     grid: TreeGrid | None = None  # of a range whose bins are found by a noisy tree
     groups: tuple[int, ...] = field(default=(), compare=False, repr=False)  # of each code, where rare ones are merged
+    found: bool = field(default=False, compare=False)  # its bins were, or are a public guess: nobody gave them
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -210,7 +211,7 @@ class Attribute:
     def binned(self, first: Index) -> Attribute:
         """Return the same column with bins that begin at these units of its grid."""
         assert self.grid is not None
-        return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None)
+        return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None, found=True)
 
     @property
     def countable(self) -> bool:

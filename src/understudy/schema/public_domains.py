@@ -209,6 +209,7 @@ DOMAINS: tuple[PublicDomain, ...] = (
         ("boolean",),
     ),
 )
+_LOGARITHM = re.compile(r"\b(ln|log|log2|log10|logarithm)\b", re.IGNORECASE)  # of a thing: its range is another
 _CHANGE = re.compile(r"\b(change|difference|increase|decrease)\b", re.IGNORECASE)
 _OF_A_CHANGE = re.compile(r"^\W*(change|difference|increase|decrease) (in|of) (the )?", re.IGNORECASE)
 _INDEX = re.compile(
@@ -288,12 +289,14 @@ def _typed(name: str, stated: Facts) -> Proposal | None:
 
 def _named(name: str, stated: Facts) -> Proposal | None:
     plain = plain_name(name)
+    if _LOGARITHM.search(plain):
+        return None
     return _first(stated, lambda domain: re.fullmatch(domain.names, plain) is not None, "by its name")
 
 
 def _labelled(name: str, stated: Facts) -> Proposal | None:
     label = _OF_A_CHANGE.sub("", (stated.label or "")[:80])
-    if not label:
+    if not label or _LOGARITHM.search(label):
         return None
 
     def says(domain: PublicDomain) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -303,6 +303,13 @@ class Schema:
     def binned(self, bins: Mapping[str, Index]) -> Schema:
         """Return the same table with bins for these attributes, given by the first unit of each bin."""
         attributes = tuple(a.binned(bins[a.name]) if a.name in bins else a for a in self.attributes)
+        return replace(self, attributes=attributes, text=None)
+
+    def with_found_bins(self, names: Collection[str]) -> Schema:
+        """Return the same table, with these attributes as ones whose bins nobody gave: a file does not say it."""
+        if all(a.found or a.name not in names for a in self.attributes):
+            return self
+        attributes = tuple(replace(a, found=True) if a.name in names else a for a in self.attributes)
         return replace(self, attributes=attributes, text=None)
 
     def with_public_bins(self, bins: int = PUBLIC_BINS) -> Schema:

@@ -185,10 +185,15 @@ class TreeGrid:
         every = self.step if guessed else self.every
         return Intervals(self.kind, edges, points, self.format, every, self.decimals)
 
+    @property
+    def end(self) -> float:
+        """Return where the last unit ends."""
+        return self.high + (self.step if self.integral else 0.0)
+
     @cached_property
     def widths(self) -> Floats:
         """Return how many steps each unit holds; none of its own for the point at the end."""
-        ends = np.append(self.starts[1:], self.high + (self.step if self.integral else 0.0))
+        ends = np.append(self.starts[1:], self.end)
         inside = (ends - self.starts) / self.step
         return np.append(inside, 0.0) if self.pointed else inside
 
@@ -219,12 +224,12 @@ class TreeGrid:
     def _special_units(self) -> Index:
         """Return the units that are 0 or an end of the range: they may have many rows."""
         special = np.asarray([0.0, self.low, self.high]) if self.logarithmic else np.empty(0)
-        return np.flatnonzero(self.single & np.isin(self._values, special))
+        return np.flatnonzero(self.single & np.isin(self.unit_starts, special))
 
     @cached_property
     def _round_units(self) -> Index:
         """Return the units that are single round values, the roundest first."""
-        lone = np.flatnonzero(self.single & np.isin(self._values, self.round_values))
+        lone = np.flatnonzero(self.single & np.isin(self.unit_starts, self.round_values))
         return lone[np.argsort(-self._roundness[lone], kind="stable")]
 
     @cached_property
@@ -288,7 +293,7 @@ class TreeGrid:
 
     def binned(self, first: Index) -> Intervals:
         """Return the domain whose bins begin at these units; a bin that is the range's end alone is a point."""
-        starts = self._values[first].tolist()
+        starts = self.unit_starts[first].tolist()
         alone = first[-1] == len(self.prior) - 1 and starts[-1] == self.high
         edges = (*(starts[:-1] if alone else starts), self.high)
         return self._intervals(edges, (self.high,) if alone else ())
@@ -349,8 +354,8 @@ class TreeGrid:
         """Return how round the number is at which each unit begins: 3 for each ten that divides it, 2 for a five; for
         times, the beginning of a day, a month, a year."""
         if not self.logarithmic:
-            return self.scale.roundness(self._values)
-        steps = np.abs(np.round(self._values / self.step)).astype(np.int64)
+            return self.scale.roundness(self.unit_starts)
+        steps = np.abs(np.round(self.unit_starts / self.step)).astype(np.int64)
         found = np.zeros(len(steps), dtype=np.int64)
         for power in range(1, 18):
             found += 3 * ((steps % 10**power) == 0)
@@ -358,13 +363,14 @@ class TreeGrid:
         return np.where(steps == 0, 99, found + 2 * (left % 5 == 0) + (left % 2 == 0))
 
     @property
-    def _values(self) -> Floats:
+    def unit_starts(self) -> Floats:
+        """Return where each unit begins."""
         return np.append(self.starts, self.high) if self.pointed else self.starts
 
     @property
     def declared(self) -> NDArray[np.bool_]:
         """Return which units are declared points."""
-        return np.isin(self._values, self.points) & self.single
+        return np.isin(self.unit_starts, self.points) & self.single
 
     @cached_property
     def _levels(self) -> dict[int, Index]:
@@ -380,7 +386,7 @@ class TreeGrid:
     @cached_property
     def classes(self) -> Index:
         """Return the rounding class of each unit."""
-        return rounding_classes(self._values, self.heaps)
+        return rounding_classes(self.unit_starts, self.heaps)
 
     @property
     def heap_level(self) -> int:

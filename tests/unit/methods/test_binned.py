@@ -26,7 +26,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.sensitivity import table_sensitivity
 from understudy.publishing import plan, publish
 from understudy.release import Release
-from understudy.release.storage import TREES_FORMAT
+from understudy.release.storage import CURVES_FORMAT, TREES_FORMAT
 from understudy.schema import Axis, Schema
 from understudy.testing import publish_seeded
 
@@ -156,9 +156,41 @@ def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path:
 
 def test_too_few_rows_buy_no_tree(tmp_path: Path) -> None:
     schema, rows = with_missing("add-remove"), table(60)
-    release = publish(rows, schema, epsilon="0.1", ledger=tmp_path / "l.db")
-    assert not release.trees and any("equal prior mass" in note for note in release.card.notes)
+    with same_noise():  # the count that decides it is noisy, too
+        release = publish(rows, schema, epsilon="0.1", ledger=tmp_path / "l.db")
+    assert not any(tree.levels for tree in release.trees)
+    assert any("equal prior mass" in note for note in release.card.notes)
     assert 12 <= release.schema["income"].size <= 40
+
+
+def test_public_bins_have_a_curve_inside(tmp_path: Path) -> None:
+    with same_noise():
+        release = publish(table(400), with_missing(), epsilon="0.15", ledger=tmp_path / "l.db")
+    assert [tree.levels for tree in release.trees] == [(), ()]
+    release.save(tmp_path / "r.zip")
+    again = Release.open(tmp_path / "r.zip")
+    for name in ("income", "rate"):
+        shape = release.shapes[name]
+        assert again.shapes[name].shares == pytest.approx(shape.shares)
+        whole = np.bincount(shape.home, shape.shares)
+        assert whole == pytest.approx(np.ones(len(whole)))
+    counts = release.model.project(["rate"]).table
+    first = int(np.argmax(counts))
+    inside = release.shapes["rate"].shares[release.shapes["rate"].home == first]
+    assert inside.max() > 1.02 * inside.min()  # not flat
+    assert 0 < release.query("mean(rate)", confidence=0.9).figures[0].value < 100
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        assert json.loads(archive.read("manifest.json"))["format"] == CURVES_FORMAT
+
+
+def test_damaged_curves_are_refused(tmp_path: Path) -> None:
+    with same_noise():
+        release = publish(table(60), with_missing(), epsilon="0.1", ledger=tmp_path / "l.db")
+    listed, arrays = trees_parts(release.trees)
+    assert len(trees_from_parts(listed, arrays, release.schema)) == 2
+    for damage in ({"curve": False}, {"curve": 1}, {"heaps": {"noise": "gaussian", "scale": 1.0}}):
+        with pytest.raises(ReleaseError, match="damaged"):
+            trees_from_parts([listed[0] | damage], arrays, release.schema)
 
 
 # -- what comes out ------------------------------------------------------------------------------------------

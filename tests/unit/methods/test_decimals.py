@@ -89,6 +89,7 @@ def test_without_the_histogram_numbers_are_written_short(tmp_path: Path) -> None
     small = Schema.from_toml(TEXT.format(table="rows = 60", more=""))
     texts = written(published(tmp_path, small, table()[:60]), tmp_path)
     assert not any("." in text and text.endswith("0") for text in texts)
+    assert {len(text.partition(".")[2]) for text in texts} == {0, 1}  # three digits of the range, 63 long
 
 
 @pytest.mark.parametrize("more,pattern", [("decimals = 2", r"-?\d+\.\d\d"), ("step = 0.5", r"-?\d+(\.5)?")])

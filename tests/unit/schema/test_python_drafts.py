@@ -111,6 +111,8 @@ def test_names_that_mean_nothing_known(name: str) -> None:
 
 def test_proposals_follow_what_is_stated() -> None:
     assert propose("age", Facts(kind="category")) is None  # a group of ages
+    assert propose("wage", Facts()) is not None and propose("ln_wage", Facts()) is None  # not in money
+    assert propose("y", Facts(label="ln(wage/GNP deflator)")) is None
     assert propose("age", Facts(kind="number")).facts.kind == "number"  # type: ignore[union-attr]
     assert propose("age", Facts(kind="integer", low="1", high="9")) is None
     assert propose("x", Facts(kind="integer", declared_type="year")).domain == "years"  # type: ignore[union-attr]
