@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from understudy.schema import Axes, Schema
+import numpy as np
+
+from understudy.engines.engine import Counts
+from understudy.schema import Axes, Axis, Schema
+from understudy.schema.row_major import coarse_index, summed
 
 
 def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
@@ -35,3 +39,20 @@ def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
             cells *= sizes[best.bit_length() - 1]
         found.append(tuple(axis for i, axis in enumerate(axes) if union >> i & 1))
     return found
+
+
+def holds(block: Axes, ask: Axes) -> bool:
+    """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
+    return all(axis in block or Axis(axis.attribute) in block for axis in ask)
+
+
+def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
+    """Return the table over `axes` from one that holds it."""
+    source = [axis if axis in block else Axis(axis.attribute) for axis in axes]
+    kept = [axis for axis in block if axis in source]
+    reduced = table.sum(axis=tuple(i for i, axis in enumerate(block) if axis not in source))
+    if source == list(axes):
+        return np.transpose(reduced, [kept.index(axis) for axis in axes])
+    shape = schema.sizes(axes)
+    codes = [np.arange(size) if axis in block else schema.view_map(axis) for axis, size in zip(axes, shape)]
+    return summed(reduced, coarse_index(reduced.shape, [kept.index(held) for held in source], codes, shape), shape)

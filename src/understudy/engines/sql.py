@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
-from understudy.engines.covering import cover
+from understudy.engines.covering import cover, holds, project
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import inferred_expression
@@ -25,7 +25,7 @@ from understudy.engines.trust import Types, inferred_fault
 from understudy.errors import DataError, TooLarge, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
-from understudy.schema.row_major import coarse_index, strides, summed
+from understudy.schema.row_major import strides
 from understudy.schema.scales.sql_syntax import Syntax
 from understudy.schema.table_runs import table_runs
 
@@ -266,23 +266,6 @@ def _within(asks: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
     """Return the first ones that have no more cells together than there is room for."""
     ends = itertools.accumulate(map(schema.cells, asks))
     return [axes for axes, end in zip(asks, ends) if end <= room]
-
-
-def holds(block: Axes, ask: Axes) -> bool:
-    """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
-    return all(axis in block or Axis(axis.attribute) in block for axis in ask)
-
-
-def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:
-    """Return the table over `axes` from one that holds it."""
-    source = [axis if axis in block else Axis(axis.attribute) for axis in axes]
-    kept = [axis for axis in block if axis in source]
-    reduced = table.sum(axis=tuple(i for i, axis in enumerate(block) if axis not in source))
-    if source == list(axes):
-        return np.transpose(reduced, [kept.index(axis) for axis in axes])
-    shape = schema.sizes(axes)
-    codes = [np.arange(size) if axis in block else schema.view_map(axis) for axis, size in zip(axes, shape)]
-    return summed(reduced, coarse_index(reduced.shape, [kept.index(held) for held in source], codes, shape), shape)
 
 
 # -- opening -----------------------------------------------------------------------------------------------------
