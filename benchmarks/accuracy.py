@@ -20,7 +20,7 @@ import numpy as np
 
 import datasets
 import uses
-from paired import worth_lines
+from paired import groups_lines, worth_lines
 from understudy.evaluate.classification import classify
 from understudy.methods import METHODS, best_for, method_named
 from understudy.privacy.budget import Budget
@@ -123,7 +123,7 @@ def page() -> str:
     order = {name: i for i, name in enumerate(datasets.ROWS)}
     for key in sorted(groups, key=lambda k: (order[k[0]], k[2] == "0", float(k[1]))):
         lines += _rows_of(key, groups[key])
-    lines += ["", *worth_lines(), "", *uses.lines(), "", *_svm(groups)]
+    lines += ["", *worth_lines(), "", *groups_lines(), "", *uses.lines(), "", *_svm(groups)]
     return "\n".join(lines) + "\n"
 
 

@@ -39,6 +39,7 @@ from understudy.testing import SeededSource
 
 MAX_TABLES = 300
 RESULTS = Path(__file__).parent / "results" / "paired.csv"
+GROUPS = RESULTS.with_name("groups.csv")
 ROWS = {"fire": 305_119, "loans": 42_535, "salary": 135_727, **datasets.ROWS}
 Columns = Mapping[str, Any]
 
@@ -300,6 +301,28 @@ def worth_lines() -> list[str]:
         shown = [_shown(list(variants.get(v, {}).values())) for v in ("alone", "before", "aim")]
         runs = max(len(seeds) for seeds in variants.values())
         lines.append(f"| {name} | {promise} | {runs} | {' | '.join(shown)} |")
+    return lines
+
+
+def groups_lines() -> list[str]:
+    """Return a section for docs/accuracy.md: AIM before merged groups and one-way shares by size, and with them."""
+    found: dict[tuple[str, ...], dict[str, list[dict[str, str]]]] = {}
+    for r in records(GROUPS):
+        cell = found.setdefault((r["table"], r["epsilon"], r["delta"], r["neighbours"]), {})
+        cell.setdefault(r["variant"], []).append(r)
+    lines = [
+        "## Merged groups and one-way shares by size, with and without",
+        "",
+        "Seeded runs, paired, from `benchmarks/results/groups.csv` (decisions 0036, 0038): AIM of commit 52fad1f, AIM "
+        "with both, each column alone. 2-way / 3-way, mean ± standard deviation of a run.",
+        "",
+        "| table | promise | runs | columns alone | before | with both |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (name, epsilon, delta, neighbours), variants in found.items():
+        promise = f"{epsilon} {neighbours}" if delta == "0" else f"({epsilon}, {delta}) {neighbours}"
+        shown = [_shown(variants.get(v, [])) for v in ("alone", "before", "groups")]
+        lines.append(f"| {name} | {promise} | {len(variants['groups'])} | {' | '.join(shown)} |")
     return lines
 
 
