@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.noise import Gaussian
+from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Axis, Intervals, Schema
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ def _smoothed(own: list[Measurement], schema: Schema, total: float) -> Measureme
     if not 1.0 <= total < FEW_ROWS * math.sqrt(variance):
         return own[0]
     cells = variance * (certainty @ np.asarray([m.values for m in own], dtype=np.float64))
-    heavy = len(own) == 1 and own[0].noise.name == "laplace"
+    heavy = len(own) == 1 and isinstance(own[0].noise, Laplace)
     missing = _nearest(cells, total)[attribute.ordered.size :]  # what has no order has no shape
     inside = cells[: attribute.ordered.size]
     found = smooth_counts(inside, variance, max(total - float(missing.sum()), 0.0), attribute.ordered, heavy)

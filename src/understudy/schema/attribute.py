@@ -43,6 +43,7 @@ class Attribute:
         fine_cells: into how many cells each bin is cut for that.
         read_from: the column of the file, where that is not `name`.
         grid: of a range whose bins are found by a noisy tree.
+        found: whether its bins were found by a run, or are a public guess: nobody gave them.
         groups: of each code its merged group, where a run found groups of values; a schema file has none.
 
     >>> schema["smoker"].labels
