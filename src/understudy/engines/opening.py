@@ -6,7 +6,7 @@ What can be refused without a charge is refused here: absent columns, cells that
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ SQL_ENGINES = ("duckdb", "postgresql", "spark")
 ENGINES = ("memory", "mapped", *SQL_ENGINES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrivateData:
     """Private rows where they are, and how they are to be read.
 
@@ -37,7 +37,7 @@ class PrivateData:
         types: whether the columns' types were "inferred" from the rows or "declared"; None: by the kind of data.
     """
 
-    data: Any
+    data: Any = field(repr=False)  # an address may hold a password, and a frame holds rows
     engine: str | None = None
     master: str | None = None
     types: str | None = None

@@ -18,6 +18,7 @@ from understudy.inference.least_squares import measured_together
 from understudy.inference.refits import Released
 from understudy.inference.size_law import DiscrepancyLaw, known_distance
 from understudy.privacy.measurement import Measurement
+from understudy.schema import Axis
 
 Status = Literal["measured", "inferred", "assumed independent"]
 Link = Literal["within a person's first row", "from a row to the next"]
@@ -80,7 +81,7 @@ def _trust(release: Released, law: DiscrepancyLaw | None, one: str, other: str) 
     except TooLarge:
         return Trust(one, other, "inferred", None)
     if measured_together(release.measurements, (one, other)):
-        holding = [m for m in release.measurements if {one, other} <= {axis.attribute for axis in m.axes}]
+        holding = [m for m in release.measurements if {Axis(one), Axis(other)} <= set(m.axes)]  # groups hide values
         return Trust(one, other, "measured", _noise_error(holding, release.rows, table.size))
     product = np.outer(table.sum(axis=1), table.sum(axis=0))
     linked = 0.5 * np.abs(table - product).sum() > NO_LINK

@@ -240,18 +240,23 @@ class Binned:
         bins = _bins(schema, trees, bought)
         bought = {name: replace(tree, first=bins[name]) for name, tree in bought.items()}
         homes = {name: schema[name].homes(first) for name, first in bins.items()}
-        coarse = table.regrouped(coarse_schema, homes)
-        fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
         found = tuple(bought.values()) or _curves(trees, bins)
+        coarse = table.regrouped(_with_found(coarse_schema, found), homes)
+        fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
         return replace(fit, trees=found, notes=(*fit.notes, *_notes(trees)))
 
     def _with_known(self, table: PrivateTable) -> Fit:
         """Fit on the bins of known trees: they are public already, so nothing is bought for them."""
         bins = {t.attribute.name: t.first for t in self.known}
         homes = {name: table.schema[name].homes(first) for name, first in bins.items()}
-        coarse = table.regrouped(table.schema.binned(bins), homes)
+        coarse = table.regrouped(_with_found(table.schema.binned(bins), self.known), homes)
         fit = self.method.fit(coarse.with_total_cost(table.total_cost))
         return replace(fit, trees=self.known, notes=(*fit.notes, _known_note(self.known)))
+
+
+def _with_found(schema: Schema, trees: Sequence[NoisyTree]) -> Schema:
+    """Return the schema in which the columns of these trees may be drawn towards smooth shapes."""
+    return schema.with_found_bins({tree.attribute.name for tree in trees if tree.smooth})
 
 
 def _known_note(trees: Sequence[NoisyTree]) -> str:

@@ -35,6 +35,7 @@ class NoisyTree:
     total: float  # of the rows that are not missing
     heaps: Measurement | None = None  # rows of each rounding class
     decimals: Measurement | None = None  # rows of each decimal class
+    smooth: bool = True  # whether the column's own table is drawn towards smooth shapes; not in earlier versions
 
     @property
     def counts(self) -> TreeCounts:

@@ -109,7 +109,7 @@ def smooth_counts(cells: Floats, variance: float, rows: float, domain: Intervals
     return SmoothCounts(mean + kept * (cells - mean), left * variance)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=32)
 def _shapes(domain: Intervals) -> tuple[Floats, Floats]:
     """Return the shares that each shape has in the cells of a domain, and the logarithms of the shapes' weights."""
     smooth, weights = _smooth_shapes(domain)

@@ -34,6 +34,8 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
         })  # fmt: skip
+        if tree.smooth:
+            listed[-1]["smooth"] = True
         if not tree.levels:
             listed[-1]["curve"] = True
         if tree.heaps is not None:
@@ -78,7 +80,8 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     if "heaps" in item:
         part = {**item["heaps"], "level": attribute.grid.heap_level}
         heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
-    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, _decimals(item, attribute, i, arrays))
+    decimals = _decimals(item, attribute, i, arrays)
+    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, item.get("smooth") is True)
 
 
 def _padded(attribute: Attribute, first: Any) -> Attribute:

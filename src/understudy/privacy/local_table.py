@@ -202,7 +202,7 @@ class LocalPrivateTable(PrivateTable):
         question.check(self.schema)
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
         self._check_shares(question, blocks, honest)  # what cannot be shared is not charged
-        asked = digest("share", question.as_json(), str(cost), honest, round_key)
+        asked = self._digest("share", question.as_json(), str(cost), honest, round_key)
         charge = self.__reservation.charge(purpose, cost, asked)
         if charge.outcome is None:
             counts = question.exact(self.__engine, self.schema)

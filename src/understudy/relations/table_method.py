@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.estimator import network_json
 from understudy.methods.toolkit.usefulness import cell_noise
+from understudy.models.model import Rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
@@ -19,11 +22,12 @@ from understudy.privacy.scores import Pair
 from understudy.privacy.table import PrivateTable
 from understudy.relations.child_rounds import ChildRounds, RoundsPlan
 from understudy.relations.linked_model import LinkedModel
-from understudy.relations.table_tree import Branch, TableTree
+from understudy.relations.table_tree import Branch, TableTree, count_of
 from understudy.schema import Schema
 
 PLANNED_SHARE = 0.5  # of `at_most`: how many rows belong to a row on average, where a plan knows nothing
 SIMULATED = 1 << 14  # rows of the root, from which the rows above another table are told
+MAX_SIMULATED = 1 << 20  # rows of all tables that are drawn for it: fewer of the root, where many belong to one
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +102,9 @@ class TreeMethod:
             if branch.child is None:
                 continue
             own = tables.tables[name]
-            above = model.given_rows(name, model.sample_tables(SIMULATED, seeded_generator(1)))
+            above, simulated = rows_above(model, branch)
             many = len(next(iter(above.values())))
-            rows = max(1, round(model.rows * many / SIMULATED))
+            rows = max(1, round(model.rows * many / simulated))
             rounds = ChildRounds(own, self._planned(branch, rows, own.accounting, whole), above, name)
             network, measured = rounds.play(), tuple(rounds.measured)
             networks, kept = {**model.networks, name: network}, {**model.measured, name: measured}
@@ -109,6 +113,28 @@ class TreeMethod:
             linked.append({"table": name, "network": network_json(chosen)})
         facts = {"options": found.facts.get("options", {}), "linked": linked}
         return Fit(model, (), found.rows, facts, (*found.notes, _promise(self.tree)))
+
+
+def rows_above(model: LinkedModel, branch: Branch) -> tuple[Rows, int]:
+    """Return what is known of the rows above, for each row that a table would have, and of how many root rows it is.
+
+    Simulated from the released model. Few root rows are drawn first where the most that may belong to one is large, and
+    then as many as the model's own numbers of rows leave room for.
+    """
+    assert branch.child is not None
+    name, parent = branch.child.name, branch.child.parent
+    drawn_tables = [model.tree.branches[table] for table in model.networks]
+    most = max(b.derived.rows_per_person for b in (*drawn_tables, branch))
+    simulated = max(1, min(SIMULATED, MAX_SIMULATED // most))
+    while True:
+        drawn = model.sample_tables(simulated, seeded_generator(1))
+        rows = sum(table.rows for table in drawn.values()) + int(
+            drawn[parent].columns[count_of(name)].sum(dtype=np.int64)
+        )
+        room = min(SIMULATED, simulated * MAX_SIMULATED // max(1, rows))
+        if room < 2 * simulated:
+            return model.given_rows(name, drawn), simulated
+        simulated = room
 
 
 def _phases(name: str, plan: RoundsPlan, accounting: Accounting) -> list[Phase]:

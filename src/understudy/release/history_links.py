@@ -45,7 +45,7 @@ def own_links(model: HistoryModel) -> tuple[str, ...]:
 
 def _links(model: HistoryModel, one: str, other: str) -> Iterable[Link]:
     people, steps = model.measured
-    if any({one, other} <= {axis.attribute for axis in m.axes} for m in people):
+    if any({one, other} <= {axis.attribute for axis in m.axes if not axis.merged} for m in people):
         yield FIRST_ROW
     if any({one, other} <= _columns(model, m) for m in steps):
         yield NEXT_ROW

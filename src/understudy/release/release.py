@@ -141,7 +141,7 @@ class Release:
         model = free_model(self.model)
         if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
             return None
-        found = frozenset(tree.attribute.name for tree in self.trees)
+        found = frozenset(tree.attribute.name for tree in self.trees if tree.smooth)
         return Design(model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells), self.prior)
 
     @property

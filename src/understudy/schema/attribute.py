@@ -280,7 +280,8 @@ class Attribute:
 
         Engines pack views of two values before groups are known, so there are more than two.
         """
-        if len(groups) != self.size or sorted(set(groups)) != list(range(max(groups) + 1)) or max(groups) < 2:
+        whole = len(groups) == self.size and min(groups) >= 0 and 2 <= max(groups) < self.size
+        if not whole or len(set(groups)) != max(groups) + 1:
             raise UsageError("values are merged into three groups or more, each value into one", attribute=self.name)
         return replace(self, groups=groups)
 

@@ -306,10 +306,8 @@ class Schema:
         return replace(self, attributes=attributes, text=None)
 
     def with_found_bins(self, names: Collection[str]) -> Schema:
-        """Return the same table, with these attributes as ones whose bins nobody gave: a file does not say it."""
-        if all(a.found or a.name not in names for a in self.attributes):
-            return self
-        attributes = tuple(replace(a, found=True) if a.name in names else a for a in self.attributes)
+        """Return the same table, with these attributes and no others as ones whose bins nobody gave."""
+        attributes = tuple(replace(a, found=a.name in names) for a in self.attributes)
         return replace(self, attributes=attributes, text=None)
 
     def with_public_bins(self, bins: int = PUBLIC_BINS) -> Schema:

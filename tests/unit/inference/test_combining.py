@@ -46,7 +46,7 @@ def test_mixed_rules_are_seen_to_be_wrong():
 
 def test_an_estimate_without_spread_keeps_its_sampling_variance():
     found = combine([1.0, 1.0, 1.0], [0.04, 0.04, 0.04])
-    assert found.stderr == pytest.approx(0.2)
+    assert found.stderr == pytest.approx(0.04**0.5 * (1 + 1 / 3) ** 0.5)  # of the real rows, and of the synthetic ones
     assert found.p_value(1.0) == pytest.approx(1.0)
     assert combine([0.0, 2.0, 4.0], [0.0] * 3).p_value(2.0) == pytest.approx(1.0)
 
@@ -88,8 +88,11 @@ def test_the_bound_is_of_the_real_rows_whatever_the_number_of_synthetic_ones():
     few = combine(estimates, [0.4] * 8, part=0.5, population="sample")
     many = combine(estimates, [0.1] * 8, part=2.0, population="sample")
     by_model = combine(estimates, [0.2] * 8, models=4, population="sample")
-    assert few.stderr == many.stderr == pytest.approx(np.sqrt(0.2 * 9 / 8))
-    assert by_model.stderr == pytest.approx(np.sqrt(0.2 * 5 / 4))
+    assert few.stderr == pytest.approx(
+        np.sqrt(0.2 * 9 / 8 + 0.4 / 8)
+    )  # the real rows' part, and that of their own rows
+    assert many.stderr == pytest.approx(np.sqrt(0.2 * 9 / 8 + 0.1 / 8))
+    assert by_model.stderr == pytest.approx(np.sqrt(0.2 * 5 / 4 + 0.1 / 4))
     assert combine([1.0] * 3, [0.0] * 3, population="sample").p_value(2.0) == 0
 
 
@@ -120,4 +123,19 @@ def test_more_tables_than_models_are_averaged_by_model():
 
 
 def test_tables_of_models_without_spread_keep_the_sampling_variance_of_one_table():
-    assert combine([1.0] * 6, [0.04] * 6, models=3).stderr == pytest.approx(0.2)
+    assert combine([1.0] * 6, [0.04] * 6, models=3).stderr == pytest.approx((0.04 + 0.02 / 3) ** 0.5)
+
+
+@pytest.mark.parametrize("population", ["sample", "finite"])
+@pytest.mark.parametrize("part", [1.0, 0.1, 0.01])
+def test_few_synthetic_rows_do_not_reject_true_nulls(part: float, population: str) -> None:
+    """Tables far smaller than the real one: their own sampling is most of what the estimates spread by. A bound without
+    it rejected up to a fifth of all nulls."""
+    generator, m = np.random.default_rng(5), 20
+    spread = part if population == "sample" else 0.0
+    rejected = 0
+    for _ in range(1_000):
+        centre = generator.normal(0, np.sqrt(spread))
+        estimates = centre + generator.normal(0, np.sqrt(spread), m) + generator.normal(0, 1, m)
+        rejected += combine(estimates.tolist(), [1.0] * m, part=part, population=population).p_value(0.0) < 0.05
+    assert rejected <= 75

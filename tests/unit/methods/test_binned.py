@@ -183,6 +183,18 @@ def test_public_bins_have_a_curve_inside(tmp_path: Path) -> None:
         assert json.loads(archive.read("manifest.json"))["format"] == CURVES_FORMAT
 
 
+def test_a_release_says_whose_columns_are_drawn_towards_smooth_shapes(tmp_path: Path) -> None:
+    """A refit of it does the same, and one of an earlier version's release, whose trees say nothing, does not."""
+    with same_noise():
+        release = publish(table(60), with_missing(), epsilon="0.1", ledger=tmp_path / "l.db")
+    assert release.design is not None and any(a.found for a in release.design.schema.modelled)
+    listed, arrays = trees_parts(release.trees)
+    for part in listed:
+        del part["smooth"]
+    earlier = replace(release, trees=trees_from_parts(listed, arrays, release.schema))
+    assert earlier.design is not None and not any(a.found for a in earlier.design.schema.modelled)
+
+
 def test_damaged_curves_are_refused(tmp_path: Path) -> None:
     with same_noise():
         release = publish(table(60), with_missing(), epsilon="0.1", ledger=tmp_path / "l.db")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import pytest
 from conftest import private_table, same_noise, schema_of
 from understudy import publish
 from understudy.engines.memory import MemoryEngine
+from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import LedgerError, UsageError
+from understudy.inference.trust import trust
 from understudy.methods.aim import Aim
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.merged_groups import groups_of, likely_counts, merged_groups
@@ -81,7 +84,10 @@ def test_only_attributes_with_many_more_values_than_the_noise_bears() -> None:
     assert merged_groups(schema, tables, 10_000, 0.1) == {}
 
 
-@pytest.mark.parametrize("groups", [(0,) * 60, (0, 1) * 30, (0, 1, 3) * 20, (0, 1, 2), (0, 1, -1) * 20])
+@pytest.mark.parametrize(
+    "groups",
+    [(0,) * 60, (0, 1) * 30, (0, 1, 3) * 20, (0, 1, 2), (0, 1, -1) * 20, (0, 1, 2) * 19 + (0, 1, 10**12)],
+)
 def test_groups_that_are_no_groups_are_refused(groups: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="three groups"):
         schema_of(SIZES, 100).merged({"a": groups})
@@ -116,8 +122,6 @@ def test_one_row_moves_one_cell_of_every_table_of_groups() -> None:
 
 @pytest.mark.parametrize("engine", ["memory", "mapped", "duckdb"])
 def test_engines_count_groups_as_they_count_values(engine: str, tmp_path: Path) -> None:
-    from understudy.engines.opening import PrivateData, open_engine
-
     columns = linked(500)
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({name: codes.astype(str) for name, codes in columns.items()}), path)
@@ -200,6 +204,18 @@ def test_offers_by_groups_keep_the_model_under_the_limit() -> None:
     assert (A, B) in offered and (Axis("a"), Axis("b")) not in offered
     tight = CandidatePairs(schema, variables, 320)  # a beside its five groups are 300 cells, b beside its four 160
     assert (A, B) not in tight() and (Axis("a"), Axis("c")) in tight()
+
+
+def test_a_table_of_groups_does_not_tell_how_well_values_are_known() -> None:
+    """Beside a whole table of a pair, one over its groups would count as if it had measured the pair's own cells."""
+    schema = schema_of(SIZES, 8_000).merged(GROUPS)
+    tree = estimate(measured(schema, linked(8_000), [(Axis(n),) for n in SIZES]), schema, 8_000)
+    whole, grouped = measured(schema, linked(8_000), [(Axis("a"), Axis("b")), (A, B)])
+    found = []
+    for tables in ((whole,), (whole, grouped)):
+        release: Any = SimpleNamespace(schema=schema, model=tree, measurements=tables, rows=8_000, model_error=None)
+        found.append(trust(release, "a", "b"))
+    assert found[0].status == found[1].status == "measured" and found[0].error == found[1].error
 
 
 def ordered_schema() -> Schema:

@@ -21,6 +21,7 @@ from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
+from understudy.relations import table_method
 from understudy.relations.linked_model import LinkedModel
 from understudy.relations.storage import model_of, parts_of
 from understudy.relations.table_reading import coded_tables, opened_tables, tables_fit
@@ -398,3 +399,61 @@ def test_pairs_of_the_root_are_measured_where_its_tables_hold_them(release: unde
 def test_intervals_of_tables_with_keys_say_that_they_are_not_known(release: understudy.Release) -> None:
     found = release.query("count by region", 0.95)
     assert all(figure.interval is None for figure in found.figures) and "not known" in str(found)
+
+
+DEEP = """
+[table]
+name = "homes"
+neighbours = "add-remove"
+[attributes.home]
+kind = "id"
+[attributes.region]
+kind = "category"
+values = ["north", "south"]
+[tables.people]
+parent = "homes"
+key = "home"
+at_most = 300
+[tables.people.attributes.person]
+kind = "id"
+[tables.people.attributes.home]
+kind = "id"
+[tables.people.attributes.sex]
+kind = "category"
+values = ["f", "m"]
+[tables.visits]
+parent = "people"
+key = "person"
+at_most = 300
+[tables.visits.attributes.person]
+kind = "id"
+[tables.visits.attributes.ward]
+kind = "category"
+values = ["a", "b"]
+"""
+
+
+def test_rows_above_are_simulated_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty homes whose numbers of people and visits are mostly noise: half of 300 at each level would be a billion."""
+    drawn = []
+    simulated = table_method.rows_above
+
+    def noted(model: LinkedModel, branch: Any) -> Any:
+        above, many = simulated(model, branch)
+        drawn.append(len(next(iter(above.values()))))
+        return above, many
+
+    monkeypatch.setattr(table_method, "rows_above", noted)
+    rows = {
+        "homes": pa.table({"home": [str(i) for i in range(60)], "region": ["north", "south"] * 30}),
+        "people": pa.table(
+            {"person": [str(i) for i in range(300)], "home": [str(i // 5) for i in range(300)], "sex": ["f", "m"] * 150}
+        ),
+        "visits": pa.table({"person": [str(i // 3) for i in range(900)], "ward": ["a", "b"] * 450}),
+    }
+    found = run(
+        rows, understudy.Schema.from_toml(DEEP), Budget("1"), "auto", {}, ledger=tmp_path / "l.db", cap="none",
+        source=SeededSource(5), types="declared", quiet=True,
+    )  # fmt: skip
+    assert found.release.model.networks.keys() >= {"visits"}  # type: ignore[union-attr]
+    assert 0 < max(drawn) <= 4 * table_method.MAX_SIMULATED

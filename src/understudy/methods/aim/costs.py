@@ -153,7 +153,7 @@ class CostSplit:
             rows: the number of rows by all that was measured.
             shares: of each attribute's values, by its noisy table; even where there is none yet.
         """
-        if not costs.worth or not costs.rounds or costs.surely:
+        if not costs.worth or not costs.each or costs.surely:
             return costs
         known = even_shares(self.schema) if shares is None else shares
         found = learnable(seen_rows / rows, chance_dependence(known, rows))
