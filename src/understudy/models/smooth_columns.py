@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.models.nearest_counts import nearest_counts
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Axis, Intervals, Schema
@@ -67,18 +68,11 @@ def _smoothed(own: list[Measurement], schema: Schema, total: float) -> Measureme
         return own[0]
     cells = variance * (certainty @ np.asarray([m.values for m in own], dtype=np.float64))
     heavy = len(own) == 1 and isinstance(own[0].noise, Laplace)
-    missing = _nearest(cells, total)[attribute.ordered.size :]  # what has no order has no shape
+    missing = nearest_counts(cells, total)[attribute.ordered.size :]  # what has no order has no shape
     inside = cells[: attribute.ordered.size]
     found = smooth_counts(inside, variance, max(total - float(missing.sum()), 0.0), attribute.ordered, heavy)
     counts = np.rint(np.append(found.counts, missing)).astype(np.int64)
     return Measurement(own[0].axes, counts, Gaussian(math.sqrt(found.variance)))
-
-
-def _nearest(cells: Floats, total: float) -> Floats:
-    """Return the nearest counts of this total that are not negative."""
-    ordered = -np.sort(-cells)
-    over = (np.cumsum(ordered) - total) / np.arange(1, len(cells) + 1)
-    return np.asarray(np.maximum(cells - over[np.flatnonzero(ordered > over)[-1]], 0.0))
 
 
 @dataclass(frozen=True, eq=False)

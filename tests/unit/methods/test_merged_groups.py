@@ -21,8 +21,9 @@ from understudy.errors import LedgerError, UsageError
 from understudy.inference.trust import trust
 from understudy.methods.aim import Aim
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
-from understudy.methods.toolkit.merged_groups import groups_of, likely_counts, merged_groups
+from understudy.methods.toolkit.merged_groups import groups_of, merged_groups
 from understudy.models.estimation import estimate
+from understudy.models.nearest_counts import nearest_counts
 from understudy.models.pair_marginals import pair_marginals
 from understudy.models.refit import refit
 from understudy.privacy.budget import Budget
@@ -52,12 +53,12 @@ def linked(rows: int, seed: int = 0) -> dict[str, Any]:
 # -- which values ------------------------------------------------------------------------------------------------
 
 
-def test_likely_counts_are_the_nearest_that_add_up() -> None:
-    found = likely_counts(np.array([60, 50, 4, -4]), 100)
+def test_nearest_counts_are_the_nearest_that_add_up() -> None:
+    found = nearest_counts(np.array([60, 50, 4, -4]), 100)
     assert found.tolist() == [55, 45, 0, 0]
     rng = np.random.default_rng(0)
     values = rng.integers(-50, 200, 30)
-    found = likely_counts(values, 1000)
+    found = nearest_counts(values, 1000)
     assert found.sum() == pytest.approx(1000) and (found >= 0).all()
     for _ in range(200):  # no other such counts are nearer
         other = rng.dirichlet(np.ones(30)) * 1000

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.methods.plan import short_list
+from understudy.models.nearest_counts import nearest_counts
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.axis import MERGED
@@ -43,7 +44,7 @@ def merged_groups(
     for table in one_way:
         attribute = schema[table.axes[0].attribute]
         if attribute.size >= max(MIN_VALUES, LARGER * wanted):
-            groups = groups_of(attribute, likely_counts(table.values, rows), wanted)
+            groups = groups_of(attribute, nearest_counts(table.values, rows), wanted)
             if 3 <= max(groups) + 1 <= attribute.size / LARGER:
                 found[attribute.name] = groups
     return found
@@ -54,20 +55,6 @@ def cells_left(cells: int, rows: float, noise: float) -> float:
     groups would not help."""
     bearable = rows / (ROWS_OVER_NOISE * noise)
     return min(1.0, bearable / cells) if bearable >= MIN_GROUPS**2 and cells >= MIN_VALUES**2 else 1.0
-
-
-def likely_counts(values: NDArray[np.int64], rows: float) -> Floats:
-    """Return the nearest counts to noisy ones that are not negative and add up to `rows`: all less the same number, cut
-    off at zero. Worked out from sums of integers, so that every machine finds the same groups.
-
-    >>> likely_counts(np.array([60, 50, 4, -4]), 100).tolist()
-    [55.0, 45.0, 0.0, 0.0]
-    """
-    largest_first = np.sort(values)[::-1]
-    excess = (np.cumsum(largest_first) - rows) / np.arange(1, len(values) + 1)
-    kept = max(1, int((largest_first > excess).sum()))
-    counts: Floats = np.maximum(values - excess[kept - 1], 0.0)
-    return counts
 
 
 def groups_of(attribute: Attribute, counts: Floats, wanted: int) -> tuple[int, ...]:
