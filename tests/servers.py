@@ -213,6 +213,11 @@ class SparkCluster:
         """One worker and its executor, without a word."""
         _kill(self.worker_processes.pop())
 
+    def add_worker(self) -> None:
+        """Another one in the place of one that was killed."""
+        self.worker_processes.append(self._worker(len(list(self.folder.glob("worker-*")))))
+        self._wait(lambda: len(self.workers() or ()) == 2, 300)
+
     def close(self) -> None:
         for process in [*self.worker_processes, *self._processes]:
             _kill(process)
