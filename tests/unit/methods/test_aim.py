@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from understudy.methods.aim.worth import chance_dependence, column_error, learna
 from understudy.methods.toolkit.budget_split import weight
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.models.graph import Graph
-from understudy.privacy.accounting import PURE, ZCDP
+from understudy.privacy.accounting import PURE, ZCDP, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.schema import Axis
 from understudy.testing import SeededSource
@@ -234,3 +235,11 @@ def test_the_error_of_a_column_is_what_noise_does() -> None:
     off = 0.5 * np.abs(noisy / rows - shares).sum(axis=1).mean()
     assert column_error([shares], rows, [scale]) == pytest.approx(off, rel=0.25)
     assert column_error([shares], rows, [1e9]) <= 0.5
+
+
+def test_costs_without_rounds_are_not_asked_whether_rounds_are_worth_it() -> None:
+    """What known columns would have cost is for rounds; where there are none, no round has a price to go by."""
+    schema, budget = schema_of(SIZES, 40), Budget(1, 1e-9)
+    split = Aim().split(schema, accounting_of(budget), total_cost(budget), 40)
+    left = replace(split.costs, each=Fraction(0), rounds=Fraction(1, 10), worth=Fraction(1, 100), surely=False)
+    assert split.worthwhile(left, 10.0, 40) is left
