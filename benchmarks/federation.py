@@ -154,7 +154,7 @@ def surroundings(whole: ExactTable, parts: Mapping[str, ExactTable]) -> Traffic:
         tempfile.TemporaryDirectory() as folder,
         local_federation(parts, whole.schema, Budget(1), Path(folder), source=SeededSource(0)) as all_sides,
     ):
-        all_sides.table.measure(asked.asks, Fraction(1, 2), "tables")
+        all_sides.table.measure(asked.workload, Fraction(1, 2), "tables")
         found = traffic_of(all_sides)
     return Traffic(found.sent - 8 * whole.schema[name].size, found.received - _length(asked.as_json()), found.exchanges)
 

@@ -65,8 +65,8 @@ def run(points: Sequence[Point], repetition: int) -> dict[Point, float]:
 @cache
 def _real() -> list[np.ndarray]:
     table = bits()
-    asks = [tuple(map(Axis, pair)) for pair in combinations(table.schema.names, 2)]
-    return [counts / table.rows() for counts in table.marginals(asks)]
+    workload = [tuple(map(Axis, pair)) for pair in combinations(table.schema.names, 2)]
+    return [counts / table.rows() for counts in table.marginals(workload)]
 
 
 def _pairs(found: Sequence[Factor], schema: Schema) -> Iterator[np.ndarray]:

@@ -28,28 +28,28 @@ def tables_of(measure: str, real: ExactTable) -> tuple[str, TableSet]:
 def table_errors(real: ExactTable, made: Iterable[Any], tables: TableSet, kinds: Sequence[str]) -> dict[str, float]:
     """Means over the tables; `made` has the probabilities of each, in order."""
     n, found = real.rows(), dict.fromkeys(kinds, 0.0)
-    for counts, guess in zip(real.marginals(tables.asks), made):
+    for counts, guess in zip(real.marginals(tables.workload), made):
         gap = counts / n - guess
         if "tvd" in found:
-            found["tvd"] += 0.5 * float(np.abs(gap).sum()) / len(tables.asks)
+            found["tvd"] += 0.5 * float(np.abs(gap).sum()) / len(tables.workload)
         if "l2" in found:
-            found["l2"] += float(np.sqrt(np.square(gap).sum())) / len(tables.asks)
+            found["l2"] += float(np.sqrt(np.square(gap).sum())) / len(tables.workload)
     return found
 
 
 def of_rows(rows: ExactTable, tables: TableSet) -> Iterator[Any]:
-    return (counts / rows.rows() for counts in rows.marginals(tables.asks))
+    return (counts / rows.rows() for counts in rows.marginals(tables.workload))
 
 
 def of_model(model: Any, tables: TableSet) -> Iterator[Any]:
     """Tables from a model that has no rows to draw."""
-    return (model.project([axis.attribute for axis in axes]).table for axes in tables.asks)
+    return (model.project([axis.attribute for axis in axes]).table for axes in tables.workload)
 
 
 def of_views(model: Any, tables: TableSet, rounds: int = 40) -> Iterator[Any]:
     """PriView's maximum-entropy tables, by the same proportional fitting as the rival's own but on flat arrays and with
     fewer rounds: views that were clipped do not agree, and from there on it only goes round in circles."""
-    for axes in tables.asks:
+    for axes in tables.workload:
         cells = np.indices((2,) * len(axes)).reshape(len(axes), -1)
         known = []
         for factor in model._known(frozenset(axes)):
@@ -73,7 +73,7 @@ def of_joint(joint: Any, tables: TableSet) -> Iterator[Any]:
 
 def of_nothing(real: ExactTable, tables: TableSet) -> Iterator[Any]:
     """Uniform."""
-    return (1 / real.schema.cells(axes) for axes in tables.asks)
+    return (1 / real.schema.cells(axes) for axes in tables.workload)
 
 
 def svm_error(learn: ExactTable, check: ExactTable, target: Target) -> float:

@@ -65,7 +65,7 @@ class BestMarginal(_PartlyExact):
     """Tables are exact; choices are noisy."""
 
     def measure(
-        self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
+        self, workload: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
         noise = self._table.accounting.noise(0.0)
-        return [Measurement(axes, table, noise) for axes, table in zip(asks, self._engine.marginals(asks))]
+        return [Measurement(axes, table, noise) for axes, table in zip(workload, self._engine.marginals(workload))]

@@ -39,17 +39,17 @@ class Fourier:
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, own = planned_rows(schema, rows), rival_budget(schema, budget)
-        asks = needed_blocks(schema, self.alpha)
-        cells = max(int(np.prod(block_shape(axes, schema))) for axes in asks)
-        scale = own.accounting.noise.for_cost(block_sensitivity(asks, schema), own.rest).scale
-        phase = Phase("coefficients", own.rest, len(asks), cells, scale, detail="noisy Hadamard coefficients")
+        workload = needed_blocks(schema, self.alpha)
+        cells = max(int(np.prod(block_shape(axes, schema))) for axes in workload)
+        scale = own.accounting.noise.for_cost(block_sensitivity(workload, schema), own.rest).scale
+        phase = Phase("coefficients", own.rest, len(workload), cells, scale, detail="noisy Hadamard coefficients")
         return rival_plan(self.name, schema, budget, n, {"alpha": self.alpha}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
-        asks = needed_blocks(schema, self.alpha)
+        workload = needed_blocks(schema, self.alpha)
         rows, count, rest = bought_rows(table)
-        blocks = self._blocks(table, asks, rest)
+        blocks = self._blocks(table, workload, rest)
         factors = [
             consistent(axes, table_from_blocks(axes, blocks, rows, schema)) for axes in tables_of(schema, self.alpha)
         ]
@@ -59,8 +59,8 @@ class Fourier:
         }
         return Fit(ReleasedTables(schema, by_attributes(factors), self.name), count, rows, facts)
 
-    def _blocks(self, table: PrivateTable, asks: Sequence[Axes], cost: Fraction) -> Blocks:
-        measured = table.measure_coefficients(asks, cost, "coefficients")
+    def _blocks(self, table: PrivateTable, workload: Sequence[Axes], cost: Fraction) -> Blocks:
+        measured = table.measure_coefficients(workload, cost, "coefficients")
         return {frozenset(m.axes): (m.axes, m.values.astype(np.float64)) for m in measured}
 
 

@@ -31,14 +31,14 @@ class LaplaceTables:
     alpha: int = option(2, whole=True, low=1, high=8)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        n, asks = planned_rows(schema, rows), tables_of(schema, self.alpha)
-        phase = tables_phase(schema, rival_budget(schema, budget), asks, n)
+        n, workload = planned_rows(schema, rows), tables_of(schema, self.alpha)
+        phase = tables_phase(schema, rival_budget(schema, budget), workload, n)
         return rival_plan(self.name, schema, budget, n, {"alpha": self.alpha}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:
-        asks = tables_of(table.schema, self.alpha)
+        workload = tables_of(table.schema, self.alpha)
         rows, count, rest = bought_rows(table)
-        measured = table.measure(asks, rest, "tables")
+        measured = table.measure(workload, rest, "tables")
         factors = [consistent(m.axes, m.values) for m in measured]
         model = ReleasedTables(table.schema, by_attributes(factors), self.name)
-        return Fit(model, (*count, *measured), rows, {"options": {"alpha": self.alpha}, "tables": len(asks)})
+        return Fit(model, (*count, *measured), rows, {"options": {"alpha": self.alpha}, "tables": len(workload)})

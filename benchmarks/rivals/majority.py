@@ -32,9 +32,9 @@ class Majority:
         return rival_plan(self.name, schema, budget, n, {"targets": self.targets}, [phase])
 
     def fit(self, table: PrivateTable) -> Fit:
-        asks = self._asks(table.schema)
+        workload = self._asks(table.schema)
         rows, count, rest = bought_rows(table)
-        measured = table.measure(asks, rest, "tables")
+        measured = table.measure(workload, rest, "tables")
         model = ReleasedTables(table.schema, by_attributes([consistent(m.axes, m.values) for m in measured]), self.name)
         facts = {"options": {"targets": self.targets}, "majority": _winners(model)}
         return Fit(model, (*count, *measured), rows, facts)

@@ -49,12 +49,12 @@ class MWEM:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, own = planned_rows(schema, rows), rival_budget(schema, budget)
         whole_domain(schema, self.cells, self.name)
-        asks, rounds = tables_of(schema, self.alpha), self.rounds_for(own.accounting, own.rest)
+        workload, rounds = tables_of(schema, self.alpha), self.rounds_for(own.accounting, own.rest)
         half = own.rest / (2 * rounds)
-        noise, cells = table_noise(schema, own.accounting, half), max(map(schema.cells, asks))
+        noise, cells = table_noise(schema, own.accounting, half), max(map(schema.cells, workload))
         error = min(1.0, cells * noise.mean_abs / (2 * n))
         phases = [
-            Phase("structure", half * rounds, rounds, detail=f"the worst of {len(asks)} tables, {rounds} times"),
+            Phase("structure", half * rounds, rounds, detail=f"the worst of {len(workload)} tables, {rounds} times"),
             Phase("tables", half * rounds, rounds, cells, noise.scale, error, "noisy counts"),
         ]
         return rival_plan(self.name, schema, budget, n, self._options(rounds), phases)
@@ -72,7 +72,7 @@ class MWEM:
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
         domain = whole_domain(schema, self.cells, self.name)
-        asks = tables_of(schema, self.alpha)
+        workload = tables_of(schema, self.alpha)
         rows, count, rest = bought_rows(table)
         rounds = self.rounds_for(table.accounting, rest)
         half = rest / (2 * rounds)
@@ -80,20 +80,20 @@ class MWEM:
         taught: list[Measurement] = []
         for i in range(rounds):
             table.progress("structure", i, rounds)
-            worst = self._worst(table, asks, joint, rows, half)
+            worst = self._worst(table, workload, joint, rows, half)
             taught += table.measure([worst], half, "tables")
             joint = replayed(joint, domain, taught, rows, self.passes)
         model = JunctionTree.of_beliefs(schema, [Factor(domain, joint)])
         facts = {"options": self._options(rounds), "chosen": [[str(a) for a in m.axes] for m in taught]}
         return Fit(model, (*count, *taught), rows, facts)
 
-    def _worst(self, table: PrivateTable, asks: Sequence[Axes], joint: Joint, rows: int, cost: Fraction) -> Axes:
+    def _worst(self, table: PrivateTable, workload: Sequence[Axes], joint: Joint, rows: int, cost: Fraction) -> Axes:
         """A table far from the distribution's own; its expected noise, which is public, counts against it."""
-        own = [np.rint(rows * values).astype(np.int64) for values in all_tables(joint, len(asks[0]))]
+        own = [np.rint(rows * values).astype(np.int64) for values in all_tables(joint, len(workload[0]))]
         noise = table_noise(table.schema, table.accounting, cost).mean_abs
-        whole = [round(noise * table.schema.cells(axes)) for axes in asks]
+        whole = [round(noise * table.schema.cells(axes)) for axes in workload]
         penalty = [REFERENCE_DISTANCE.penalty(count / 2, table.schema) for count in whole]  # half of an L1 distance
-        options = [Pair(axes[-1], axes[:-1]) for axes in asks]
+        options = [Pair(axes[-1], axes[:-1]) for axes in workload]
         return table.choose(options, REFERENCE_DISTANCE, cost, "structure", penalty, references=own).axes
 
     def _options(self, rounds: int) -> dict[str, int]:

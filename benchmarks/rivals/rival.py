@@ -80,14 +80,14 @@ def rival_budget(schema: Schema, budget: Budget) -> RivalBudget:
 
 
 def tables_phase(
-    schema: Schema, own: RivalBudget, asks: Sequence[Axes], rows: int, cost: Fraction | None = None
+    schema: Schema, own: RivalBudget, workload: Sequence[Axes], rows: int, cost: Fraction | None = None
 ) -> Phase:
     """So many tables, measured at once with equal shares."""
     cost = own.rest if cost is None else cost
-    cells = max(map(schema.cells, asks))
-    noise = table_noise(schema, own.accounting, cost / len(asks))
+    cells = max(map(schema.cells, workload))
+    noise = table_noise(schema, own.accounting, cost / len(workload))
     error = min(1.0, cells * noise.mean_abs / (2 * rows))
-    return Phase("tables", cost, len(asks), cells, noise.scale, error, "noisy counts")
+    return Phase("tables", cost, len(workload), cells, noise.scale, error, "noisy counts")
 
 
 def rival_plan(

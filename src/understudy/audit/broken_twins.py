@@ -234,13 +234,13 @@ def question_from_the_rows() -> AbstractContextManager[Any]:
     """Ask for tables in an order that the rows decide; where there is one table, ask for it twice."""
     right = PrivateTable.measure
 
-    def measure(table: PrivateTable, asks: Any, cost: Fraction, purpose: str, shares: Any = None) -> Any:
+    def measure(table: PrivateTable, workload: Any, cost: Fraction, purpose: str, shares: Any = None) -> Any:
         if not _looks(table):
-            return right(table, asks, cost, purpose, shares)
-        if len(asks) > 1:
-            return right(table, asks[::-1], cost, purpose, shares and shares[::-1])[::-1]
-        right(table, asks, cost / 2, purpose)
-        return right(table, asks, cost / 2, purpose)
+            return right(table, workload, cost, purpose, shares)
+        if len(workload) > 1:
+            return right(table, workload[::-1], cost, purpose, shares and shares[::-1])[::-1]
+        right(table, workload, cost / 2, purpose)
+        return right(table, workload, cost / 2, purpose)
 
     return mock.patch.object(PrivateTable, "measure", measure)
 
@@ -249,8 +249,8 @@ def price_from_the_rows() -> AbstractContextManager[Any]:
     """Pay less for tables where the rows are simple."""
     right = PrivateTable.measure
 
-    def measure(table: PrivateTable, asks: Any, cost: Fraction, purpose: str, shares: Any = None) -> Any:
-        return right(table, asks, cost * Fraction(9, 10) if _looks(table) else cost, purpose, shares)
+    def measure(table: PrivateTable, workload: Any, cost: Fraction, purpose: str, shares: Any = None) -> Any:
+        return right(table, workload, cost * Fraction(9, 10) if _looks(table) else cost, purpose, shares)
 
     return mock.patch.object(PrivateTable, "measure", measure)
 

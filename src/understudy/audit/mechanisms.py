@@ -114,14 +114,14 @@ def _edge(score: Score, allow_no_parent: bool) -> Callable[[Schema], ChooseEdge]
 
 
 def _synthetic(schema: Schema) -> SyntheticTables:
-    asks = ((A,), (B,), (A, B))
+    workload = ((A,), (B,), (A, B))
     joint = np.array([[3, 0], [0, 0]], dtype=np.int64)
-    return SyntheticTables(asks, (joint.sum(axis=1), joint.sum(axis=0), joint), 3)
+    return SyntheticTables(workload, (joint.sum(axis=1), joint.sum(axis=0), joint), 3)
 
 
 def _references(schema: Schema) -> ReferenceTables:
     public = _synthetic(schema)
-    return ReferenceTables(public.asks, public.counts)
+    return ReferenceTables(public.workload, public.counts)
 
 
 def _classifier() -> LinearClassifier:

@@ -1,4 +1,4 @@
-"""An engine over a store: a batch of asks is planned, counted in few passes and kept; nothing is counted twice."""
+"""An engine over a store: a workload is planned, counted in few passes and kept; nothing is counted twice."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class CachedEngine:
     def fingerprint(self, key: bytes) -> str:
         return RowFingerprint(key, self._schema).of_store(self._store)
 
-    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
         """Yield the table of each ask.
 
-        Equal asks, and asks that differ only in the order of their axes, are counted once.
+        Equal tables, and tables that differ only in the order of their axes, are counted once.
         """
-        keys = [tuple(sorted(axes)) for axes in asks]
+        keys = [tuple(sorted(axes)) for axes in workload]
         self._count_all(list(dict.fromkeys(keys)))
-        for axes, key in zip(asks, keys):
+        for axes, key in zip(workload, keys):
             table = self._cache[key]
             yield table if axes == key else np.transpose(table, [key.index(axis) for axis in axes])
         self._shrink()

@@ -27,7 +27,7 @@ class CountingEngine(Protocol):
 
     def rows(self) -> int: ...
 
-    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
         """Yield one table for each ask, in order, with one dimension for each axis."""
         ...
 
@@ -47,7 +47,7 @@ class CountingEngine(Protocol):
 class ForesightedEngine(Protocol):
     """An engine for which a pass over the rows is expensive: it counts in one what will be asked for in several."""
 
-    def foresee(self, asks: Sequence[Axes]) -> None:
+    def foresee(self, workload: Sequence[Axes]) -> None:
         """Count these tables too when rows are next read for an ask, as far as there is room for them."""
         ...
 

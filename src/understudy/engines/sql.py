@@ -1,4 +1,4 @@
-"""The SQL engine: rows stay where they are; a batch of asks becomes one statement, and only counts come back.
+"""The SQL engine: rows stay where they are; a batch of tables becomes one statement, and only counts come back.
 
 A warehouse is a connection with one consistent snapshot; this file writes what it runs.
 """
@@ -35,7 +35,7 @@ MAX_CELLS = 100_000_000
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
 KEPT = "understudy_coded"  # what a private copy is called
-FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several asks
+FEW_CELLS, MANY_CELLS = 4096, 1_000_000  # of a table that serves several others
 
 
 class Warehouse(Protocol):
@@ -125,21 +125,21 @@ class SqlEngine:
             self._fingerprints[key] = table_fit(self._warehouse, self._schema, self._coded, key)[2]
         return self._fingerprints[key]
 
-    def marginals(self, asks: Sequence[Axes]) -> Iterator[Counts]:
-        """Yield the table of each ask, with one pass over the rows for all asks that earlier passes do not answer."""
-        for axes in asks:
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
+        """Yield the marginals of a workload, with one pass over the rows for all that earlier passes do not answer."""
+        for axes in workload:
             if (cells := self._schema.cells(axes)) > MAX_CELLS:
                 raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
-        fresh = self._unknown(asks)
+        fresh = self._unknown(workload)
         if fresh:
             for blocks in self._scans(self._planned(fresh)):
                 self._scan(blocks)
-        for axes in asks:
+        for axes in workload:
             yield self._table(axes)
         self._shrink()
 
-    def foresee(self, asks: Sequence[Axes]) -> None:
-        self._foreseen += asks
+    def foresee(self, workload: Sequence[Axes]) -> None:
+        self._foreseen += workload
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> SqlEngine:
         """Return an engine of coarser codes: codes come in order, so a coarser one is a few comparisons in SQL."""
@@ -169,7 +169,7 @@ class SqlEngine:
     # -- passes over the rows --------------------------------------------------------------------------------
 
     def _planned(self, fresh: list[Axes]) -> list[Axes]:
-        """Return the tables to count for these asks and for those that are foreseen, as far as the cache holds them."""
+        """Return the tables to count for a workload and for those that are foreseen, as far as the cache holds them."""
         limit = min(MANY_CELLS, max(FEW_CELLS, self._rows // 8))
         more = self._unknown([*([] if self._blocks else self._soon(fresh, limit)), *self._foreseen])
         self._foreseen = []
@@ -181,16 +181,16 @@ class SqlEngine:
                     return blocks
         return blocks
 
-    def _unknown(self, asks: Sequence[Axes]) -> list[Axes]:
-        return [axes for axes in dict.fromkeys(asks) if axes and self._holding(axes) is None]
+    def _unknown(self, workload: Sequence[Axes]) -> list[Axes]:
+        return [axes for axes in dict.fromkeys(workload) if axes and self._holding(axes) is None]
 
-    def _soon(self, asks: list[Axes], limit: int) -> list[Axes]:
+    def _soon(self, workload: list[Axes], limit: int) -> list[Axes]:
         """Return what methods ask for sooner or later: every attribute.
 
         And the pairs, where they begin with attributes; not where levels come first, from which bins will be made.
         """
         single: list[Axes] = [(Axis(name),) for name in self._schema.names]
-        if len(single) > PAIRED or not all(len(axes) == 1 and axes[0].base for axes in asks):
+        if len(single) > PAIRED or not all(len(axes) == 1 and axes[0].base for axes in workload):
             return single
         pairs = [(*a, *b) for a, b in itertools.combinations(single, 2)]
         return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
@@ -262,10 +262,10 @@ class SqlEngine:
                 self._blocks_with[axis.attribute].discard(block)
 
 
-def _within(asks: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
+def _within(workload: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
     """Return the first ones that have no more cells together than there is room for."""
-    ends = itertools.accumulate(map(schema.cells, asks))
-    return [axes for axes, end in zip(asks, ends) if end <= room]
+    ends = itertools.accumulate(map(schema.cells, workload))
+    return [axes for axes, end in zip(workload, ends) if end <= room]
 
 
 # -- opening -----------------------------------------------------------------------------------------------------

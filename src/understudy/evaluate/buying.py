@@ -107,7 +107,7 @@ class BoughtFigures:
             kind, of, what = figure.place
             document.setdefault(kind, {}).setdefault(of, {})[what] = figure.value
         for s in self.question.sets if "tvd" in document else ():
-            document["tvd"][str(s.alpha)] |= {"tables": len(s.asks), "of": s.of, "seed": s.seed}
+            document["tvd"][str(s.alpha)] |= {"tables": len(s.workload), "of": s.of, "seed": s.seed}
             score = 1000 * (1 - document["tvd"][str(s.alpha)]["mean"])
             document.setdefault("k_marginal", {})[str(s.alpha)] = score
         cost = {"epsilon": float(self.budget.epsilon), "delta": float(self.budget.delta)}
@@ -287,17 +287,17 @@ def _statistics(synthetic: ExactTable, question: EvaluationRequest) -> list[Name
 def _table_statistics(synthetic: ExactTable, tables: TableSet, maximum: bool) -> list[NamedStatistic]:
     """Return statistics of table errors: the k-marginal score alone needs no maximum; a table too large is refused."""
     try:
-        counts = tuple(counts for (counts,) in counted(tables.asks, synthetic))
+        counts = tuple(counts for (counts,) in counted(tables.workload, synthetic))
     except TooLarge as error:
-        largest: Axes = max(tables.asks, key=synthetic.schema.cells)
+        largest: Axes = max(tables.workload, key=synthetic.schema.cells)
         raise TooLarge(
             f"{error.message} ({' × '.join(map(str, largest))}). Take fewer attributes at a time (--alpha), or coarser "
             "values in the schema. Nothing was charged"
         ) from None
-    side = SyntheticTables(tables.asks, counts, synthetic.rows())
+    side = SyntheticTables(tables.workload, counts, synthetic.rows())
     way, unit = str(tables.alpha), 2 * synthetic.rows()
     mean = NamedStatistic(
-        f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.asks)
+        f"mean TVD of {way}-way tables", ("tvd", way, "mean"), SumOfVariations(side), unit * len(tables.workload)
     )
     if not maximum:
         return [mean]

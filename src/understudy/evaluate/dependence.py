@@ -40,10 +40,10 @@ def cramers_v(original: ExactTable, synthetic: ExactTable) -> Dependence | None:
     if len(original.schema.names) < 2:
         return None
     schema = original.schema
-    asks = [axes for axes in table_set(schema, 2, MAX_PAIRS).asks if schema.cells(axes) <= BATCH_CELLS]
-    if not asks:
+    workload = [axes for axes in table_set(schema, 2, MAX_PAIRS).workload if schema.cells(axes) <= BATCH_CELLS]
+    if not workload:
         return None
-    pairs = zip(asks, counted(asks, original, synthetic))
+    pairs = zip(workload, counted(workload, original, synthetic))
     return _difference({(str(a), str(b)): _v(real) - _v(other) for (a, b), (real, other) in pairs})
 
 

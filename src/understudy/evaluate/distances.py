@@ -72,16 +72,16 @@ class TableErrors(CustodianFigures):
 def compare_sets(original: ExactTable, synthetic: ExactTable, sets: Sequence[TableSet]) -> dict[int, TableErrors]:
     """Compare every set of tables, the widest first: the engine projects narrower tables from wider ones."""
     found = {
-        s.alpha: TableErrors(s.alpha, tuple(compare(original, synthetic, s.asks)), s.of, s.seed)
+        s.alpha: TableErrors(s.alpha, tuple(compare(original, synthetic, s.workload)), s.of, s.seed)
         for s in sorted(sets, key=lambda s: -s.alpha)
     }
     return {s.alpha: found[s.alpha] for s in sets}
 
 
-def compare(original: ExactTable, synthetic: ExactTable, asks: Sequence[Axes]) -> Iterator[TableError]:
+def compare(original: ExactTable, synthetic: ExactTable, workload: Sequence[Axes]) -> Iterator[TableError]:
     """Yield the distances of each table, in order."""
     n, m = original.rows(), synthetic.rows()
-    for batch in batches(original.schema, asks):
+    for batch in batches(original.schema, workload):
         if original.schema.cells(batch[0]) > BATCH_CELLS:  # too large to lay out
             pairs: Any = [_occupied(original.cells(batch[0]), synthetic.cells(batch[0]))]
         else:

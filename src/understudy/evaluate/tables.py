@@ -21,10 +21,10 @@ BATCH_CELLS = 8_000_000  # laid out at a time; a larger table comes alone
 
 @dataclass(frozen=True)
 class TableSet:
-    """`asks` out of `of` α-way tables; `seed` is None when they are all there."""
+    """`workload` out of `of` α-way tables; `seed` is None when they are all there."""
 
     alpha: int
-    asks: tuple[Axes, ...]
+    workload: tuple[Axes, ...]
     of: int
     seed: int | None
 
@@ -47,12 +47,12 @@ def table_set(schema: Schema, alpha: int, most: int = MAX_TABLES, seed: int = SE
     return TableSet(alpha, tuple(tuple(Axis(names[i]) for i in line) for line in drawn), of, seed)
 
 
-def batches(schema: Schema, asks: Sequence[Axes]) -> Iterator[list[Axes]]:
+def batches(schema: Schema, workload: Sequence[Axes]) -> Iterator[list[Axes]]:
     """Return runs of tables that fit in memory together; a table over the limit comes alone."""
-    return table_runs(asks, [schema.cells(axes) for axes in asks], BATCH_CELLS)
+    return table_runs(workload, [schema.cells(axes) for axes in workload], BATCH_CELLS)
 
 
-def counted(asks: Sequence[Axes], *tables: ExactTable) -> Iterator[tuple[Any, ...]]:
+def counted(workload: Sequence[Axes], *tables: ExactTable) -> Iterator[tuple[Any, ...]]:
     """Yield, for each ask, its counts in every table, in order."""
-    for batch in batches(tables[0].schema, asks):
+    for batch in batches(tables[0].schema, workload):
         yield from zip(*(table.marginals(batch) for table in tables))

@@ -114,7 +114,7 @@ class Trees:
         return found[: last + 1]
 
     @cached_property
-    def asks(self) -> list[tuple[Axis]]:
+    def workload(self) -> list[tuple[Axis]]:
         """Return a table for each level of each tree."""
         return [(Axis(a.name, a.grid.level_of(size)),) for a in self.attributes if a.grid for size in self.sizes(a)]
 
@@ -142,8 +142,8 @@ class Trees:
     def decimals(self) -> list[tuple[Axis]]:
         """Return a table of decimal classes for each number without declared decimals."""
         seen = [a.decimals_seen for a in self.attributes]
-        asks = [(Axis(a.name),) for a in seen if a is not None and a.name not in self.schema.names]
-        return asks if asks and self.enough and self._decimals_seen(len(asks)) else []
+        workload = [(Axis(a.name),) for a in seen if a is not None and a.name not in self.schema.names]
+        return workload if workload and self.enough and self._decimals_seen(len(workload)) else []
 
     def _decimals_seen(self, tables: int) -> bool:
         noise = table_noise(self.schema, self.accounting, self.whole * DECIMALS_SHARE / tables)
@@ -308,7 +308,7 @@ def _counted(table: PrivateTable, trees: Trees) -> tuple[Trees, Measurement | No
 def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Mapping[str, NoisyTree]:
     """Buy the trees, all in one question, and make bins of them."""
     table.progress(PURPOSE, 0, len(trees.attributes))
-    levels = iter(table.measure(trees.asks, trees.cost, PURPOSE, trees.shares))
+    levels = iter(table.measure(trees.workload, trees.cost, PURPOSE, trees.shares))
     found = {a.name: tuple(next(levels) for _ in trees.sizes(a)) for a in trees.attributes}
     rows = _pooled(trees, found, count)
     bought = {}
@@ -345,9 +345,9 @@ def _phase(trees: Trees, spent: Fraction) -> Phase:
             PURPOSE, spent, 1, 1, table_noise(trees.schema, trees.accounting, spent).scale, None, "a row count"
         )
     scale = table_noise(trees.schema, trees.accounting, trees.cost * min(trees.shares)).scale
-    cells = max(trees.schema.cells(ask) for ask in trees.asks)
+    cells = max(trees.schema.cells(ask) for ask in trees.workload)
     names = short_list([a.name for a in trees.attributes])
-    return Phase(PURPOSE, spent, len(trees.asks), cells, scale, None, f"noisy trees of {names}")
+    return Phase(PURPOSE, spent, len(trees.workload), cells, scale, None, f"noisy trees of {names}")
 
 
 def _written_phases(trees: Trees) -> list[Phase]:
@@ -357,11 +357,11 @@ def _written_phases(trees: Trees) -> list[Phase]:
     return [_written_phase(trees, *what) for what in found if what[2]]
 
 
-def _written_phase(trees: Trees, purpose: str, asks: list[tuple[Axis]], cost: Fraction, what: str) -> Phase:
-    scale = table_noise(trees.schema, trees.accounting, cost / len(asks)).scale
-    cells = max(trees.schema.cells(ask) for ask in asks)
-    names = short_list([trees.schema[ask[0].attribute].column for ask in asks])
-    return Phase(purpose, cost, len(asks), cells, scale, None, f"{what} of {names}")
+def _written_phase(trees: Trees, purpose: str, workload: list[tuple[Axis]], cost: Fraction, what: str) -> Phase:
+    scale = table_noise(trees.schema, trees.accounting, cost / len(workload)).scale
+    cells = max(trees.schema.cells(ask) for ask in workload)
+    names = short_list([trees.schema[ask[0].attribute].column for ask in workload])
+    return Phase(purpose, cost, len(workload), cells, scale, None, f"{what} of {names}")
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:

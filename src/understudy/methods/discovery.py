@@ -280,9 +280,11 @@ class Discovery:
         if not asked:
             return {}, []
         table.progress(FORMATS, 0, 1)
-        asks = [(format_axis(a),) for a in asked]
+        workload = [(format_axis(a),) for a in asked]
         bodies, notes = {}, []
-        for attribute, histogram in zip(asked, table.measure(asks, self._each(KINDS_SHARE) * len(asks), FORMATS)):
+        for attribute, histogram in zip(
+            asked, table.measure(workload, self._each(KINDS_SHARE) * len(workload), FORMATS)
+        ):
             domain = table.schema[histogram.axes[0].attribute].domain
             assert isinstance(domain, TextClasses)
             found = found_kind(histogram, domain)
@@ -300,8 +302,10 @@ class Discovery:
         if not asked:
             return []
         table.progress(RANGES, 0, 1)
-        asks, few = [(range_axis(a, bodies[a.name]["kind"]),) for a in asked], []
-        for attribute, histogram in zip(asked, table.measure(asks, self._each(RANGES_SHARE) * len(asks), RANGES)):
+        workload, few = [(range_axis(a, bodies[a.name]["kind"]),) for a in asked], []
+        for attribute, histogram in zip(
+            asked, table.measure(workload, self._each(RANGES_SHARE) * len(workload), RANGES)
+        ):
             body = bodies[attribute.name]
             edges = range_edges(attribute, body["kind"])
             zero = bisect_right(edges, 0.0) - 1 if ordered_scale(body["kind"]).arithmetic else None

@@ -106,10 +106,10 @@ class ModelChecked:
             "largest": table.measure_statistic(LargestDistance(pairs), cost * PARTS["largest"], PURPOSE),
             "triples": table.measure_statistic(SumOfDistances(wider), cost * PARTS["triples"], PURPOSE),
         }
-        counts = {"pairs": len(pairs.asks), "largest": 1, "triples": len(wider.asks)}
+        counts = {"pairs": len(pairs.workload), "largest": 1, "triples": len(wider.workload)}
         figures = {name: _figure(bought[name], counts[name]) for name in PARTS}
-        compared_pairs = [[axis.attribute for axis in axes] for axes in pairs.asks]
-        compared_triples = [[axis.attribute for axis in axes] for axes in wider.asks]
+        compared_pairs = [[axis.attribute for axis in axes] for axes in pairs.workload]
+        compared_triples = [[axis.attribute for axis in axes] for axes in wider.workload]
         facts = figures | {"compared": {"pairs": compared_pairs, "triples": compared_triples}}
         return replace(fit, facts=fit.facts | {"model_error": facts})
 

@@ -125,8 +125,8 @@ class ExactTable:
         """Return what tells this table from any other to whoever has the key."""
         return self._engine.fingerprint(key)
 
-    def marginals(self, asks: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
-        return self._engine.marginals(asks)
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
+        return self._engine.marginals(workload)
 
     def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> CountingEngine:
         return self._engine.regrouped(schema, homes)

@@ -74,9 +74,9 @@ class LocalPrivateTable(PrivateTable):
         grouped.__views = digest("groups", *([name, *groups[name]] for name in sorted(groups)))
         return grouped
 
-    def foresee(self, asks: Sequence[Axes]) -> None:
+    def foresee(self, workload: Sequence[Axes]) -> None:
         if isinstance(self.__engine, ForesightedEngine):
-            self.__engine.foresee(asks)
+            self.__engine.foresee(workload)
 
     def public_random_index(self, count: int, purpose: str) -> int:
         charge = self.__reservation.charge(purpose, Fraction(0), digest("pick", count))

@@ -179,8 +179,8 @@ def _check_pairs(schema: Schema) -> None:
         raise TooLarge(f"links of attributes with a table of more than {MAX_CELLS:,} cells cannot be scored")
 
 
-def _tables(schema: Schema, asks: Any, shares: Any) -> Marginals:
-    return Marginals(_asks(asks, schema), _shares(shares))
+def _tables(schema: Schema, workload: Any, shares: Any) -> Marginals:
+    return Marginals(_workload(workload, schema), _shares(shares))
 
 
 def _shares(data: Any) -> list[Fraction]:
@@ -196,8 +196,8 @@ def _shares(data: Any) -> list[Fraction]:
     return [known[text] for text in data]
 
 
-def _blocks(schema: Schema, asks: Any) -> HadamardBlocks:
-    return HadamardBlocks(_asks(asks, schema))
+def _blocks(schema: Schema, workload: Any) -> HadamardBlocks:
+    return HadamardBlocks(_workload(workload, schema))
 
 
 def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> WaveletTable:
@@ -218,11 +218,11 @@ _SELECTIONS: Readers = {"choice": _choice, "link": _child, "links": _edge}
 _QUERIES: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wavelet, "details": _details}
 
 
-def _asks(data: Any, schema: Schema) -> list[Axes]:
-    asks = [_table(item, schema) for item in _list(data, "tables")]
-    if sum(schema.cells(axes) for axes in asks) > MAX_CELLS:
+def _workload(data: Any, schema: Schema) -> list[Axes]:
+    workload = [_table(item, schema) for item in _list(data, "tables")]
+    if sum(schema.cells(axes) for axes in workload) > MAX_CELLS:
         raise TooLarge(f"tables of more than {MAX_CELLS:,} cells in all cannot be asked of a federation")
-    return asks
+    return workload
 
 
 def _table(data: Any, schema: Schema) -> Axes:

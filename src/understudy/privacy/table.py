@@ -100,7 +100,7 @@ class PrivateTable(ABC):
         """
         return self
 
-    def foresee(self, asks: Sequence[Axes]) -> None:  # noqa: B027 - taking no notice is a right answer
+    def foresee(self, workload: Sequence[Axes]) -> None:  # noqa: B027 - taking no notice is a right answer
         """Say which tables a method is likely to ask for, by public facts alone, so that they may be counted together.
 
         Nothing is read, charged or returned here, and no answer depends on it. The default is to take no notice.
@@ -208,21 +208,21 @@ class PrivateTable(ABC):
         return self.ask(ChooseChild(left, placed, penalty_per_cell or 0), cost, purpose, of)
 
     def measure(
-        self, asks: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
+        self, workload: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
     ) -> list[Measurement]:
         """Measure the counts over several sets of attributes, with noise.
 
         Args:
-            asks: the axes of each table; the empty one is the number of rows.
+            workload: the axes of each table; the empty one is the number of rows.
             cost: of all of them, in `accounting.unit`: epsilon, or rho.
             purpose: the word for the ledger.
             shares: of the cost, that add up to 1; evenly where None.
         """
-        return self.ask(Marginals.of(asks, shares), cost, purpose)
+        return self.ask(Marginals.of(workload, shares), cost, purpose)
 
-    def measure_coefficients(self, asks: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
-        """Measure the block of Hadamard coefficients of each of `asks`, all with the same noise."""
-        return self.ask(HadamardBlocks(asks), cost, purpose)
+    def measure_coefficients(self, workload: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
+        """Measure the block of Hadamard coefficients of each of `workload`, all with the same noise."""
+        return self.ask(HadamardBlocks(workload), cost, purpose)
 
     def measure_scores(self, axes: Axes, cost: Fraction, purpose: str) -> PairScores:
         """Measure score R of every pair of these axes, all with the same noise."""

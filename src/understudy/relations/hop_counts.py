@@ -112,8 +112,8 @@ class SqlHops:
     def tables(self, one: str, two: str) -> Iterator[Counts]:
         both = {one: looked_at(self.tree, one), two: looked_at(self.tree, two)}
         engine = self.linked.joined(self._schema(both), both)
-        asks = [(Axis(given_name(a, one)), Axis(given_name(b, two))) for a, b in product(both[one], both[two])]
-        for counts in engine.marginals(asks):
+        workload = [(Axis(given_name(a, one)), Axis(given_name(b, two))) for a, b in product(both[one], both[two])]
+        for counts in engine.marginals(workload):
             yield np.asarray(counts).ravel()
 
     def fan_out(self, name: str) -> Counts:

@@ -42,11 +42,13 @@ def test_all_triples_of_twenty_columns_take_a_few_tables() -> None:
 
 def test_counts_by_way_of_wider_tables_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = columns_of(SIZES, 1000)
-    asks = [tuple(map(Axis, names)) for width in (3, 2, 1) for names in itertools.permutations("abdefgh", width)][::7]
+    workload = [tuple(map(Axis, names)) for width in (3, 2, 1) for names in itertools.permutations("abdefgh", width)][
+        ::7
+    ]
     direct = MemoryEngine(columns, 1000, SCHEMA)
-    expected = list(direct.marginals(asks))
+    expected = list(direct.marginals(workload))
     monkeypatch.setattr(cached, "COVER_ROWS", 0)
     monkeypatch.setattr(cached, "COVER_CELLS", 900)
     covered = MemoryEngine(columns, 1000, SCHEMA)
-    assert all((a == b).all() for a, b in zip(expected, covered.marginals(asks), strict=True))
+    assert all((a == b).all() for a, b in zip(expected, covered.marginals(workload), strict=True))
     assert covered.tables_counted < direct.tables_counted / 2

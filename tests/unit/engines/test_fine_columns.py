@@ -50,13 +50,13 @@ def test_engines_agree_on_fine_grids(engine: str, data: Path) -> None:
     if engine == "duckdb":
         pytest.importorskip("duckdb", reason="the DuckDB engine needs the package duckdb")
     schema = Schema.from_toml(SCHEMA)
-    asks = [(Axis("amount (fine)"),), (Axis("km (fine)"),), (Axis("amount"),), (Axis("km"),)]
+    workload = [(Axis("amount (fine)"),), (Axis("km (fine)"),), (Axis("amount"),), (Axis("km"),)]
     counted, details = [], []
     for name in ("memory", engine):
         opened = open_engine(PrivateData(str(data), name), schema)
         try:
             assert opened.columns == ("amount", "km")
-            counted.append([np.asarray(table) for table in opened.engine.marginals(asks)])
+            counted.append([np.asarray(table) for table in opened.engine.marginals(workload)])
             details.append(FineDetails("amount", 3).exact(opened.engine, schema))
         finally:
             opened.engine.close()

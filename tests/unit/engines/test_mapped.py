@@ -55,14 +55,14 @@ def mapped(columns: dict[str, np.ndarray], schema: Schema) -> MappedEngine:
 
 @settings(max_examples=30, deadline=None)
 @given(
-    asks=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
+    workload=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
     rows=st.sampled_from([1, 63, 64, 65, 500]),
     seed=st.integers(0, 10),
 )
-def test_counts_are_exact(asks: list[list[Axis]], rows: int, seed: int) -> None:
+def test_counts_are_exact(workload: list[list[Axis]], rows: int, seed: int) -> None:
     schema, columns = mixed_schema(rows), mixed_columns(rows, seed)
     engine = mapped(columns, schema)
-    for axes, counts in zip(asks, engine.marginals([tuple(a) for a in asks]), strict=True):
+    for axes, counts in zip(workload, engine.marginals([tuple(a) for a in workload]), strict=True):
         assert (counts == plain(columns, schema, tuple(axes))).all()
     found = engine.pairs((Axis("x"), Axis("y"), Axis("w")))
     assert (found.table(0, 1) == plain(columns, schema, (Axis("x"), Axis("y")))).all()
@@ -133,7 +133,7 @@ def test_an_interruption_leaves_nothing(
     table, schema = frame(mixed_columns(500, 1), mixed_schema(500)), mixed_schema(500)
     seen = []
 
-    def stop(self: MappedEngine, asks: object) -> None:
+    def stop(self: MappedEngine, workload: object) -> None:
         seen.extend(temporary.glob("understudy-*/column-*"))
         raise error
 

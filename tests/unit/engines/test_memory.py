@@ -59,16 +59,16 @@ AXES = [
 
 @settings(max_examples=60, deadline=None)
 @given(
-    asks=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
+    workload=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
     rows=st.sampled_from([1, 63, 64, 65, 500]),
     seed=st.integers(0, 10),
     few=st.booleans(),
 )
-def test_counts_are_exact(asks: list[list[Axis]], rows: int, seed: int, few: bool) -> None:
+def test_counts_are_exact(workload: list[list[Axis]], rows: int, seed: int, few: bool) -> None:
     """By numpy, as for small tables, and by the compiled loops, as for all others."""
     schema, columns = mixed_schema(rows), mixed_columns(rows, seed)
     engine = MemoryEngine(columns, rows, schema)
-    wanted = [tuple(axes) for axes in asks]
+    wanted = [tuple(axes) for axes in workload]
     with pytest.MonkeyPatch.context() as patch:
         if not few:
             patch.setattr(counting, "FEW_COUNTS", -1)
@@ -88,12 +88,12 @@ def test_threads_share_chunks_and_tables(threads: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(counting, "_FEW", 0)
     monkeypatch.setattr(counting, "FEW_COUNTS", -1)
     monkeypatch.setattr(cached, "FEW_ONES", 0)
-    asks = [axes for width in (1, 2, 3) for axes in itertools.combinations(AXES, width)]
+    workload = [axes for width in (1, 2, 3) for axes in itertools.combinations(AXES, width)]
     for chunk, group in ((128, 1 << 22), (4096, 1 << 22), (1 << 17, 1 << 22), (1024, 50)):
         monkeypatch.setattr(counting, "CHUNK", chunk)
         monkeypatch.setattr(counting, "GROUP_CELLS", group)
         engine = MemoryEngine(columns, rows, schema)
-        for axes, counts in zip(asks, engine.marginals(asks), strict=True):
+        for axes, counts in zip(workload, engine.marginals(workload), strict=True):
             assert (counts == plain(columns, schema, axes)).all()
         found = engine.pairs((Axis("x"), Axis("y"), Axis("w")))
         assert (found.table(0, 2) == plain(columns, schema, (Axis("x"), Axis("w")))).all()
@@ -112,8 +112,8 @@ def test_nothing_is_counted_twice() -> None:
 def test_generalised_tables_are_sums() -> None:
     schema, columns = mixed_schema(500), mixed_columns(500, 1)
     engine = MemoryEngine(columns, 500, schema)
-    asks = [(Axis("x", level=level), Axis("y")) for level in range(3)]
-    list(engine.marginals(asks))
+    workload = [(Axis("x", level=level), Axis("y")) for level in range(3)]
+    list(engine.marginals(workload))
     assert engine.tables_counted == 1
 
 

@@ -61,18 +61,18 @@ def engines(tmp_path: Path) -> Any:
 def test_the_same_tables_in_one_pass(engines: tuple[SqlEngine, MemoryEngine]) -> None:
     engine, memory = engines
     axes = [Axis(name) for name in SIZES]
-    asks = [tuple(ask) for width in (0, 1, 2, 3) for ask in itertools.permutations(axes[:4], width)]
-    asks += [
+    workload = [tuple(ask) for width in (0, 1, 2, 3) for ask in itertools.permutations(axes[:4], width)]
+    workload += [
         (axes[4],),
         (axes[4], axes[0]),
         (Axis("e", bit=0), Axis("e", bit=3), axes[1]),
         (Axis("e", bit=2, gray=True),),
     ]
     assert engine.scans == 1
-    for found, expected in zip(engine.marginals(asks), memory.marginals(asks), strict=True):
+    for found, expected in zip(engine.marginals(workload), memory.marginals(workload), strict=True):
         assert found.dtype == np.int64 and (found == expected).all()
     assert engine.scans == 2
-    list(engine.marginals(asks[::2]))
+    list(engine.marginals(workload[::2]))
     assert engine.scans == 2  # nothing is counted twice
     assert engine.rows() == 5000
 
@@ -128,12 +128,12 @@ def test_views_by_taxonomy(tmp_path: Path) -> None:
 
     schema, table = demo_schema(400), demo_table(400, np.random.default_rng(1))
     parquet.write_table(table, tmp_path / "t.parquet")
-    asks = [(Axis(a.name, level=level),) for a in schema.modelled for level in range(a.levels)]
+    workload = [(Axis(a.name, level=level),) for a in schema.modelled for level in range(a.levels)]
     sql, memory = (
         open_engine(PrivateData(tmp_path / "t.parquet", "duckdb"), schema),
         open_engine(PrivateData(table, "memory"), schema),
     )
-    for found, expected in zip(sql.engine.marginals(asks), memory.engine.marginals(asks), strict=True):
+    for found, expected in zip(sql.engine.marginals(workload), memory.engine.marginals(workload), strict=True):
         assert (found == expected).all()
     sql.engine.close()
     assert sql.columns == memory.columns

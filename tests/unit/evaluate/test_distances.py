@@ -57,18 +57,20 @@ def test_distances_equal_brute_force(alpha: int) -> None:
 def test_a_distance_is_a_distance(seed: int, n: int, m: int) -> None:
     """Symmetric, between 0 and 1, 0 from itself, and no smaller for a table with more attributes."""
     real, other = table(columns_of(SIZES, n, seed)), table(columns_of(SIZES, m, seed + 1))
-    asks = [(Axis("a"),), (Axis("a"), Axis("c")), (Axis("a"), Axis("c"), Axis("e"))]
-    there, back = list(compare(real, other, asks)), list(compare(other, real, asks))
+    workload = [(Axis("a"),), (Axis("a"), Axis("c")), (Axis("a"), Axis("c"), Axis("e"))]
+    there, back = list(compare(real, other, workload)), list(compare(other, real, workload))
     assert [t.tvd for t in there] == [t.tvd for t in back]
     assert all(0 <= t.tvd <= 1 for t in there)
     assert there[0].tvd <= there[1].tvd + 1e-12 <= there[2].tvd + 2e-12
-    assert [t.tvd for t in compare(real, real, asks)] == [0, 0, 0]
+    assert [t.tvd for t in compare(real, real, workload)] == [0, 0, 0]
 
 
 def test_twice_the_same_rows_are_no_distance_away() -> None:
     columns = columns_of(SIZES, 300)
     doubled = {name: np.tile(codes, 2) for name, codes in columns.items()}
-    assert max(t.tvd for t in compare(table(columns), table(doubled), table_set(table(columns).schema, 3).asks)) == 0
+    assert (
+        max(t.tvd for t in compare(table(columns), table(doubled), table_set(table(columns).schema, 3).workload)) == 0
+    )
 
 
 def test_shuffled_columns_give_the_independence_error() -> None:
@@ -89,11 +91,11 @@ def test_shuffled_columns_give_the_independence_error() -> None:
 
 def test_a_table_too_large_to_lay_out_is_compared_by_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     real, other = table(columns_of(SIZES, 700, 1)), table(columns_of(SIZES, 450, 2))
-    asks = table_set(real.schema, 3).asks
-    laid_out = list(compare(real, other, asks))
+    workload = table_set(real.schema, 3).workload
+    laid_out = list(compare(real, other, workload))
     monkeypatch.setattr(distances, "BATCH_CELLS", 25)
     monkeypatch.setattr(tables, "BATCH_CELLS", 25)
-    for a, b in zip(compare(real, other, asks), laid_out):
+    for a, b in zip(compare(real, other, workload), laid_out):
         assert (a.attributes, a.tvd) == (b.attributes, b.tvd)
         assert a.l2 == pytest.approx(b.l2)
 
@@ -102,9 +104,9 @@ def test_a_table_beyond_numbering_is_refused() -> None:
     sizes = dict.fromkeys("abcd", 65535)
     columns = {name: np.zeros(3, dtype=np.uint16) for name in sizes}
     real = table(columns, sizes)
-    assert [t.tvd for t in compare(real, real, table_set(real.schema, 3).asks)] == [0, 0, 0, 0]
+    assert [t.tvd for t in compare(real, real, table_set(real.schema, 3).workload)] == [0, 0, 0, 0]
     with pytest.raises(TooLarge, match="fewer attributes"):
-        list(compare(real, real, table_set(real.schema, 4).asks))
+        list(compare(real, real, table_set(real.schema, 4).workload))
 
 
 def test_shared_counting_counts_nothing_twice() -> None:
@@ -122,10 +124,10 @@ def test_shared_counting_counts_nothing_twice() -> None:
 def test_all_tables_or_a_stated_sample() -> None:
     schema = schema_of({f"x{i}": 2 for i in range(20)}, 10)
     every = table_set(schema, 3)
-    assert (len(every.asks), every.of, every.seed) == (1140, 1140, None)
+    assert (len(every.workload), every.of, every.seed) == (1140, 1140, None)
     some = table_set(schema, 4, most=100, seed=7)
-    assert (len(some.asks), some.of, some.seed) == (100, 4845, 7)
-    assert len(set(some.asks)) == 100 and all(len(set(axes)) == 4 for axes in some.asks)
+    assert (len(some.workload), some.of, some.seed) == (100, 4845, 7)
+    assert len(set(some.workload)) == 100 and all(len(set(axes)) == 4 for axes in some.workload)
     assert some == table_set(schema, 4, most=100, seed=7) != table_set(schema, 4, most=100, seed=8)
 
 

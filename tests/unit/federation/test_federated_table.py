@@ -162,7 +162,7 @@ def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
     whole = demo_table(600, np.random.default_rng(2))
     schema, own = demo_schema(rows=600), demo_schema(rows=200)
     age, sex, region = (Axis(name) for name in ("age", "sex", "region"))
-    asks = [
+    workload = [
         Marginals.of([(age, sex), (region,)]),
         HadamardBlocks([(age, sex)]),
         WaveletTable((age, region), ("haar", "nominal")),
@@ -176,7 +176,7 @@ def test_every_vector_that_adds_up_adds_up(tmp_path: Path) -> None:
         made = stack.enter_context(
             local_federation(dict(zip(NAMES, pieces)), schema, Budget(1, "1e-9"), tmp_path, source=QuietSource())
         )
-        for question in asks:
+        for question in workload:
             noisy = made.table._measure(question, EACH, "tables")
             assert (np.concatenate([block.values for block in noisy]) == question.exact(everyone, schema)).all()
         assert not made.owners.refusals
@@ -242,7 +242,9 @@ def test_nothing_is_counted_before_it_is_paid(tmp_path: Path, monkeypatch: pytes
     order = []
     marginals = MemoryEngine.marginals
     append = Ledger.append
-    monkeypatch.setattr(MemoryEngine, "marginals", lambda self, asks: order.append("count") or marginals(self, asks))
+    monkeypatch.setattr(
+        MemoryEngine, "marginals", lambda self, workload: order.append("count") or marginals(self, workload)
+    )
     monkeypatch.setattr(Ledger, "append", lambda self, kind, *rest: order.append(kind) or append(self, kind, *rest))
     with federation(tmp_path) as made:
         order.clear()

@@ -62,8 +62,8 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
-    def marginals(self, asks: Sequence[Any]) -> Iterator[np.ndarray]:
-        for table in self._engine.marginals(asks):
+    def marginals(self, workload: Sequence[Any]) -> Iterator[np.ndarray]:
+        for table in self._engine.marginals(workload):
             self.counts.update(int(count) for count in table.ravel() if count > 100)
             yield table
 

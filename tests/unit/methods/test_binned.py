@@ -97,7 +97,7 @@ def test_one_person_moves_every_level_by_what_is_paid_for(neighbours: str) -> No
 def test_the_levels_together_cost_what_was_paid(delta: float) -> None:
     schema, budget = schema_of("replace-one"), Budget(1, delta)
     trees = Trees(schema, accounting_of(budget), total_cost(budget), schema.unbinned, 1e6)
-    assert sum(trees.shares) == 1 and len(trees.shares) == len(trees.asks)
+    assert sum(trees.shares) == 1 and len(trees.shares) == len(trees.workload)
     share = TREES_SHARE if delta else LINEAR_TREES_SHARE
     assert trees.cost == total_cost(budget) * share * 2 / 3
     assert min(trees.shares) > 0
@@ -131,7 +131,9 @@ def test_the_noise_of_a_level_follows_its_share(ledger_path: Path) -> None:
     columns = {"a": np.zeros(500, dtype=np.uint16)}
     trees = Trees(schema, accounting_of(budget), total_cost(budget), schema.unbinned, 50_000.0)
     private = private_table(schema, columns, budget, ledger_path)
-    for ask, share, m in zip(trees.asks, trees.shares, private.measure(trees.asks, trees.cost, "bins", trees.shares)):
+    for ask, share, m in zip(
+        trees.workload, trees.shares, private.measure(trees.workload, trees.cost, "bins", trees.shares)
+    ):
         away = m.values[1:].astype(float)  # all rows are in the first node
         expected = float(1 / (2 * trees.cost * share))
         assert m.variance == pytest.approx(expected, rel=1e-6)

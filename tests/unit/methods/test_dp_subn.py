@@ -87,10 +87,10 @@ def test_candidates_share_the_budget_of_a_round(tmp_path: Path) -> None:
         table = made.table
         measure = table.measure
 
-        def watched(asks, cost, purpose, shares=None):  # type: ignore[no-untyped-def]
-            found = measure(asks, cost, purpose, shares)
+        def watched(workload, cost, purpose, shares=None):  # type: ignore[no-untyped-def]
+            found = measure(workload, cost, purpose, shares)
             if purpose == "candidates":
-                seen.extend((len(asks), m.noise.scale) for m in found)
+                seen.extend((len(workload), m.noise.scale) for m in found)
             return found
 
         table.measure = watched  # type: ignore[method-assign]

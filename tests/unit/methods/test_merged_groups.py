@@ -130,8 +130,8 @@ def test_engines_count_groups_as_they_count_values(engine: str, tmp_path: Path) 
     opened = open_engine(PrivateData(str(path), engine), schema).engine
     list(opened.marginals([(Axis("a"),)]))  # something is known before groups are
     merged = schema.merged(GROUPS)
-    asks = [(A,), (A, B), (B, Axis("c")), (Axis("c"), A), (Axis("a"), B)]
-    for axes, table in zip(asks, opened.viewed(merged.counted).marginals(asks)):
+    workload = [(A,), (A, B), (B, Axis("c")), (Axis("c"), A), (Axis("a"), B)]
+    for axes, table in zip(workload, opened.viewed(merged.counted).marginals(workload)):
         exact = np.zeros(merged.sizes(axes), dtype=np.int64)
         np.add.at(exact, tuple(merged.view_map(axis)[columns[axis.attribute]] for axis in axes), 1)
         np.testing.assert_array_equal(table, exact)
@@ -158,9 +158,9 @@ def test_a_journal_is_of_the_groups_that_it_was_asked_with(ledger_path: Path) ->
 # -- in the model ------------------------------------------------------------------------------------------------
 
 
-def measured(schema: Schema, columns: dict[str, Any], asks: list[tuple[Axis, ...]]) -> list[Measurement]:
+def measured(schema: Schema, columns: dict[str, Any], workload: list[tuple[Axis, ...]]) -> list[Measurement]:
     found = []
-    for axes in asks:
+    for axes in workload:
         exact = np.zeros(schema.sizes(axes), dtype=np.int64)
         np.add.at(exact, tuple(schema.view_map(axis)[columns[axis.attribute]] for axis in axes), 1)
         found.append(Measurement(axes, exact, Gaussian(2.0)))
@@ -190,8 +190,8 @@ def test_a_model_of_groups_is_the_model_of_values_of_largest_entropy() -> None:
 def test_pairs_by_groups_are_projections_whether_or_not_they_are_variables() -> None:
     columns = linked(5_000)
     schema = schema_of(SIZES, 5_000).merged(GROUPS)
-    asks = [(Axis("a"),), (Axis("b"),), (A, Axis("c"))]
-    tree = estimate(measured(schema, columns, asks), schema, 5_000)
+    workload = [(Axis("a"),), (Axis("b"),), (A, Axis("c"))]
+    tree = estimate(measured(schema, columns, workload), schema, 5_000)
     assert A in tree.variables and B not in tree.variables
     wanted = [(A, B), (B, Axis("c")), (Axis("a"), B), (Axis("a"), Axis("b")), (Axis("c"), A)]
     for axes, table in pair_marginals(tree, wanted).items():

@@ -26,25 +26,25 @@ def tree(attributes: int, seed: int = 0) -> list[Axes]:
     return [(Axis(f"a{int(generator.integers(0, i)):04}"), Axis(f"a{i:04}")) for i in range(1, attributes)]
 
 
-def variance(tables: list[Axes], asks: list[Axes], schema: Any) -> float:
+def variance(tables: list[Axes], workload: list[Axes], schema: Any) -> float:
     """Of all cells of the asked tables in pure epsilon, up to a constant; each from the smallest table it is in."""
-    cells = [min(schema.cells(t) for t in tables if set(ask) <= set(t)) for ask in asks]
+    cells = [min(schema.cells(t) for t in tables if set(ask) <= set(t)) for ask in workload]
     return float(len(tables) ** 2 * sum(cells))
 
 
 @pytest.mark.parametrize("attributes", [4, 12, 30, 61, pytest.param(320, marks=pytest.mark.slow)])
 def test_every_table_is_inside_one_that_is_measured_and_the_noise_falls(attributes: int) -> None:
     schema = schema_of({f"a{i:04}": 2 for i in range(attributes)}, 100_000)
-    for asks in (tree(attributes), [(Axis(a.name),) for a in schema.modelled]):
-        together = measured_together(asks, schema, PURE, HALF, 150_000)
-        assert all(any(set(ask) <= set(table) for table in together) for ask in asks)
-        assert variance(together, asks, schema) < 0.8 * variance(asks, asks, schema)
+    for workload in (tree(attributes), [(Axis(a.name),) for a in schema.modelled]):
+        together = measured_together(workload, schema, PURE, HALF, 150_000)
+        assert all(any(set(ask) <= set(table) for table in together) for ask in workload)
+        assert variance(together, workload, schema) < 0.8 * variance(workload, workload, schema)
 
 
 def test_beyond_a_thousand_tables_nothing_is_merged() -> None:
     schema = schema_of({f"a{i:04}": 2 for i in range(WIDEST + 2)}, 100_000)
-    asks = tree(WIDEST + 2)
-    assert measured_together(asks, schema, PURE, HALF, 150_000) == asks
+    workload = tree(WIDEST + 2)
+    assert measured_together(workload, schema, PURE, HALF, 150_000) == workload
 
 
 def test_clusters_stay_under_the_limit() -> None:
@@ -57,8 +57,8 @@ def test_of_two_levels_the_finer_is_measured() -> None:
     values = Categories(("0", "1", "2"))
     grouped = Attribute("a", values, taxonomy=Taxonomy.of_groups({"low": ["0", "1"]}, values))
     schema = Schema("people", (grouped, Attribute("b", Categories(("0", "1")))), rows=1000)
-    asks = [(Axis("a"),), (Axis("a", 1), Axis("b"))]
-    assert measured_together(asks, schema, PURE, HALF, 10**6) == [(Axis("a"), Axis("b"))]
+    workload = [(Axis("a"),), (Axis("a", 1), Axis("b"))]
+    assert measured_together(workload, schema, PURE, HALF, 10**6) == [(Axis("a"), Axis("b"))]
 
 
 @pytest.mark.parametrize("search", ["full", "growth"])

@@ -343,8 +343,8 @@ def greedy_information(engine: MemoryEngine, names: tuple[Axis, ...]) -> float:
     while left:
         best = links[np.ix_(left, placed)]
         child, first = (side[i] for side, i in zip((left, placed), np.unravel_index(best.argmax(), best.shape)))
-        asks = [(names[first], names[other], names[child]) for other in placed if other != first]
-        total += max([best.max(), *map(information, engine.marginals(asks))])
+        workload = [(names[first], names[other], names[child]) for other in placed if other != first]
+        total += max([best.max(), *map(information, engine.marginals(workload))])
         placed.append(child)
         left.remove(child)
     return total
@@ -361,6 +361,6 @@ def test_structure_of_a_known_network_is_recovered(ledger_path: Path) -> None:
     schema = wide_schema(100, rows)
     engine = MemoryEngine(columns, rows, schema)
     fit = PrivABN().fit(private_table(schema, columns, Budget(1, 1e-9), ledger_path))
-    asks = [axes(*line["parents"], line["attribute"]) for line in fit.facts["network"]]
-    ours = sum(map(information, engine.marginals(asks)))
+    workload = [axes(*line["parents"], line["attribute"]) for line in fit.facts["network"]]
+    ours = sum(map(information, engine.marginals(workload)))
     assert ours >= 0.85 * greedy_information(engine, axes(*columns))

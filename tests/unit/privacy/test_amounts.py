@@ -59,8 +59,8 @@ def test_a_batch_of_tables_fits_into_memory(monkeypatch: pytest.MonkeyPatch) -> 
     """Four hundred tables of twenty million cells would take 64 GB."""
     monkeypatch.setattr(batches, "_BATCH_CELLS", 100)
     schema = schema_of({"a": 10, "b": 60, "c": 2}, 10)
-    asks = [(Axis(name),) for name in "abcbbcaac" * 9]
-    parts = list(batches.batches(object(), asks, schema))  # type: ignore[arg-type]
-    assert [ask for part in parts for ask in asks[part]] == asks
-    assert all(sum(map(schema.cells, asks[part])) <= 100 for part in parts)
+    workload = [(Axis(name),) for name in "abcbbcaac" * 9]
+    parts = list(batches.batches(object(), workload, schema))  # type: ignore[arg-type]
+    assert [ask for part in parts for ask in workload[part]] == workload
+    assert all(sum(map(schema.cells, workload[part])) <= 100 for part in parts)
     assert list(batches.batches(object(), [], schema)) == []  # type: ignore[arg-type]

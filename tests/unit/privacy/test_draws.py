@@ -91,7 +91,7 @@ def test_what_was_only_paid_for_is_given_back(ledger_path: Path) -> None:
     ledger, reservation, _ = opened(ledger_path, Budget(1), SystemSource())
 
     class Broken(MemoryEngine):
-        def marginals(self, asks: Any) -> Any:
+        def marginals(self, workload: Any) -> Any:
             raise Killed
 
     table = LocalPrivateTable(SCHEMA, Broken(columns_of(SIZES, 50), 50, SCHEMA), reservation, SystemSource())

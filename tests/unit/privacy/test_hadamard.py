@@ -37,11 +37,11 @@ def signs(row: tuple[int, ...], masks: tuple[int, ...]) -> int:
     return (-1) ** sum((code & mask).bit_count() for code, mask in zip(row, masks))
 
 
-def coefficients(rows: list[tuple[int, ...]], sizes: dict[str, int], asks: list[Axes]) -> np.ndarray:
+def coefficients(rows: list[tuple[int, ...]], sizes: dict[str, int], workload: list[Axes]) -> np.ndarray:
     """All blocks of the asks, from the kernel's transform of exact counts."""
     names = list(sizes)
     parts = []
-    for axes in asks:
+    for axes in workload:
         table = np.zeros([sizes[axis.attribute] for axis in axes], dtype=np.int64)
         for row in rows:
             table[tuple(row[names.index(axis.attribute)] for axis in axes)] += 1
@@ -49,17 +49,17 @@ def coefficients(rows: list[tuple[int, ...]], sizes: dict[str, int], asks: list[
     return np.concatenate(parts)
 
 
-def changes(sizes: dict[str, int], asks: list[Axes], neighbours: str) -> Iterator[np.ndarray]:
+def changes(sizes: dict[str, int], workload: list[Axes], neighbours: str) -> Iterator[np.ndarray]:
     """What one row coming, or one row becoming another, does. The transform is linear, so other rows do not matter."""
     domain = list(itertools.product(*map(range, sizes.values())))
     if neighbours == "add-remove":
-        yield from (coefficients([row], sizes, asks) for row in domain)
+        yield from (coefficients([row], sizes, workload) for row in domain)
     for old, new in itertools.product(domain, repeat=2) if neighbours == "replace-one" else ():
-        yield coefficients([new], sizes, asks) - coefficients([old], sizes, asks)
+        yield coefficients([new], sizes, workload) - coefficients([old], sizes, workload)
 
 
-def worst(sizes: dict[str, int], asks: list[Axes], neighbours: str) -> tuple[int, int]:
-    found = list(changes(sizes, asks, neighbours))
+def worst(sizes: dict[str, int], workload: list[Axes], neighbours: str) -> tuple[int, int]:
+    found = list(changes(sizes, workload, neighbours))
     return max(int(np.abs(c).sum()) for c in found), max(int((c**2).sum()) for c in found)
 
 
@@ -67,26 +67,29 @@ def worst(sizes: dict[str, int], asks: list[Axes], neighbours: str) -> tuple[int
 @pytest.mark.parametrize("sizes", SHAPES)
 def test_no_neighbours_differ_by_more_than_the_sensitivity(sizes: dict[str, int], neighbours: str) -> None:
     schema = public(sizes, neighbours)
-    for asks in [[axes] for axes in subsets(sizes)] + [subsets(sizes)]:
-        l1, l2_squared = worst(sizes, asks, neighbours)
-        claimed = block_sensitivity(asks, schema)
+    for workload in [[axes] for axes in subsets(sizes)] + [subsets(sizes)]:
+        l1, l2_squared = worst(sizes, workload, neighbours)
+        claimed = block_sensitivity(workload, schema)
         assert l1 <= claimed[0] and l2_squared <= claimed[1]
-        if len(asks) == 1 and all(size & (size - 1) == 0 for size in sizes.values()):
+        if len(workload) == 1 and all(size & (size - 1) == 0 for size in sizes.values()):
             assert (l1, l2_squared) == claimed  # tight for one block of full domains
 
 
 def test_wrong_claims_are_caught() -> None:
     """The broken twins: a bound as for one count, half the bound, and add-remove's bound under replace-one."""
-    for sizes, asks in (({"a": 2, "b": 4}, [(Axis("a"), Axis("b"))]), ({"a": 2, "b": 2}, subsets({"a": 2, "b": 2}))):
-        l1, _ = worst(sizes, asks, "replace-one")
+    for sizes, workload in (
+        ({"a": 2, "b": 4}, [(Axis("a"), Axis("b"))]),
+        ({"a": 2, "b": 2}, subsets({"a": 2, "b": 2})),
+    ):
+        l1, _ = worst(sizes, workload, "replace-one")
         assert l1 > 2
-        assert l1 > block_sensitivity(asks, public(sizes, "replace-one"))[0] / 2
-        assert l1 > block_sensitivity(asks, public(sizes, "add-remove"))[0]
+        assert l1 > block_sensitivity(workload, public(sizes, "replace-one"))[0] / 2
+        assert l1 > block_sensitivity(workload, public(sizes, "add-remove"))[0]
 
 
 def test_a_person_of_three_rows_moves_three_times_as_far() -> None:
-    asks = subsets({"a": 2, "b": 4})
-    one, three = (block_sensitivity(asks, public({"a": 2, "b": 4}, "replace-one", k)) for k in (1, 3))
+    workload = subsets({"a": 2, "b": 4})
+    one, three = (block_sensitivity(workload, public({"a": 2, "b": 4}, "replace-one", k)) for k in (1, 3))
     assert three == (3 * one[0], 9 * one[1])
 
 
@@ -118,13 +121,13 @@ def test_measured_coefficients_have_the_noise_that_was_paid_for(
     schema = schema_of(sizes, 500 if neighbours == "replace-one" else None, neighbours)
     columns = columns_of(sizes, 500)
     table = private_table(schema, columns, Budget(1, delta), ledger_path)
-    asks = [(Axis("a"), Axis("b")), (Axis("b"),)]
-    measured = table.measure_coefficients(asks, table.total_cost, "coefficients")
-    l1, l2_squared = block_sensitivity(asks, schema)
+    workload = [(Axis("a"), Axis("b")), (Axis("b"),)]
+    measured = table.measure_coefficients(workload, table.total_cost, "coefficients")
+    l1, l2_squared = block_sensitivity(workload, schema)
     expected = l1 if delta == 0 else (l2_squared / (2 * float(table.total_cost))) ** 0.5
     assert measured[0].noise.scale == measured[1].noise.scale == pytest.approx(expected)
     assert [m.values.shape for m in measured] == [(511, 1), (1,)]
-    exact = coefficients(list(zip(columns["a"].tolist(), columns["b"].tolist())), sizes, asks)
+    exact = coefficients(list(zip(columns["a"].tolist(), columns["b"].tolist())), sizes, workload)
     noise = np.concatenate([m.values.ravel() for m in measured]) - exact
     spread = np.abs(noise).mean() if delta == 0 else noise.std()
     assert spread == pytest.approx(expected, rel=0.25)
@@ -147,9 +150,9 @@ def test_a_huge_budget_gives_the_exact_coefficients_and_a_resume_gives_them_agai
 def test_no_coefficients_and_too_many_are_refused_before_anything_is_charged(ledger_path: Path) -> None:
     sizes = {"a": 6000, "b": 6000}
     table = private_table(schema_of(sizes, 10), columns_of(sizes, 10), Budget(1), ledger_path)
-    for asks in ([], [(Axis("a"), Axis("b"))]):
+    for workload in ([], [(Axis("a"), Axis("b"))]):
         with pytest.raises(TooLarge, match="coefficients"):
-            table.measure_coefficients(asks, Fraction(1, 2), "coefficients")
+            table.measure_coefficients(workload, Fraction(1, 2), "coefficients")
     assert table.reservation.charges() == []  # type: ignore[attr-defined]
 
 

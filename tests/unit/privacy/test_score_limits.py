@@ -202,8 +202,8 @@ class Joint:
     def rows(self) -> int:
         return int(self._table.sum())
 
-    def marginals(self, asks: Sequence[Axes]) -> Iterator[Any]:
-        for axes in asks:
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[Any]:
+        for axes in workload:
             kept = [self._names.index(axis.attribute) for axis in axes]
             gone = tuple(i for i in range(self._table.ndim) if i not in kept)
             table = self._table.sum(axis=gone)

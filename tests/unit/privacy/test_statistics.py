@@ -96,7 +96,7 @@ def test_a_row_is_at_most_one_error(definition: str) -> None:
 def test_the_bounds_are_attained() -> None:
     """No smaller claim could stand: one table, one synthetic cell, and the row moves between the others."""
     tables = synthetic_tables(((1, 2),) * 3)
-    one = SyntheticTables(tables.asks[1:2], tables.counts[1:2], 3)
+    one = SyntheticTables(tables.workload[1:2], tables.counts[1:2], 3)
     assert (
         worst_change(LargestVariation(one), "replace-one")
         == LargestVariation(one).sensitivity(schema_of(SIZES, 5))
@@ -145,10 +145,10 @@ def test_reference_tables_must_fit() -> None:
     schema, good = schema_of(SIZES, 5), reference_tables(1)
     for bad in (
         ReferenceTables((), ()),
-        ReferenceTables(good.asks[:1], good.counts),
-        ReferenceTables(good.asks, tuple(c * 1.0 for c in good.counts)),
-        ReferenceTables(good.asks[1:2], (np.asarray([1, 2]),)),
-        ReferenceTables(good.asks[:1], (np.asarray([2**60, 2**60]),)),
+        ReferenceTables(good.workload[:1], good.counts),
+        ReferenceTables(good.workload, tuple(c * 1.0 for c in good.counts)),
+        ReferenceTables(good.workload[1:2], (np.asarray([1, 2]),)),
+        ReferenceTables(good.workload[:1], (np.asarray([2**60, 2**60]),)),
     ):
         assert refusal(SumOfDistances(bad), schema) is not None
 
@@ -157,7 +157,7 @@ def test_a_distance_is_known_by_its_tables_and_not_by_what_they_hold() -> None:
     """A resumed run on a machine that rounds otherwise gets what was drawn; another table is another question."""
     one, other = reference_tables(1), reference_tables(2)
     assert SumOfDistances(one).key == SumOfDistances(other).key != LargestDistance(one).key
-    assert SumOfDistances(ReferenceTables(one.asks[:1], one.counts[:1])).key != SumOfDistances(one).key
+    assert SumOfDistances(ReferenceTables(one.workload[:1], one.counts[:1])).key != SumOfDistances(one).key
 
 
 class TrainedOnRealRows(Errors):
@@ -182,15 +182,15 @@ def test_synthetic_counts_must_be_what_they_claim() -> None:
     good = SYNTHETIC[2]
     assert refusal(SumOfVariations(good), schema) is None
     for bad in (
-        SyntheticTables(good.asks, good.counts, good.rows + 1),
-        SyntheticTables(good.asks[:1], good.counts, good.rows),
-        SyntheticTables(good.asks, tuple(c * 1.0 for c in good.counts), good.rows),
-        SyntheticTables(good.asks[1:2], (np.asarray([-1, 2, 2]),), 3),
-        SyntheticTables(good.asks[1:2], (np.asarray([1, 2]),), 3),
+        SyntheticTables(good.workload, good.counts, good.rows + 1),
+        SyntheticTables(good.workload[:1], good.counts, good.rows),
+        SyntheticTables(good.workload, tuple(c * 1.0 for c in good.counts), good.rows),
+        SyntheticTables(good.workload[1:2], (np.asarray([-1, 2, 2]),), 3),
+        SyntheticTables(good.workload[1:2], (np.asarray([1, 2]),), 3),
         SyntheticTables((), (), 3),
     ):
         assert refusal(LargestVariation(bad), schema) is not None
-    many = SyntheticTables(good.asks[:1] * 3, (np.asarray([2**31 - 1, 0]),) * 3, 2**31 - 1)
+    many = SyntheticTables(good.workload[:1] * 3, (np.asarray([2**31 - 1, 0]),) * 3, 2**31 - 1)
     assert "too large" in (refusal(SumOfVariations(many), schema_of(SIZES, 2**31 - 1)) or "")
 
 
@@ -230,9 +230,9 @@ class Watched(ExactTable):
     ledger: Ledger
     seen: list[list[str]]
 
-    def marginals(self, asks: Any) -> Any:
+    def marginals(self, workload: Any) -> Any:
         self.seen.append([e.kind for e in self.ledger.entries()])
-        return super().marginals(asks)
+        return super().marginals(workload)
 
 
 def appraiser(path: Path, budget: Budget, source: Any = None, **more: Any) -> tuple[PrivateTable, Watched, Ledger]:

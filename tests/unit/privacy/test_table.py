@@ -34,9 +34,9 @@ class WatchedEngine(MemoryEngine):
         self.ledger = ledger
         self.seen: list[int] = []
 
-    def marginals(self, asks: Any) -> Any:
+    def marginals(self, workload: Any) -> Any:
         self.seen.append(len([e for e in self.ledger.entries() if e.kind == "charge"]))
-        return super().marginals(asks)
+        return super().marginals(workload)
 
 
 def watched(ledger_path: Path, budget: Budget) -> tuple[PrivateTable, WatchedEngine]:

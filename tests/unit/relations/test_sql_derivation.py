@@ -95,12 +95,12 @@ def tables_of(data: Any, schema: Schema) -> list[Any]:
         found: list[Any] = [order, engine.fingerprint(KEY)]
         for part, own in ((engine.people, "people"), (engine.steps, "steps")):
             names = getattr(Panel.of(schema), own).names
-            asks = [
+            workload = [
                 (),
                 *((Axis(n),) for n in names),
                 *((Axis(a), Axis(b)) for a, b in itertools.combinations(names, 2)),
             ]
-            found += [np.asarray(table).tolist() for table in part.marginals(asks)]
+            found += [np.asarray(table).tolist() for table in part.marginals(workload)]
         return found
     finally:
         engine.close()

@@ -37,8 +37,8 @@ def counts_of(data: Any, schema: Schema) -> list[Any]:
         for name, branch in TableTree.of(schema).branches.items():
             names = branch.derived.names
             pairs = [(Axis(a), Axis(b)) for a, b in itertools.combinations(names, 2)]
-            asks = [(), *((Axis(n),) for n in names), *pairs]
-            found += [name, *(np.asarray(t).tolist() for t in opened.engine.tables[name].marginals(asks))]
+            workload = [(), *((Axis(n),) for n in names), *pairs]
+            found += [name, *(np.asarray(t).tolist() for t in opened.engine.tables[name].marginals(workload))]
         return found
     finally:
         opened.engine.close()

@@ -173,8 +173,8 @@ class Adaptive:
         return Fit(refitted.model, (*count, *measured), refitted.rows, facts, self._notes(schema, costs))
 
     def _singles(self, table: PrivateTable, cost: Fraction) -> list[Measurement]:
-        asks = [(axis,) for axis in whole_attributes(table.schema)]
-        return table.measure(asks, cost, "one-way", _shares(table.schema, table.accounting))
+        workload = [(axis,) for axis in whole_attributes(table.schema)]
+        return table.measure(workload, cost, "one-way", _shares(table.schema, table.accounting))
 
 
 class Turns:

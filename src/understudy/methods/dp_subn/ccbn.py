@@ -129,8 +129,8 @@ class DPCCBN:
             table.progress("structure", len(pairs), rounds + 1)
             room.add(pairs[-1].axes)
             options = allowed(offer(placed, left), placed, left, room)
-            asks = [pair.axes for pair in options]
-            measured = table.measure(asks, decision.structure_cost / rounds, "candidates")
+            workload = [pair.axes for pair in options]
+            measured = table.measure(workload, decision.structure_cost / rounds, "candidates")
             pairs.append(options[int(np.argmax([mutual_information(found) for found in measured]))])
             placed.append(pairs[-1].child)
             left.remove(pairs[-1].child)

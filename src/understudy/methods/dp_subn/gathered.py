@@ -42,9 +42,9 @@ class Gathered:
         noise = self._held[0].noise.of_variance(1 / precision)
         return Measurement(axes, np.rint(mean).astype(np.int64), noise)
 
-    def inside(self, asks: Sequence[Axes]) -> list[Measurement]:
+    def inside(self, workload: Sequence[Axes]) -> list[Measurement]:
         """Return what is known about these tables, of those that anything is known about."""
-        return [found for axes in asks if (found := self.about(axes)) is not None]
+        return [found for axes in workload if (found := self.about(axes)) is not None]
 
 
 def _project(measurement: Measurement, axes: Axes) -> tuple[Floats, float]:

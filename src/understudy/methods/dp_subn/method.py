@@ -228,8 +228,8 @@ class DPSUBN:
         number = {axis: i for i, axis in enumerate(variables)}
         own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
         frontier = search_frontier([own[i] for i in range(len(own))], correlation, decision.frontier)
-        asks = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
-        gathered.add(table.measure(asks, decision.update_cost / self._updates, "update"))
+        workload = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
+        gathered.add(table.measure(workload, decision.update_cost / self._updates, "update"))
         return self._best(table.schema, decision, frontier, gathered)
 
     def _best(self, schema: Schema, decision: SubnDecision, frontier: Parents, gathered: Gathered) -> tuple[Pair, ...]:

@@ -159,10 +159,10 @@ class PrivABN:
 
     def _tables(self, table: PrivateTable, network: Network, cost: Fraction, ml: bool) -> list[Measurement]:
         """Measure joint counts of every attribute with its parents; with maximum likelihood as clusters of them."""
-        asks = [pair.axes for pair in network.pairs]
+        workload = [pair.axes for pair in network.pairs]
         if ml:
-            asks = measured_together(nested_dropped(asks), table.schema, table.accounting, cost, self.cells)
-        return table.measure(asks, cost, "tables")
+            workload = measured_together(nested_dropped(workload), table.schema, table.accounting, cost, self.cells)
+        return table.measure(workload, cost, "tables")
 
 
 SEARCHES = {

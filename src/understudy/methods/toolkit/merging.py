@@ -44,17 +44,17 @@ def merged(
 
 
 def measured_together(
-    asks: Sequence[Axes], schema: Schema, accounting: Accounting, cost: Fraction, cells: int
+    workload: Sequence[Axes], schema: Schema, accounting: Accounting, cost: Fraction, cells: int
 ) -> list[Axes]:
     """Return marginals that hold those asked for, several together where that lowers the noise.
 
     Only where costs add up: with Gaussian noise one more table is cheap, and they stay as they are. An
     attribute that is in a cluster at two levels is measured at the finer one, which has the coarser inside.
     """
-    cliques = [frozenset(axes) for axes in asks]
-    if len(asks) > WIDEST or accounting.power > 1:
-        return list(asks)
-    solver = "exact" if len(asks) <= EXACT else "greedy"
+    cliques = [frozenset(axes) for axes in workload]
+    if len(workload) > WIDEST or accounting.power > 1:
+        return list(workload)
+    solver = "exact" if len(workload) <= EXACT else "greedy"
     merging = merged(cliques, schema, accounting, cost, solver, cells, cells)
     found = []
     for cluster in merging.clusters:

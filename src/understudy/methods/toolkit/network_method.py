@@ -151,16 +151,16 @@ class NetworkMethod:
 
         return greedy_bayes(table, variables, candidates, score, cost, size, penalty if fined else None)
 
-    def _tables(self, table: PrivateTable, decision: Decision, asks: list[Axes]) -> list[Measurement]:
+    def _tables(self, table: PrivateTable, decision: Decision, workload: list[Axes]) -> list[Measurement]:
         """Measure the chosen tables, and two-way tables inside them: a sum over many noisy cells is known badly."""
         if self.together and table.accounting.power == 1:
-            clusters = measured_together(asks, table.schema, table.accounting, decision.table_cost, self.cells)
+            clusters = measured_together(workload, table.schema, table.accounting, decision.table_cost, self.cells)
             return table.measure(clusters, decision.table_cost, "tables")
-        inside = {tuple(sorted(two)) for axes in asks if len(axes) > 2 for two in combinations(axes, 2)}
-        twos = sorted(inside - {tuple(sorted(axes)) for axes in asks})
+        inside = {tuple(sorted(two)) for axes in workload if len(axes) > 2 for two in combinations(axes, 2)}
+        twos = sorted(inside - {tuple(sorted(axes)) for axes in workload})
         share = exact(decision.constants.pairs) if twos else Fraction(0)
         small = table.measure(twos, decision.table_cost * share, "two-way") if share else []
-        return [*small, *table.measure(asks, decision.table_cost * (1 - share), "tables")]
+        return [*small, *table.measure(workload, decision.table_cost * (1 - share), "tables")]
 
 
 def one_way_tables(table: PrivateTable, decision: Decision) -> list[Measurement]:

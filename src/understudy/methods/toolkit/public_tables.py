@@ -52,8 +52,8 @@ def public_prior(schema: Schema, count: Count, rows: int, hash: str) -> Prior:
     return Prior("public", hash, rows, tuple(found))
 
 
-def _counted(count: Count, asks: Sequence[Axes]) -> list[tuple[Axes, NDArray[Any]]]:
-    return list(zip(asks, count(asks), strict=True)) if asks else []
+def _counted(count: Count, workload: Sequence[Axes]) -> list[tuple[Axes, NDArray[Any]]]:
+    return list(zip(workload, count(workload), strict=True)) if workload else []
 
 
 def _table(axes: Axes, counts: NDArray[Any]) -> Measurement:

@@ -42,35 +42,35 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class HadamardBlocks(NoisyQuery[list[Coefficients]]):
-    """The block of Hadamard coefficients of each of `asks`, all with the same noise."""
+    """The block of Hadamard coefficients of each of `workload`, all with the same noise."""
 
     kind: ClassVar[str] = "coefficients"
     is_linear: ClassVar[bool] = True
 
-    asks: Sequence[Axes]
+    workload: Sequence[Axes]
 
     def check(self, schema: Schema) -> None:
-        total = sum(math.prod(block_shape(axes, schema)) for axes in self.asks)
-        if not total or max(map(schema.cells, self.asks)) > MAX_CELLS or total > MAX_CELLS:
+        total = sum(math.prod(block_shape(axes, schema)) for axes in self.workload)
+        if not total or max(map(schema.cells, self.workload)) > MAX_CELLS or total > MAX_CELLS:
             raise TooLarge(f"from 1 to {MAX_CELLS:,} coefficients can be measured, of tables of that size")
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
-        return block_sensitivity(self.asks, schema)
+        return block_sensitivity(self.workload, schema)
 
     def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
-        return [(math.prod(block_shape(axes, schema)), Fraction(1)) for axes in self.asks]
+        return [(math.prod(block_shape(axes, schema)), Fraction(1)) for axes in self.workload]
 
     def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
-        return np.concatenate([block(as_integers(counts)).ravel() for counts in engine.marginals(self.asks)])
+        return np.concatenate([block(as_integers(counts)).ravel() for counts in engine.marginals(self.workload)])
 
     def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> list[Coefficients]:
         return [
             Coefficients(axes, own.values.reshape(block_shape(axes, schema)), own.noise)
-            for axes, own in zip(self.asks, noisy)
+            for axes, own in zip(self.workload, noisy)
         ]
 
     def as_json(self) -> list[Any]:
-        return [self.kind, self.asks]
+        return [self.kind, self.workload]
 
 
 def block_shape(axes: Axes, schema: Schema) -> tuple[int, ...]:
@@ -78,9 +78,9 @@ def block_shape(axes: Axes, schema: Schema) -> tuple[int, ...]:
     return tuple(_padded(size) - 1 for size in schema.sizes(axes))
 
 
-def block_sensitivity(asks: Sequence[Axes], schema: Schema) -> Sensitivity:
+def block_sensitivity(workload: Sequence[Axes], schema: Schema) -> Sensitivity:
     """Return how far one person can move these blocks together."""
-    l1 = sum(_block_l1(block_shape(axes, schema), schema.neighbours == "replace-one") for axes in asks)
+    l1 = sum(_block_l1(block_shape(axes, schema), schema.neighbours == "replace-one") for axes in workload)
     step = 2 if schema.neighbours == "replace-one" else 1  # by which a coefficient moves, if it moves
     return Sensitivity(l1, step * l1).times(schema.rows_per_person)
 

@@ -20,24 +20,24 @@ from understudy.schema import Axes, Schema
 
 @dataclass(frozen=True, eq=False)
 class Marginals(NoisyQuery[list[Measurement]]):
-    """Counts over each of `asks`, the cost split in shares; the empty one is the row count."""
+    """Counts over each of `workload`, the cost split in shares; the empty one is the row count."""
 
     kind: ClassVar[str] = "tables"
     is_linear: ClassVar[bool] = True
 
-    asks: Sequence[Axes]
+    workload: Sequence[Axes]
     shares: Sequence[Fraction]
 
     @staticmethod
-    def of(asks: Sequence[Axes], shares: Sequence[Fraction] | None = None) -> Marginals:
+    def of(workload: Sequence[Axes], shares: Sequence[Fraction] | None = None) -> Marginals:
         """Return the question with equal shares unless they are given."""
-        return Marginals(asks, shares or [Fraction(1, len(asks))] * len(asks))
+        return Marginals(workload, shares or [Fraction(1, len(workload))] * len(workload))
 
     def check(self, schema: Schema) -> None:
-        for axes in self.asks:
+        for axes in self.workload:
             if (cells := schema.cells(axes)) > MAX_CELLS:
                 raise TooLarge(f"a table of {cells:,} cells cannot be measured; the limit is {MAX_CELLS:,}")
-        if not self.asks or len(self.shares) != len(self.asks) or sum(self.shares) > 1 or min(self.shares) <= 0:
+        if not self.workload or len(self.shares) != len(self.workload) or sum(self.shares) > 1 or min(self.shares) <= 0:
             raise UsageError("shares of a measurement must be positive and add up to at most 1")
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
@@ -45,16 +45,16 @@ class Marginals(NoisyQuery[list[Measurement]]):
         return table_sensitivity(schema)
 
     def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
-        return [(schema.cells(axes), share) for axes, share in zip(self.asks, self.shares)]
+        return [(schema.cells(axes), share) for axes, share in zip(self.workload, self.shares)]
 
     def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
-        return np.concatenate([as_integers(counts).ravel() for counts in engine.marginals(self.asks)])
+        return np.concatenate([as_integers(counts).ravel() for counts in engine.marginals(self.workload)])
 
     def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> list[Measurement]:
         return [
             Measurement(axes, block.values.reshape(schema.sizes(axes)), block.noise)
-            for axes, block in zip(self.asks, noisy)
+            for axes, block in zip(self.workload, noisy)
         ]
 
     def as_json(self) -> list[Any]:
-        return [self.kind, self.asks, list(map(str, self.shares))]
+        return [self.kind, self.workload, list(map(str, self.shares))]

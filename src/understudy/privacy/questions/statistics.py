@@ -65,30 +65,30 @@ def row_distance(schema: Schema) -> int:
 class SyntheticTables:
     """The public side of a comparison: which tables, and the synthetic counts of each."""
 
-    asks: tuple[Axes, ...]
+    workload: tuple[Axes, ...]
     counts: tuple[Integers, ...]
     rows: int
 
     def variations(self, engine: CountingEngine) -> Iterator[int]:
-        for begin in range(0, len(self.asks), _BATCH):
+        for begin in range(0, len(self.workload), _BATCH):
             part = slice(begin, begin + _BATCH)
-            for real, synthetic in zip(engine.marginals(self.asks[part]), self.counts[part], strict=True):
+            for real, synthetic in zip(engine.marginals(self.workload[part]), self.counts[part], strict=True):
                 yield variation(real, engine.rows(), synthetic, self.rows)
 
     def refusal(self, schema: Schema) -> str | None:
-        if not self.asks or len(self.asks) != len(self.counts) or not 1 <= self.rows <= MAX_ROWS:
+        if not self.workload or len(self.workload) != len(self.counts) or not 1 <= self.rows <= MAX_ROWS:
             return "a comparison needs at least one table and a synthetic table with rows"
-        for axes, counts in zip(self.asks, self.counts):
+        for axes, counts in zip(self.workload, self.counts):
             fits = counts.dtype == np.int64 and counts.shape == schema.sizes(axes) and counts.min() >= 0
             if not fits or int(counts.sum()) != self.rows:
                 return "the synthetic counts do not belong to the tables that were asked for"
-        if 2 * (schema.rows or schema.rows_max or _UNDECLARED_ROWS) * self.rows * len(self.asks) >= MAX_FIGURE:
+        if 2 * (schema.rows or schema.rows_max or _UNDECLARED_ROWS) * self.rows * len(self.workload) >= MAX_FIGURE:
             return "so many tables of so many rows are too large for exact integer arithmetic: compare fewer tables"
         return None
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.asks]).encode())
+        digest = hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.workload]).encode())
         for counts in self.counts:
             digest.update(counts.astype("<i8").tobytes())
         return digest.hexdigest()
@@ -98,19 +98,19 @@ class SyntheticTables:
 class ReferenceTables:
     """The public side of a distance: which tables, and a public whole number for each cell of them."""
 
-    asks: tuple[Axes, ...]
+    workload: tuple[Axes, ...]
     counts: tuple[Integers, ...]
 
     def distances(self, engine: CountingEngine) -> Iterator[int]:
-        for begin in range(0, len(self.asks), _BATCH):
+        for begin in range(0, len(self.workload), _BATCH):
             part = slice(begin, begin + _BATCH)
-            for real, reference in zip(engine.marginals(self.asks[part]), self.counts[part], strict=True):
+            for real, reference in zip(engine.marginals(self.workload[part]), self.counts[part], strict=True):
                 yield deviation(real, reference)
 
     def refusal(self, schema: Schema) -> str | None:
-        if not self.asks or len(self.asks) != len(self.counts):
+        if not self.workload or len(self.workload) != len(self.counts):
             return "a distance needs at least one table, and a reference table for each"
-        for axes, counts in zip(self.asks, self.counts):
+        for axes, counts in zip(self.workload, self.counts):
             if counts.dtype != np.int64 or counts.shape != schema.sizes(axes) or is_huge(counts):
                 return "a reference table must hold a whole number for each cell, 2^60 at most in all"
         return None
@@ -120,7 +120,7 @@ class ReferenceTables:
         """Return a digest of which tables, not of what they hold: that follows from earlier answers by arithmetic that
         another machine may round otherwise, and a run resumed there is given what was drawn and paid for all the same.
         """
-        return hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.asks]).encode()).hexdigest()
+        return hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.workload]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class SumOfVariations:
         return self.tables.refusal(schema)
 
     def sensitivity(self, schema: Schema) -> int:
-        return 2 * self.tables.rows * len(self.tables.asks)
+        return 2 * self.tables.rows * len(self.tables.workload)
 
     def value(self, engine: CountingEngine) -> int:
         return min(sum(self.tables.variations(engine)), MAX_FIGURE)
@@ -228,7 +228,7 @@ class SumOfDistances:
         return self.tables.refusal(schema)
 
     def sensitivity(self, schema: Schema) -> int:
-        return row_distance(schema) * len(self.tables.asks)
+        return row_distance(schema) * len(self.tables.workload)
 
     def value(self, engine: CountingEngine) -> int:
         return min(sum(self.tables.distances(engine)), MAX_FIGURE)

@@ -22,18 +22,18 @@ class CountsPairs(Protocol):
     def pairs(self, axes: Axes) -> PairCounts: ...
 
 
-def batches(engine: CountingEngine, asks: Sequence[Axes], schema: Schema) -> Iterator[slice]:
+def batches(engine: CountingEngine, workload: Sequence[Axes], schema: Schema) -> Iterator[slice]:
     """Yield stretches of so many tables, and of so few cells, that what a batch counts fits into memory.
 
     An engine for which a pass over the rows is expensive says so, and has all tables of a round to count together.
     """
     at_once = int(getattr(engine, "tables_at_once", _BATCH))
     begin = cells = 0
-    for at, axes in enumerate(asks):
+    for at, axes in enumerate(workload):
         own = schema.cells(axes)
         if at > begin and (at - begin >= at_once or cells + own > _BATCH_CELLS):
             yield slice(begin, at)
             begin, cells = at, 0
         cells += own
-    if asks:
-        yield slice(begin, len(asks))
+    if workload:
+        yield slice(begin, len(workload))

@@ -62,9 +62,9 @@ class MaximumJoint(PairwiseScore):
             return found
         out = np.zeros((len(axes), len(axes)), dtype=np.int64)
         pairs = [(i, j) for i in range(len(axes)) for j in range(i)]
-        asks = [(axes[j], axes[i]) for i, j in pairs]
-        for batch in batches(engine, asks, schema):
-            for (i, j), counted in zip(pairs[batch], engine.marginals(asks[batch])):
+        workload = [(axes[j], axes[i]) for i, j in pairs]
+        for batch in batches(engine, workload, schema):
+            for (i, j), counted in zip(pairs[batch], engine.marginals(workload[batch])):
                 table = as_integers(counted)
                 out[i, j], out[j, i] = self.value(table, rows, schema), self.value(table.T, rows, schema)
         return out
