@@ -40,7 +40,6 @@ from understudy.testing import SeededSource
 MAX_TABLES = 300
 RESULTS = Path(__file__).parent / "results" / "paired.csv"
 GROUPS = RESULTS.with_name("groups.csv")
-ROWS = {"fire": 305_119, "loans": 42_535, "salary": 135_727, **datasets.ROWS}
 Columns = Mapping[str, Any]
 
 
@@ -54,6 +53,8 @@ def generated(name: str) -> tuple[dict[str, Any], list[int]]:
     d, n = int(width), int(rows)
     low, high = {"large": (60, 400), "tiny": (2, 5)}.get(kind, (2, 24))
     sizes = np.exp(rng.uniform(np.log(low), np.log(high + 1), d)).astype(int).tolist()
+    if kind in ("sum3", "sum4"):
+        return _with_sums(rng, sizes, n, int(kind[-1]))
     if kind in ("network", "mixed"):
         return _network(rng, sizes, n), sizes
     if kind == "parity":
@@ -99,6 +100,23 @@ def _network(rng: np.random.Generator, sizes: list[int], n: int) -> dict[str, An
         laws = np.stack([rng.dirichlet(common * size * 0.4 + 1e-3) for _ in range(4 ** len(parents))])
         columns[f"c{i}"] = _drawn(rng, laws[state])
     return columns
+
+
+def _with_sums(rng: np.random.Generator, sizes: list[int], n: int, order: int) -> tuple[dict[str, Any], list[int]]:
+    """A random network, in which a third of the columns are evenly drawn values and their sum, nearly always: no table
+    of fewer than `order` columns shows how they depend on each other."""
+    groups = max(1, len(sizes) // (3 * order))
+    sizes = sizes[: len(sizes) - groups * order]
+    columns = list(_network(rng, sizes, n).values())
+    for _ in range(groups):
+        size = int(rng.integers(2, 5))
+        drawn = rng.integers(0, size, (order, n))
+        other = rng.random(n) < 0.1
+        drawn[-1] = np.where(other, drawn[-1], drawn[:-1].sum(axis=0) % size)
+        columns += [column.astype(np.uint16) for column in drawn]
+        sizes += [size] * order
+    places = rng.permutation(len(columns))
+    return {f"c{i}": columns[at] for i, at in enumerate(places)}, [sizes[at] for at in places]
 
 
 @dataclass(frozen=True)
@@ -158,13 +176,12 @@ def table(name: str) -> Table:
         columns = demo_rows(schema.rows or 1, np.random.default_rng(7))
         kept = [replace(a, fine=None, fine_cells=None) for a in schema.modelled if a.name in columns]
         return Table(name, columns, replace(schema, attributes=tuple(kept), text=None))
-    if name.split("-")[0] in ("hidden", "network", "large", "alone", "tiny", "mixed", "parity"):
+    if name.split("-")[0] in ("hidden", "network", "large", "alone", "tiny", "mixed", "parity", "sum3", "sum4"):
         columns, sizes = generated(name)
         attributes = tuple(Attribute(f"c{i}", Categories(tuple(map(str, range(s))))) for i, s in enumerate(sizes))
         return Table(name, columns, Schema(name, attributes, rows=len(columns["c0"])))
-    datasets.ROWS.setdefault(name, ROWS[name])
     coded, schema = yardstick.coded(name)
-    plain = tuple(replace(a, taxonomy=None) for a in schema.attributes)
+    plain = tuple(replace(a, taxonomy=None) for a in schema.modelled)
     return Table(name, coded.columns, replace(schema, attributes=plain, text=None))
 
 

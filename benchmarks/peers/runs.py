@@ -79,8 +79,8 @@ def reference(data: str, real: ExactTable) -> list[Run]:
     date = today()
     rows = np.random.default_rng(1).integers(0, real.rows(), real.rows())
     again = ExactTable({n: real.codes(n)[rows] for n in real.schema.names}, real.rows(), real.schema)
-    errors = [classify(real, again, target, ("svm",)) for target in datasets.TARGETS[data]]
-    trained, majority = (tuple(map(float, each)) for each in zip(*((e.real["svm"], e.majority) for e in errors)))
+    errors = [classify(real, again, target, ("svm",)) for target in datasets.TARGETS.get(data, ())]
+    trained, majority = tuple(float(e.real["svm"]) for e in errors), tuple(float(e.majority) for e in errors)
     distances, _ = appraise(real, again, data)
     return [Run("real", data, "-", date, tvd=distances, svm=trained), Run("majority", data, "-", date, svm=majority)]
 
@@ -88,7 +88,7 @@ def reference(data: str, real: ExactTable) -> list[Run]:
 def appraise(real: ExactTable, made: ExactTable, data: str) -> tuple[tuple[float, float], tuple[float, ...]]:
     """Mean TVD of all 2-way and 300 fixed 3-way tables; the papers' four SVM errors."""
     columns = [{n: t.codes(n).astype("int64") for n in real.schema.names} for t in (real, made)]
-    errors = [classify(real, made, target, ("svm",)) for target in datasets.TARGETS[data]]
+    errors = [classify(real, made, target, ("svm",)) for target in datasets.TARGETS.get(data, ())]
     distances = (tvd(*columns, real.schema, 2), tvd(*columns, real.schema, 3))
     return distances, tuple(float(e.synthetic["svm"]) for e in errors)
 

@@ -29,7 +29,7 @@ from zcdp import draw, noisy, rho_of  # noqa: E402
 
 TABLES = 0.9  # of a round's rho; the rest is for its choice
 ITERATIONS = 1_000
-MAX_CELLS = 10_000  # of a table of the workload
+MAX_CELLS = 100_000  # of a table of the workload
 
 Clique = tuple[str, ...]
 

@@ -21,12 +21,17 @@ from understudy.methods.aim.named_tables import (
     named_tables,
 )
 from understudy.methods.aim.prior_use import PRIOR_SHARE
+from understudy.methods.aim.wider_tables import WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.methods.aim.worth import (
+    DOUBT,
+    LIKELY,
     NEVER,
     SURELY,
     WORTH_SHARE,
     Floats,
     asked_axes,
+    asking_cost,
+    asking_noise,
     chance_dependence,
     column_error,
     even_shares,
@@ -64,8 +69,10 @@ class Costs:
     worth: Fraction = Fraction(0)  # for the mean dependence of pairs, which decides whether there are rounds
     prior: Fraction = Fraction(0)  # for the distance from the prior, which decides whether it is used
     surely: bool = False  # there are rounds, whatever is bought
+    likely: bool = False  # there are rounds, if what is bought leaves a doubt
     named: Fraction = Fraction(0)  # for tables that uses name
     offered: Fraction = Fraction(0)  # for rounds that choose among tables that uses speak of
+    wider: Fraction = Fraction(0)  # for rounds that choose among tables of three and four attributes, at most
 
     def without_rounds(self) -> Costs:
         """Return the same with all that rounds would cost for the one-way tables, or a part of it for tables that uses
@@ -84,6 +91,7 @@ class AimWishes:
     single: float | None
     select: float  # of a round, for its choice
     merge: bool
+    wider: bool
     max_cells: int
     prior: bool
 
@@ -110,7 +118,7 @@ class CostSplit:
         rest = self.whole - count
         if len(self.schema.modelled) == 1:
             return Costs(count, rest, Fraction(0), Fraction(0))
-        costs = self._decided(count, rest, self.wishes.rounds or self._affordable(rest))
+        costs = self._with_wider(self._decided(count, rest, self.wishes.rounds or self._affordable(rest)))
         return self._with_uses(costs) if self.schema.uses else costs
 
     @cached_property
@@ -123,20 +131,37 @@ class CostSplit:
         """Return a table for each attribute alone."""
         return [(axis,) for axis in self.variables]
 
+    @property
+    def wider_price(self) -> Fraction:
+        """Return what a round costs that chooses among wider tables."""
+        rounds = (self.whole - count_cost(self.schema, self.whole)) * (1 - exact(MOST_SINGLE))  # at least
+        return rounds * WIDER_SHARE / WIDER_ROUNDS
+
+    @cached_property
+    def wider(self) -> tuple[Axes, ...]:
+        """Return the tables of three and four attributes that may be chosen."""
+        if not self.wishes.wider:
+            return ()
+        return wider_tables(self.schema, self.accounting, self.wider_price, self.rows)
+
     def shares(self, tables: Sequence[Axes]) -> list[Fraction]:
         """Return each table's part of what they cost together."""
         return shares_by_size(self.schema, tables, self.accounting)
 
     def round_noise(self, price: Fraction) -> float:
         """Return the mean absolute noise in a cell of the table that a round at this price measures."""
-        return self._noise(price * (1 - exact(self.wishes.select)))
+        return self.noise(price * (1 - exact(self.wishes.select)))
+
+    def noise(self, cost: Fraction) -> float:
+        """Return the mean absolute noise in a cell of a table at this cost."""
+        return table_noise(self.schema, self.accounting, cost).mean_abs
 
     def named(self, costs: Costs) -> NamedTables:
         """Return what uses ask for, as far as tables at the price of a round are not drowned in noise."""
         if not self.schema.uses:
             return NamedTables()
         each = costs.each or (costs.single + costs.named + costs.offered) / (2 * len(self.variables))
-        noise = self._noise(each)
+        noise = self.noise(each)
         power = self.accounting.power  # three times the price is a third of the noise, or the root of that
         return named_tables(
             self.schema,
@@ -156,8 +181,17 @@ class CostSplit:
         if not costs.worth or not costs.each or costs.surely:
             return costs
         known = even_shares(self.schema) if shares is None else shares
-        found = learnable(seen_rows / rows, chance_dependence(known, rows))
-        return costs if found >= self._needed(costs, rows, known) else costs.without_rounds()
+        doubt = DOUBT * asking_noise(self.schema, self.accounting, costs.worth) if costs.likely else 0.0
+        found = learnable((seen_rows + doubt) / rows, chance_dependence(known, rows))
+        return costs if found >= self._needed(costs, rows, known) else self._without_rounds(costs)
+
+    def _without_rounds(self, costs: Costs) -> Costs:
+        """Return the costs without rounds of pairs. Where epsilons add up, one look at wider tables is all: what it
+        left would buy columns a second time, which is worse than once."""
+        alone = costs.without_rounds()
+        if self.accounting.power > 1 or not costs.wider:
+            return alone
+        return replace(alone, single=alone.single + costs.wider - self.wider_price, wider=self.wider_price)
 
     def _decided(self, count: Fraction, rest: Fraction, rounds: int) -> Costs:
         """Return how all but the row count is split: without rounds where public facts speak against them."""
@@ -167,10 +201,26 @@ class CostSplit:
         needed = self._needed(costs, self.rows, even_shares(self.schema))
         never = needed > NEVER and not wishes.sure
         prior = rest * exact(PRIOR_SHARE) if wishes.prior else Fraction(0)
-        worth = rest * exact(WORTH_SHARE) if prior or SURELY < needed <= NEVER else Fraction(0)
+        worth = Fraction(0)
+        surely = SURELY[self.accounting.noise]
+        if prior or surely < needed <= NEVER:
+            most = rest * exact(WORTH_SHARE)
+            worth = most if prior else asking_cost(self.schema, self.accounting, most, self.rows, needed)
         split = self._split(count, rest - worth - prior, rounds)
-        split = replace(split, worth=worth, prior=prior, surely=wishes.sure or needed <= SURELY)
+        split = replace(
+            split, worth=worth, prior=prior, surely=wishes.sure or needed <= surely, likely=needed <= LIKELY
+        )
         return split.without_rounds() if never else split
+
+    def _with_wider(self, costs: Costs) -> Costs:
+        """Return the costs with a part of what rounds, or one-way tables, cost for tables of several attributes."""
+        if not self.wider:
+            return costs
+        if costs.rounds:
+            part = costs.rounds * WIDER_SHARE
+            return replace(costs, rounds=costs.rounds - part, wider=part)
+        part = self.wider_price * (1 if self.accounting.power == 1 else WIDER_ROUNDS)
+        return replace(costs, single=costs.single - part, wider=part)
 
     def _with_uses(self, costs: Costs) -> Costs:
         """Return the costs with a part of what rounds cost, or else of what one-way tables cost, for the uses."""
@@ -193,7 +243,7 @@ class CostSplit:
         """Return how dependent pairs must be on average for rounds to be worth their price."""
         by_size = self.shares(self.one_way)
         with_rounds, alone = (
-            column_error(shares, rows, [self._noise(cost * own) for own in by_size])
+            column_error(shares, rows, [self.noise(cost * own) for own in by_size])
             for cost in (costs.single, costs.single + costs.rounds)
         )
         noise, cells = self.round_noise(costs.each), middle_pair(self.schema)
@@ -237,6 +287,3 @@ class CostSplit:
         """Return the least and the most rounds of this table."""
         least, most = ROUNDS[self.accounting.noise]
         return least * len(self.variables), most * len(self.variables)
-
-    def _noise(self, cost: Fraction) -> float:
-        return table_noise(self.schema, self.accounting, cost).mean_abs

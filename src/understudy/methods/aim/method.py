@@ -9,19 +9,18 @@ left to learn is small and needs a closer look. Both read released tables only (
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar
 
-import numpy as np
-
 from understudy.errors import TooLarge
 from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
 from understudy.methods.aim.phases import ALONE, USES, phases, plan_notes
 from understudy.methods.aim.prior_use import prior_facts, prior_notes, used_prior
-from understudy.methods.aim.worth import DEPENDENCE, Floats, asked_axes
+from understudy.methods.aim.rounds import AimRounds
+from understudy.methods.aim.wider_tables import WAYS
+from understudy.methods.aim.worth import DEPENDENCE, asked_axes
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
@@ -31,11 +30,10 @@ from understudy.methods.toolkit.row_count import planned_rows, row_count
 from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
-from understudy.privacy.budget import Budget, exact
+from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axis, Schema
 
 MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
 WIDE_CELLS = 50_000  # the same for more than `NARROW` attributes, which have more rounds
@@ -66,6 +64,7 @@ class Aim:
     kappa: float = option(KAPPA, low=0.0, high=10.0)
     cells: int | None = option(None, whole=True, low=4, high=10**7)
     merge: int = option(1, whole=True, low=0, high=1)
+    wider: int = option(1, whole=True, low=0, high=1)
     prior: Prior | None = field(default=None, metadata={"given": True})
 
     def with_prior(self, prior: Prior) -> Aim:
@@ -81,8 +80,9 @@ class Aim:
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CostSplit:
         """Return how this budget is split for so many rows."""
         wishes = AimWishes(
-            self.rounds, self.single, self.select, bool(self.merge), self.max_cells(schema), self.prior is not None
-        )
+            self.rounds, self.single, self.select, bool(self.merge), bool(self.wider), self.max_cells(schema),
+            self.prior is not None,
+        )  # fmt: skip
         return CostSplit(wishes, schema, accounting, whole, rows)
 
     # -- plan ------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class Aim:
             )
 
     def _settled(self, schema: Schema, costs: Costs) -> dict[str, Any]:
-        rounds = round(costs.rounds / costs.each) if costs.each else 0
+        rounds = round((costs.rounds + costs.wider) / costs.each) if costs.each else 0
         single = round(float(costs.single / (costs.single + costs.rounds)), 4)
         return {
             "rounds": rounds, "single": single, "select": self.select, "kappa": self.kappa,
@@ -125,8 +125,8 @@ class Aim:
         }  # fmt: skip
 
     def widest_table(self, schema: Schema) -> float:
-        """Return how many attributes a measured table has at most: two, unless uses name wider ones."""
-        return math.inf if schema.uses else 2
+        """Return how many attributes a measured table has at most: two, unless uses or rounds may name wider ones."""
+        return math.inf if schema.uses else max(2, WAYS[-1] * self.wider)
 
     # -- fit -------------------------------------------------------------------------------------------------
 
@@ -141,6 +141,7 @@ class Aim:
         rows, bought = row_count(table)
         split = self.split(schema, table.accounting, table.total_cost, rows)
         variables, costs = split.variables, split.costs
+        table.foresee(split.wider)
         named = split.named(costs)
         seen_rows = table.measure_dependence(asked_axes(schema), costs.worth, DEPENDENCE) if costs.worth else 0.0
         if prior is not None:
@@ -163,12 +164,16 @@ class Aim:
             rounds.measure(named.measured, costs.named, USES, split.shares(named.measured))
         if costs.each and self.merge and prior is None:
             rounds.merge(split.round_noise(costs.each))
-        left = costs.rounds
+        left, aim = costs.rounds, AimRounds(rounds, split, self.kappa, costs.each)
         if costs.offered:
             spoken_of = CandidatePairs(schema, variables, room, named.offered, rounds.joined)
-            left += self._play(rounds, split, spoken_of, costs.offered, costs.each or costs.offered / named.rounds)
+            left += replace(aim, each=costs.each or costs.offered / named.rounds).play(spoken_of, costs.offered)
         if costs.each:
-            left = self._play(rounds, split, rounds.candidates, left, costs.each)
+            left = aim.play(rounds.candidates, left)
+        if costs.wider:
+            left += aim.play_wider(split.wider, costs.wider, room)
+        if costs.each and left:
+            left = aim.play(rounds.candidates, left)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += _again(table, split, left)
         facts = {"options": self._settled(schema, costs), "tables": rounds.tables, **prior_facts(prior)}
@@ -176,32 +181,6 @@ class Aim:
         alone = () if rounds.joined or costs.rounds or len(variables) == 1 else (ALONE,)
         notes = (*alone, *merged_notes(rounds.schema, measured), *prior_notes(prior))
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
-
-    def _play(
-        self, rounds: AdaptiveRounds, split: CostSplit, candidates: CandidatePairs, whole: Fraction, each: Fraction
-    ) -> Fraction:
-        """Choose among the candidates until `whole` is spent; return what is left if none can be offered."""
-        left = whole
-        while left and (options := candidates()):
-            rounds.private.progress("tables", int(100 * (1 - left / whole)), 100)
-            each = left if left < each * 3 / 2 else each
-            left -= each
-            each = each if self._round(rounds, options, each, split.round_noise(each)) else 2 * each
-            if candidates is not rounds.candidates:
-                candidates.add(rounds.chosen[-1])
-        return left
-
-    def _round(self, rounds: AdaptiveRounds, options: list[Axes], price: Fraction, noise: float) -> bool:
-        """Choose and measure one table; return whether it says more than its noise would."""
-        table, cost = rounds.private, price * (1 - exact(self.select))
-
-        def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
-            whole = [np.rint(counts).astype(np.int64) for counts in expected]
-            rows = self.kappa / 2 * noise  # a row in the wrong cell is 2 of an L1 distance
-            penalties = [REFERENCE_DISTANCE.penalty(rows, table.schema, counts.size) for counts in expected]
-            return table.choose(pairs, REFERENCE_DISTANCE, price - cost, "structure", penalties, whole)
-
-        return rounds.round(options, choose, cost, noise)
 
 
 def _one_way(table: PrivateTable, split: CostSplit, costs: Costs) -> tuple[Costs, list[Measurement]]:

@@ -8,6 +8,7 @@ from itertools import combinations
 from understudy.methods.aim.costs import Costs, CostSplit
 from understudy.methods.aim.named_tables import NamedTables, uses_note
 from understudy.methods.aim.prior_use import planned_note, prior_phase
+from understudy.methods.aim.wider_tables import CHOICE
 from understudy.methods.aim.worth import worth_phase
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.budget_split import sized_phase
@@ -32,13 +33,17 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
     if costs.named:
         cells, detail = max(map(schema.cells, named.measured)), "the tables that uses name"
         yield tables_phase(USES, schema, accounting, costs.named, len(named.measured), cells, rows, detail)
-    if in_rounds := costs.rounds + costs.offered:
-        rounds = max(1, round(in_rounds / (costs.each or costs.offered)))
-        choosing = in_rounds * exact(split.wishes.select)
+    if in_rounds := costs.rounds + costs.offered + costs.wider:
+        pairs = costs.rounds + costs.offered
+        rounds = max(1, round(in_rounds / (costs.each or costs.offered or split.wider_price)))
+        choosing = pairs * exact(split.wishes.select) + costs.wider * CHOICE
         yield Phase("structure", choosing, rounds, detail="choices by score D, at most")
         sizes = map(schema.cells, combinations(split.variables, 2))
         cells = max((size for size in sizes if size <= split.wishes.max_cells), default=1)
-        detail = "the pair that the model gets most wrong, round by round, at most"
+        which = (
+            "the pair that the model gets most wrong" if pairs else "three or four attributes whose pairs hide a link"
+        )
+        detail = f"{which}, round by round, at most"
         yield tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
 
 
@@ -48,6 +53,9 @@ def plan_notes(split: CostSplit, costs: Costs, named: NamedTables, prior: Prior 
         yield "whether pairs are worth their noise is bought first; if not, columns are published alone"
     if prior is not None:
         yield planned_note(prior)
+    if costs.wider:
+        several = f"{len(split.wider):,} small tables of three and four attributes"
+        yield f"{several} are offered too, for what no pair shows (option wider)"
     if split.schema.uses:
         yield uses_note(named)
     if len(split.variables) > 1:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.methods.plan import Phase
 from understudy.privacy.accounting import Accounting
+from understudy.privacy.budget import exact
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.questions import TotalDependence
 from understudy.privacy.scores import INDEPENDENCE
@@ -27,8 +28,14 @@ from understudy.schema import Axes, Axis, Schema
 Floats = NDArray[np.float64]
 
 DEPENDENCE = "dependence"
-WORTH_SHARE = 0.03  # of the budget, for the mean dependence of all pairs
-SURELY = 0.03  # mean dependence that nearly every table has: where less is needed, there are rounds without asking
+WORTH_SHARE = 0.03  # of the budget, at most, for the mean dependence of all pairs
+CLOSELY = 0.25  # of the dependence that is needed: how closely it is asked for, where that costs less
+LEAST_SHARE = 0.02  # of that share, at least
+# mean dependence that nearly every table has: where less is needed, there are rounds without asking. Laplace runs
+# decide before they know the columns, so chance hides what there is
+SURELY: dict[type[Noise], float] = {Laplace: 0.03, Gaussian: 0.003}
+LIKELY = 0.03  # and that most tables have: where less is needed, there are rounds if the answer leaves a doubt
+DOUBT = 1.5  # standard deviations
 NEVER = 0.4  # and that none has: where more is needed, there are none
 LEARNED = 0.6  # of the dependence, where pairs have no noise
 # times the error of a column: what two of them cost a pair, less what measured pairs tell about columns
@@ -70,11 +77,11 @@ def chance_dependence(shares: Sequence[Floats], rows: float) -> float:
     """Return the expected distance of an average pair from independence if all columns were independent."""
     pairs = list(combinations([s for s in shares if len(s) <= MAX_SIZE], 2))
     some = pairs[:: math.ceil(len(pairs) / MAX_PAIRS)]
-    return float(np.mean([_deviation(np.outer(a, b) * rows).sum() for a, b in some])) / (2 * rows)
+    return float(np.mean([chance_deviation(np.outer(a, b) * rows).sum() for a, b in some])) / (2 * rows)
 
 
-def _deviation(mean: Floats) -> Floats:
-    """Return the mean absolute deviation of a Poisson variable, nearly."""
+def chance_deviation(mean: Floats) -> Floats:
+    """Return the mean absolute deviation of a Poisson variable, nearly: of cells that hold so many rows by a model."""
     return np.where(mean < 1, 2 * mean * np.exp(-np.minimum(mean, 1)), np.sqrt(2 / math.pi * mean))
 
 
@@ -87,9 +94,26 @@ def learnable(dependence: float, chance: float) -> float:
     return math.sqrt(max(0.0, dependence * abs(dependence) - chance**2))
 
 
+def asking_cost(schema: Schema, accounting: Accounting, most: Fraction, rows: float, needed: float) -> Fraction:
+    """Return what the mean dependence costs where its noise is small beside what is needed, but no more than `most`.
+
+    Chance is a part of what is bought, so the noise must be smaller where there is more of it (`learnable`).
+    Noise falls with the cost, or with its root under zCDP.
+    """
+    chance = chance_dependence(even_shares(schema), rows)
+    closely = CLOSELY * needed**2 / math.hypot(needed, chance)
+    part = (asking_noise(schema, accounting, most) / (closely * rows)) ** accounting.power
+    return most * exact(round(min(1.0, max(LEAST_SHARE, part)), 4))
+
+
 def worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
     """Return the phase of a plan that buys the mean dependence."""
+    scale = asking_noise(schema, accounting, cost)
+    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
+
+
+def asking_noise(schema: Schema, accounting: Accounting, cost: Fraction) -> float:
+    """Return the scale of the noise of the mean dependence at this cost, in rows."""
     axes = asked_axes(schema)
     noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
-    scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
-    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
+    return noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))

@@ -217,7 +217,7 @@ class Turns:
             penalties = [INDEPENDENCE.penalty(each, schema) for each in rows]
             return self._table.choose(pairs, INDEPENDENCE, turn, "structure", penalties, of=of)
 
-        return self._rounds.round(options, choose, cost, noise)
+        return self._rounds.round(options, choose, cost, lambda expected: np.full_like(expected, noise))
 
     def _by_chance(self, table: Floats) -> float:
         """Return how dependent the pair would look among a K-th of the rows, by chance alone."""

@@ -110,10 +110,12 @@ class AdaptiveRounds:
                 return fresh, self._best.tree
         return options, self.best.tree
 
-    def round(self, options: Sequence[Axes], choose: Chooser, cost: Fraction, noise: float) -> bool:
+    def round(
+        self, options: Sequence[Axes], choose: Chooser, cost: Fraction, deviation: Callable[[Floats], Floats]
+    ) -> bool:
         """Measure the table that `choose` picks; return whether it says more than its noise would.
 
-        `noise` is the expected absolute noise of a cell.
+        `deviation` is how far each cell is expected to be off, by what the model makes of the table.
         """
         from understudy.models.pair_marginals import pair_marginals
 
@@ -127,8 +129,8 @@ class AdaptiveRounds:
         self._since_fit.append(pair.axes)
         self.candidates.add(pair.axes)
         # not from a rounded table: where rounding flips, on another machine, the cost of a round would too
-        surprise = np.abs(seen[0].values - expected[list(options).index(pair.axes)]).sum()
-        return bool(surprise >= MOSTLY_NOISE * noise * seen[0].values.size)
+        by_model = expected[list(options).index(pair.axes)]
+        return bool(np.abs(seen[0].values - by_model).sum() >= MOSTLY_NOISE * deviation(by_model).sum())
 
     def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:
         """Measure these tables without a choice, each for its share of the cost."""

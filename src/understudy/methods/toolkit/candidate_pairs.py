@@ -10,7 +10,7 @@ from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.axis import MERGED
 
-MAX_OFFERED = 512  # tables in a round; of more, each round has its turn
+MAX_OFFERED = 512  # pairs in a round; of more, each round has its turn
 
 
 class CandidatePairs:
@@ -28,8 +28,10 @@ class CandidatePairs:
         limit: int,
         tables: Iterable[Axes] | None = None,
         chosen: Iterable[Axes] = (),
+        at_once: int = MAX_OFFERED,
     ) -> None:
         self._limit = limit
+        self._at_once = at_once
         sizes = {axis: schema.size(axis) for axis in variables}
         groups = [Axis(axis.attribute, MERGED) for axis in variables if schema[axis.attribute].groups]
         self._graph = Graph.of(
@@ -38,7 +40,7 @@ class CandidatePairs:
         offered = list(combinations(variables, 2) if tables is None else tables)
         offered += [] if tables is not None else grouped_pairs(variables, groups)
         self._open: list[Axes] = [axes for axes in offered if schema.cells(axes) <= limit]
-        if len(self._open) > MAX_OFFERED:  # so that any stretch of them has all attributes about equally often
+        if len(self._open) > at_once:  # so that any stretch of them has all attributes about equally often
             place = {axis: i for i, axis in enumerate(variables)}
             self._open.sort(key=lambda axes: place[base_axis(axes[-1])] - place[base_axis(axes[0])])
 
@@ -54,7 +56,7 @@ class CandidatePairs:
         for axes in left:
             if self._inside(axes, joined) or self._fits(axes):
                 offered.append(axes)
-            if len(offered) == MAX_OFFERED:
+            if len(offered) == self._at_once:
                 break
         self._open = [*left, *offered]
         return offered
