@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-import datasets
 import yardstick
 from understudy.demo import demo_rows, demo_schema
 from understudy.engines.memory import MemoryEngine

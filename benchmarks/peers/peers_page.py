@@ -15,7 +15,14 @@ from tools import TOOLS, Tool
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EPSILONS = ("0.1", "0.4", "1.6")
-TITLES = {"nltcs": "NLTCS (21,574 × 16, binary)", "adult": "Adult (45,222 × 15)"}
+TITLES = {
+    "nltcs": "NLTCS (21,574 × 16, binary)",
+    "adult": "Adult (45,222 × 15)",
+    "tpce": "TPC-E (40,000 × 24)",
+    "salary": "Salary (135,727 × 9, up to 501 values)",
+    "loans": "Loans (42,535 × 48, 27 of them with 101 values and more)",
+    "fire": "Fire (305,119 × 30, up to 742 values)",
+}
 TASKS = {
     "nltcs": "getting about outside, managing money, bathing, traveling",
     "adult": "sex, salary > 50K, post-secondary degree, never married",
@@ -125,7 +132,10 @@ def _section(data: str, runs: list[dict[str, Any]]) -> str:
         lines.append(f"| real rows, resampled | – | | | {_tvd(real)} | | | |")
     for tool in TOOLS:
         cells = [_cell(runs, tool.key, data, e) for e in EPSILONS]
-        lines.append(f"| {_row(tool, cells, _tvd)} | {_cost(cells)} | {_count(cells)} |")
+        if data in TASKS or any(cell.runs for cell in cells):
+            lines.append(f"| {_row(tool, cells, _tvd)} | {_cost(cells)} | {_count(cells)} |")
+    if data not in TASKS:
+        return "\n".join(lines)
     lines += [
         "",
         f"SVM errors: {TASKS[data]}.",
