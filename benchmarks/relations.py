@@ -27,9 +27,10 @@ import pyarrow as pa
 
 import datasets
 from rivals.relinked_tables import relinked
-from understudy.evaluate.hops import HopFigures, compare_coded
+from understudy.evaluate.hops import HopFigures, compare_counts
 from understudy.privacy.budget import Budget
 from understudy.publishing import run
+from understudy.relations.hop_counts import MemoryHops
 from understudy.relations.linking import CodedRows
 from understudy.relations.table_reading import coded_tables
 from understudy.relations.table_tree import TableTree
@@ -148,7 +149,7 @@ def integrity(tree: TableTree, other: dict[str, CodedRows]) -> float:
 
 
 def measures(tree: TableTree, real: dict[str, CodedRows], other: dict[str, CodedRows]) -> dict[str, float]:
-    found: HopFigures = compare_coded(tree, real, other)
+    found: HopFigures = compare_counts(tree, MemoryHops(tree, real), MemoryHops(tree, other))
     tvd = {hops: float(np.mean([h.tvd for h in found.hops if h.hops == hops])) for hops in (1, 2)}
     return {
         "1-hop": float(found.median[1]), "2-hop": float(found.median[2]),
@@ -181,7 +182,7 @@ def main() -> None:
                         other = WAYS[way](data, schema, Budget(epsilon, asked.delta), Path(folder))
                     found.append(measures(tree, real, other))
                     if asked.hops:
-                        print(compare_coded(tree, real, other).text())
+                        print(compare_counts(tree, MemoryHops(tree, real), MemoryHops(tree, other)).text())
                 cpu = (time.process_time() - start) / asked.runs
                 line = " ".join(
                     f"{key} {np.mean([f[key] for f in found]):.3f}±"

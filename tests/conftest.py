@@ -142,23 +142,54 @@ SLOW_PLACES = (
 )  # fmt: skip
 
 
+OVERLONG = 1.0  # CPU seconds of a test without a mark, from which on --fast names it
+
+
+def in_slow_place(path: Path) -> bool:
+    return path.relative_to(Path(__file__).parent).as_posix().startswith(SLOW_PLACES)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files unread all of whose tests would be left out."""
+    leaves_out = "not slow" in config.option.markexpr and collection_path.is_file() and in_slow_place(collection_path)
+    return True if leaves_out else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Brute force, distributions and whole runs are for the full suite; `--fast` is for while one is typing."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(SLOW_PLACES):
+        if in_slow_place(item.path):
             item.add_marker(pytest.mark.slow)
-        if needs_engine(item):
+        if "postgresql" in getattr(item, "fixturenames", ()) or {"postgresql", "spark"} & text_parameters(item):
             item.add_marker(pytest.mark.engines)
+        if "duckdb" in text_parameters(item):
+            item.add_marker(pytest.mark.costly)
 
 
-def needs_engine(item: pytest.Item) -> bool:
-    """Whether a test takes the server's fixture, or has an engine that needs a server as a parameter."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    names = {"postgresql", "spark"}
-    return "postgresql" in getattr(item, "fixturenames", ()) or any(
-        isinstance(value, str) and value in names for value in parameters.values()
-    )
+def text_parameters(item: pytest.Item) -> set[str]:
+    """Return the parameters of a test that are texts: among them the engines that it is about."""
+    return {
+        value for value in getattr(getattr(item, "callspec", None), "params", {}).values() if isinstance(value, str)
+    }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note how many CPU seconds a test takes, its processes among them."""
+    before = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu", sum(os.times()[:4]) - before))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Name the tests that --fast should leave out and does not."""
+    if "not costly" not in config.option.markexpr:
+        return
+    for report in terminalreporter.stats.get("passed", []):
+        if (seconds := dict(report.user_properties).get("cpu", 0.0)) > OVERLONG:
+            terminalreporter.line(f"{seconds:.1f} s of CPU, make it cheaper or mark it costly: {report.nodeid}")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,7 +10,7 @@ from understudy.planning import as_schema
 from understudy.privacy.budget import Amount
 from understudy.publishing import publish
 from understudy.release.release import Release
-from understudy.schema import Attribute, Schema
+from understudy.schema import Schema
 
 _SDTYPES = {
     "integer": {"sdtype": "numerical"},
@@ -20,6 +20,7 @@ _SDTYPES = {
     "date": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
     "datetime": {"sdtype": "datetime"},
 }
+_CATEGORICAL = {"sdtype": "categorical"}
 
 
 def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
@@ -34,11 +35,7 @@ def sdmetrics_metadata(schema: Schema) -> dict[str, Any]:
     >>> sdmetrics_metadata(schema)["columns"]["age"]
     {'sdtype': 'numerical'}
     """
-    return {"columns": {a.name: _column(a) for a in schema.attributes if a.published}}
-
-
-def _column(attribute: Attribute) -> dict[str, str]:
-    return dict(_SDTYPES.get(attribute.kind, {"sdtype": "categorical"}))
+    return {"columns": {a.name: dict(_SDTYPES.get(a.kind, _CATEGORICAL)) for a in schema.attributes if a.published}}
 
 
 def sdgym_synthesizer(

@@ -16,29 +16,11 @@ from understudy.schema import Schema
 Scores = NDArray[np.float64]
 NEVER = -np.inf
 
-_PARENTS: dict[str, tuple[str, ...]] = {
-    "age": (),
-    "sex": ("age",),
-    "region": (),
-    "birth_country": ("region",),
-    "education": ("age", "birth_country"),
-    "marital_status": ("age", "sex"),
-    "employment": ("age", "sex", "education"),
-    "occupation": ("employment", "education", "sex"),
-    "hours_per_week": ("employment", "sex"),
-    "income": ("employment", "occupation", "hours_per_week"),
-    "owns_home": ("age", "income"),
-    "children": ("age", "marital_status"),
-    "chronic_illness": ("age", "employment"),
-    "last_doctor_visit": ("chronic_illness", "sex"),
-    "commute_km": ("employment", "region"),
-}
-
 
 def conditionals(schema: Schema) -> list[tuple[str, tuple[str, ...], Scores]]:
-    """Name, parents and conditional table of every attribute, parents before children."""
+    """Return name, parents and conditional table of every attribute, parents before children."""
     world = _World(schema)
-    return [(name, parents, _softmax(_RULES[name](world), world, name)) for name, parents in _PARENTS.items()]
+    return [(name, parents, _softmax(rule(world), world, name)) for name, (parents, rule) in _NETWORK.items()]
 
 
 class _World:
@@ -55,7 +37,7 @@ class _World:
 
     def scores(self, name: str) -> Scores:
         """Return zeros in the shape of the attribute's table."""
-        return np.zeros([self.size(n) for n in (*_PARENTS[name], name)])
+        return np.zeros([self.size(n) for n in (*_NETWORK[name][0], name)])
 
     def per_value(self, name: str, rest: float = 0.0, **values: float) -> Scores:
         """Return a number for each code, given by label (spaces and hyphens written as underscores)."""
@@ -260,20 +242,20 @@ def _commute_km(world: _World) -> Scores:
     return scores
 
 
-_RULES: dict[str, Callable[[_World], Scores]] = {
-    "age": _age,
-    "sex": _sex,
-    "region": _region,
-    "birth_country": _birth_country,
-    "education": _education,
-    "marital_status": _marital_status,
-    "employment": _employment,
-    "occupation": _occupation,
-    "hours_per_week": _hours_per_week,
-    "income": _income,
-    "owns_home": _owns_home,
-    "children": _children,
-    "chronic_illness": _chronic_illness,
-    "last_doctor_visit": _last_doctor_visit,
-    "commute_km": _commute_km,
+_NETWORK: dict[str, tuple[tuple[str, ...], Callable[[_World], Scores]]] = {  # parents and rule of each attribute
+    "age": ((), _age),
+    "sex": (("age",), _sex),
+    "region": ((), _region),
+    "birth_country": (("region",), _birth_country),
+    "education": (("age", "birth_country"), _education),
+    "marital_status": (("age", "sex"), _marital_status),
+    "employment": (("age", "sex", "education"), _employment),
+    "occupation": (("employment", "education", "sex"), _occupation),
+    "hours_per_week": (("employment", "sex"), _hours_per_week),
+    "income": (("employment", "occupation", "hours_per_week"), _income),
+    "owns_home": (("age", "income"), _owns_home),
+    "children": (("age", "marital_status"), _children),
+    "chronic_illness": (("age", "employment"), _chronic_illness),
+    "last_doctor_visit": (("chronic_illness", "sex"), _last_doctor_visit),
+    "commute_km": (("employment", "region"), _commute_km),
 }

@@ -21,6 +21,8 @@ from understudy.relations.table_reading import data_places, tables_fit
 from understudy.schema import Schema
 from understudy.schema.rows_seen import note_rows_seen
 
+check_people = people_fit
+
 
 def check_fit(rows: PrivateData, schema: Schema, progress: bool | None = None) -> list[dict[str, Any]]:
     """Return every reason why the data would be refused, with the SQL that finds the cells. For the custodian."""
@@ -90,14 +92,6 @@ def check_cells(rows: PrivateData, schema: Schema, show: int = 0) -> list[CellFi
     if show:
         note_rows_seen(schema)
     return fit_of_cells(rows, schema, show)
-
-
-def check_people(rows: PrivateData, schema: Schema) -> PeopleFit:
-    """Return how many rows of how many people there are, and how many are used, exactly: for the custodian.
-
-    Rows without an id, and people with two values of a constant attribute, are refused with a DataError.
-    """
-    return people_fit(rows, schema)
 
 
 def check_rows(rows: PrivateData, schema: Schema) -> list[dict[str, Any]] | None:

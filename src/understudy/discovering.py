@@ -6,7 +6,8 @@ anything is charged), one that groups texts for value lists, and the one of whoe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,16 @@ def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Ma
     return replace(made, budget=budget, phases=phases, expected=expected, notes=notes)
 
 
+@contextmanager
+def abandoned_on_error(reservation: Reservation) -> Iterator[None]:
+    """End a run where anything in this block fails: without a draw its budget is given back."""
+    try:
+        yield
+    except BaseException as error:
+        reservation.abandon(type(error).__name__)
+        raise
+
+
 def buy(
     rows: PrivateData,
     opened: Opened,
@@ -79,13 +90,10 @@ def buy_and_reopen(
     progress: Progress,
 ) -> tuple[Discovered, Opened]:
     """Buy what the schema leaves open, and open the rows again by the schema that came out."""
-    try:
+    with abandoned_on_error(reservation):
         found = buy(rows, opened, wanted, reservation, source, progress)
         progress("read", 0, 1, reservation.total_cost - reservation.left)
         return found, open_rows(rows, found.schema)
-    except BaseException as error:
-        reservation.abandon(type(error).__name__)
-        raise
 
 
 def discover(
@@ -119,13 +127,10 @@ def discover(
         except BaseException:
             opened.engine.close()
             raise
-        try:
+        with abandoned_on_error(reservation):
             found = buy(rows, opened, wanted, reservation, source)
             found = replace(found, schema=replace(found.schema, confirm=()))
             if keep is not None:
                 keep(found)
             reservation.finish(found.schema.hash)
-        except BaseException as error:
-            reservation.abandon(type(error).__name__)
-            raise
     return found

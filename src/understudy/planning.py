@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -17,11 +18,14 @@ from understudy.methods.discovery import Discovery
 from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error, phase_error
 from understudy.methods.forecast import forecast, promise, recommended_delta
 from understudy.methods.toolkit.row_count import planned_rows
+from understudy.models.prior import Prior
 from understudy.prior_source import PriorSource, open_prior
 from understudy.privacy.budget import Amount, Budget
 from understudy.relations.method import HistoryMethod
 from understudy.relations.table_method import TreeMethod
 from understudy.schema import Schema
+
+AnyMethod = Method | HistoryMethod | TreeMethod
 
 
 def plan(
@@ -57,12 +61,10 @@ def plan(
     known = None if prior is None else open_prior(prior, public)
     if public.undiscovered:
         return discovery_plan(Discovery.of(public, budget), method, rows, options)
-    if public.person is not None:
-        return HistoryMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
-    if public.tables:
-        return TreeMethod.named(method, options, public).plan(public, budget, planned_rows(public, rows))
     free = public.free
-    chosen = method_named(method, options, free, model_error=True, prior=known)
+    chosen = method_for(free, method, options, known)
+    if isinstance(chosen, HistoryMethod | TreeMethod):
+        return chosen.plan(public, budget, planned_rows(public, rows))
     check_rules(chosen, public)
     made = chosen.plan(free, budget, rows)
     expected = expected_error(free, made)
@@ -75,6 +77,15 @@ def plan(
         expected=expected,
         notes=(*made.notes, *rule_notes(public), *forecast(free, made), *said),
     )
+
+
+def method_for(schema: Schema, name: str, options: Mapping[str, Any], prior: Prior | None = None) -> AnyMethod:
+    """Return the method of this name for one table, for people with many rows, or for tables with foreign keys."""
+    if schema.person is not None:
+        return HistoryMethod.named(name, options, schema)
+    if schema.tables:
+        return TreeMethod.named(name, options, schema)
+    return method_named(name, options, schema, model_error=True, prior=prior)
 
 
 def _would_buy(chosen: Method, schema: Schema, budget: Budget, made: Plan) -> str | None:

@@ -14,7 +14,6 @@ from understudy.release.release import Release
 from understudy.schema import Attribute, Schema
 
 PriorSource = Release | str | Path
-_BLOCK = 1 << 20
 
 
 def open_prior(source: PriorSource, schema: Schema) -> Prior:
@@ -85,11 +84,8 @@ def _public(path: Path, schema: Schema) -> Prior:
 
 
 def _file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_columns(known: Schema, schema: Schema) -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from understudy.compiled import telling
-from understudy.discovering import buy_and_reopen, open_rows
+from understudy.discovering import abandoned_on_error, buy_and_reopen, open_rows
 from understudy.engines.engine import CountingEngine
 from understudy.engines.opening import ENGINES as ENGINES
 from understudy.engines.opening import Opened, PrivateData
 from understudy.errors import ReleaseError, UsageError, check_path
-from understudy.methods import Fit, Method, method_named
+from understudy.methods import Fit, method_named
 from understudy.methods.allowed_rules import check_rules
 from understudy.methods.discovery import Discovered, Discovery
 from understudy.methods.forecast import forecast, known_rows, promise
 from understudy.methods.model_error import PURPOSE as MODEL_ERROR
-from understudy.models.prior import Prior
 from understudy.models.ruled_model import with_rules
+from understudy.planning import AnyMethod, method_for
 from understudy.planning import as_schema as as_schema
 from understudy.planning import least_epsilon as least_epsilon
 from understudy.planning import plan as plan
@@ -40,10 +40,9 @@ from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.privacy.run_ledger import ledger_for, ledger_path, refuse_second_ledger
 from understudy.privacy.table import PrivateTable, Progress
 from understudy.progress import Clock, ProgressBar, Spend
-from understudy.relations.method import HistoryMethod, PanelTables
-from understudy.relations.reading import PanelEngine
-from understudy.relations.table_method import TreeMethod, TreeTables
-from understudy.relations.table_reading import TreeEngine
+from understudy.relations.method import DerivedTables, HistoryMethod
+from understudy.relations.reading import DerivedEngine
+from understudy.relations.table_method import TreeMethod
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts
 from understudy.release.frames import library_of
@@ -55,7 +54,6 @@ from understudy.schema.rows_seen import with_sight
 
 MAX_EPSILON = 10  # above it a promise is so weak that a person must ask for it by word
 _log = logging.getLogger("understudy")
-AnyMethod = Method | HistoryMethod | TreeMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +213,7 @@ def run(
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
     budget = budget if wanted is None else wanted.budget
-    chosen = _method(method, options, free, known)
+    chosen = method_for(free, method, options, known)
     if not isinstance(chosen, HistoryMethod | TreeMethod):
         check_rules(chosen, schema)
     planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
@@ -271,14 +269,6 @@ def _afterwards(chosen: AnyMethod, schema: Schema, budget: Budget, rows: int) ->
     return forecast(schema, chosen.plan(schema, budget, rows=rows))
 
 
-def _method(name: str, options: Mapping[str, Any], schema: Schema, prior: Prior | None) -> AnyMethod:
-    if schema.person is not None:
-        return HistoryMethod.named(name, options, schema)
-    if schema.tables:
-        return TreeMethod.named(name, options, schema)
-    return method_named(name, options, schema, model_error=True, prior=prior)
-
-
 @dataclass(frozen=True, eq=False)
 class _PaidRun:
     """A run whose budget is reserved: the rows are open, and the method may ask."""
@@ -295,7 +285,7 @@ class _PaidRun:
     def publish(self, target: ReleaseTarget | None, notes: tuple[str, ...]) -> Publication:
         """Fit, write and close the run; the reservation is abandoned where anything fails."""
         reservation = self.reservation
-        try:
+        with abandoned_on_error(reservation):
             release = self._release(self._tables())
             if target is not None:
                 self.clock("write", 0, 1, reservation.total_cost)
@@ -306,28 +296,21 @@ class _PaidRun:
             if keep is not None and len(keep) > MAX_KEPT_BYTES:
                 _log.warning("this release is too large for the ledger to keep: save it before the process ends")
             reservation.finish(release.hash, keep)
-        except BaseException as error:
-            reservation.abandon(type(error).__name__)
-            raise
         return Publication(release, self.clock.stop(), reservation.resumed, charges, notes)
 
-    def _tables(self) -> PrivateTable | PanelTables | TreeTables:
+    def _tables(self) -> PrivateTable | DerivedTables:
         """Return the tables that the method may ask; all draw on the one reservation."""
         method, engine = self.method, self.opened.engine
-        if isinstance(method, TreeMethod):
-            assert isinstance(engine, TreeEngine)
-            branches, engines = method.tree.branches, engine.tables
-            return TreeTables({name: self._private(b.derived, engines[name]) for name, b in branches.items()})
-        if not isinstance(method, HistoryMethod):
+        if not isinstance(method, HistoryMethod | TreeMethod):
             return self._private(self.found.schema.free, engine)
-        assert isinstance(engine, PanelEngine)
-        people = self._private(method.panel.people, engine.people)
-        return PanelTables(people, self._private(method.panel.steps, engine.steps))
+        assert isinstance(engine, DerivedEngine)
+        engines = engine.tables
+        return DerivedTables({name: self._private(own, engines[name]) for name, own in method.derived.items()})
 
     def _private(self, schema: Schema, engine: CountingEngine) -> PrivateTable:
         return LocalPrivateTable(schema, engine, self.reservation, self.source, self.clock)
 
-    def _release(self, tables: PrivateTable | PanelTables | TreeTables) -> Release:
+    def _release(self, tables: PrivateTable | DerivedTables) -> Release:
         found, reservation, data = self.found, self.reservation, self.rows.data
         fit = self.method.fit(tables.knowing(found.known).with_total_cost(reservation.left))  # type: ignore[arg-type]
         if found.schema.rules:

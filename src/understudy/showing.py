@@ -8,15 +8,10 @@ if TYPE_CHECKING:
     from understudy.report.views import View
 
 
-def view_of(thing: object) -> View:
-    """Return the view of a Release, Plan, Schema, Ledger, Evaluation or Answer."""
-    from understudy.report import views
-
-    return views.view_of(thing)
-
-
 def html_of(thing: object) -> str:
-    """Return what a notebook shows in the place of this object."""
+    """Return what a notebook shows in the place of a Release, Plan, Schema, Ledger, Evaluation or Answer."""
+    from understudy.report.views import view_of
+
     return view_of(thing).html
 
 

@@ -182,6 +182,7 @@ def test_tables_at_the_edge_are_published(tmp_path, attributes, rows):
     assert run("check", tmp_path / "out.csv", "--schema", tmp_path / "schema.toml").code == 0
 
 
+@pytest.mark.costly
 def test_odd_texts_come_back_as_they_are(tmp_path):
     values = ['say "hi"', "two\nlines", "comma, and ; too", "naïve 名前 🎭", "tab\there", "'quoted'", " spaced "]
     listed = "[" + ", ".join(repr_toml(v) for v in values) + "]"

@@ -73,6 +73,7 @@ def test_an_address_is_not_drafted_from(tmp_path: Path) -> None:
     assert done.code == 2 and "secret" not in done.text and not os.path.lexists(tmp_path / "s.toml")
 
 
+@pytest.mark.costly
 def test_what_no_source_describes_is_left_to_publish(tmp_path: Path) -> None:
     """Two commands and no edit: the draft has "discover" in it, `publish` buys it, and no cell is read for the draft."""
     towns = ["Anders", "Brae"] * 2000

@@ -18,6 +18,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.costly
 def test_publish_by_duckdb(folder: Path) -> None:
     arguments = ("--schema", folder / "schema.toml", "--epsilon", 1, "-o", folder / "out.csv", "--engine", "duckdb")
     assert run("publish", folder / "people.parquet", *arguments).code == 0

@@ -144,6 +144,7 @@ def test_a_party_has_to_agree(town):
     assert not (town / "ada.db").exists()
 
 
+@pytest.mark.costly
 def test_a_party_with_the_wrong_files(town):
     done = run(*party(town, "office", 1, "--approve", data="ada"))
     assert done.code == 2 and "none of the roster's owners: ada, bea, cy" in done.err

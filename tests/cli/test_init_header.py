@@ -252,6 +252,7 @@ def test_every_verb_takes_a_file_without_a_header(tmp_path, name):
     assert len((tmp_path / "more.csv").read_text().splitlines()) == 5
 
 
+@pytest.mark.costly
 def test_misfits_of_a_file_without_a_header(tmp_path):
     data, schema = headless(tmp_path)
     text = data.read_text()
@@ -316,6 +317,7 @@ def test_plain_names_are_taken(name):
 # -- what else of the file could reach a draft -----------------------------------------------------------------
 
 
+@pytest.mark.costly
 def test_a_draft_is_a_function_of_names_types_and_public_documents(tmp_path):
     """Other rows, more rows, other statistics in a footer, another size: the same draft, byte for byte."""
     generator = np.random.default_rng(1)

@@ -79,6 +79,7 @@ def test_verify_notices_a_changed_line(ledger, change):
     assert (done.code, done.error["kind"]) == (1, "ledger") and "changed or damaged" in done.error["message"]
 
 
+@pytest.mark.costly
 def test_cap_is_on_the_record(ledger):
     assert again(ledger, 2) == 3
     done = run("ledger", "cap", ledger, "people", "2.5", "--reason", "the board agreed on 3 May")

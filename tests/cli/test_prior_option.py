@@ -67,6 +67,7 @@ def published(data: str, schema: str, save: str, **more: Any) -> Release:
         return understudy.publish(data, schema, epsilon=1, cap="none", save=save, **more)
 
 
+@pytest.mark.costly
 def test_a_release_is_published_from_last_years(place: Path) -> None:
     before = published("2025.csv", "schema.toml", "2025.zip")
     made = published("2026.csv", "schema.toml", "2026.zip", prior="2025.zip", seed=2)
@@ -100,6 +101,7 @@ def test_a_public_table_is_stamped(place: Path) -> None:
     assert "said to be public" in Path("report.html").read_text()
 
 
+@pytest.mark.costly
 def test_a_run_goes_on_with_the_same_prior_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal knows the prior by its hash: another one at the same epsilon is another run, which the cap refuses."""
     from understudy.methods.aim import prior_use
@@ -125,6 +127,7 @@ def test_a_run_goes_on_with_the_same_prior_only(place: Path, monkeypatch: pytest
     assert whole.prior is not None and made.prior is not None and made.prior.hash == whole.prior.hash
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("change", "words"),
     [

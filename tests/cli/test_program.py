@@ -16,6 +16,7 @@ from understudy.release import Release
 VERBS = ("demo", "init", "check", "plan", "publish", "sample", "ledger", "doctor")
 
 
+@pytest.mark.costly
 def test_help_names_every_verb():
     done = process("--help")
     assert (done.code, done.err) == (0, "")
@@ -23,6 +24,7 @@ def test_help_names_every_verb():
         assert verb in done.out
 
 
+@pytest.mark.costly
 def test_help_loads_nothing_heavy():
     """What keeps `--help` under half a second; the time itself is measured in benchmarks, not asserted."""
     script = (
@@ -79,6 +81,7 @@ def test_a_bug_is_one_sentence_and_shows_no_cell(monkeypatch, tmp_path):
     assert "(RuntimeError)" in done.error["message"]
 
 
+@pytest.mark.costly
 def test_doctor():
     """On any machine that can run these tests: what is needed works, and only what is installed can be broken."""
     done = run("doctor")
@@ -128,6 +131,7 @@ def test_doctor_says_what_is_wrong(monkeypatch):
 WITHOUT_NUMBA = "import sys; sys.modules['numba'] = None; from understudy.cli import main; main(sys.argv[1:])"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("verb", ["demo", "publish", "plan", "check", "sample", "doctor"])
 def test_without_numba_there_is_one_clear_sentence(tmp_path: Path, verb: str):
     """It is a base dependency, and what counts, chooses, estimates or opens a model needs it: no verb half works."""

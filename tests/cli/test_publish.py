@@ -191,6 +191,7 @@ def test_a_ledger_that_cannot_be_one(table, tmp_path):
     assert (done.code, done.error["kind"]) == (1, "ledger") and not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.costly
 def test_a_release_that_was_paid_for_is_not_overwritten(table):
     folder = table[0].parent
     assert publish(table, "--cap", 9, force=False).code == 0
@@ -209,6 +210,7 @@ def test_epsilon_above_ten_needs_a_word(table):
     assert not (table[0].parent / "understudy-ledger.db").exists()
 
 
+@pytest.mark.costly
 def test_epsilon_above_ten_warns_here_and_on_the_card(table):
     done = publish(table, "--accept-large-epsilon", epsilon=11)
     assert done.code == 0 and "!! epsilon above 10 promises very little" in done.out
@@ -346,6 +348,7 @@ def test_the_progress_line_is_for_terminals(table, flag, shown):
         json.loads(done.stdout)
 
 
+@pytest.mark.costly
 def test_too_few_rows_are_told_before_anything_is_spent(tmp_path):
     (tmp_path / "few.csv").write_text("a,b\n" + "x,0\ny,1\n" * 10)
     (tmp_path / "few.toml").write_text(

@@ -68,6 +68,7 @@ def test_a_missing_file_and_a_missing_query(release, tmp_path):
     assert run("query", release).code == 2
 
 
+@pytest.mark.costly
 def test_as_a_process(release):
     done = process("query", release, "mean(income) by smokes where town = 'North'")
     assert done.code == 0

@@ -23,6 +23,7 @@ def test_as_many_rows_as_there_were_or_as_many_as_asked(release, tmp_path):
     assert pq.read_table(tmp_path / "b.parquet").num_rows == 1234
 
 
+@pytest.mark.costly
 def test_a_seed_repeats_and_no_seed_does_not(release, tmp_path):
     def drawn(*more: object) -> bytes:
         assert run("sample", release, "--rows", 300, "-o", tmp_path / "s.csv", *more).code == 0
@@ -114,6 +115,7 @@ def test_odd_outputs_and_releases(release, tmp_path):
     assert (done.code, done.error["kind"]) == (1, "release")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rows_by", ["multinomial", "systematic"])
 def test_several_tables_for_one_analysis(release, tmp_path, rows_by):
     asked = ("sample", release, "--tables", 2, "--about", "sex", "--about", "smokes", "-o", tmp_path / "t.csv")

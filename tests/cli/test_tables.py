@@ -44,6 +44,7 @@ def assert_keys_fit(folder: Path) -> None:
         assert max(map(keys.count, keys), default=0) <= at_most
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_a_folder_becomes_a_folder_whose_keys_fit(tables: tuple[Path, Path], delta: str) -> None:
     folder = tables[1].parent
@@ -61,6 +62,7 @@ def test_a_folder_becomes_a_folder_whose_keys_fit(tables: tuple[Path, Path], del
         assert (folder / "more" / file).read_bytes() == (folder / "again" / file).read_bytes()
 
 
+@pytest.mark.costly
 def test_the_other_verbs_know_tables(tables: tuple[Path, Path]) -> None:
     data, schema = tables
     assert publish(tables).code == 0
@@ -140,6 +142,7 @@ def test_schemas_that_are_no_tree_end_with_2(tables: tuple[Path, Path], old: str
     assert not charged(tables[1].parent)
 
 
+@pytest.mark.costly
 def test_data_that_is_no_folder_of_these_tables_ends_with_2(tables: tuple[Path, Path]) -> None:
     data, schema = tables
     address = "postgresql://somebody:password@nowhere.invalid/db?table=accounts"
@@ -168,6 +171,7 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(tables: 
     assert publish(tables, out="no/where").code == 2 and not charged(tables[1].parent)
 
 
+@pytest.mark.costly
 def test_tables_of_a_duckdb_file_are_checked_and_published_where_they_are(tables: tuple[Path, Path]) -> None:
     import duckdb
 

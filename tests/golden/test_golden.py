@@ -82,6 +82,7 @@ def test_another_seed_is_seen(part: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found != (pytest.approx(known, abs=1e-3) if part == "shares" else known)
 
 
+@pytest.mark.costly
 def test_runs_that_an_earlier_program_began_are_finished(tmp_path: Path) -> None:
     """journals.zip holds ledgers of commit 598b530: a run of each method, broken off after its second outcome.
 

@@ -121,6 +121,7 @@ def test_every_page_is_in_the_site() -> None:
     assert {page for page in WRITTEN if "_build" not in page.parts} - listed - MADE == set()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("page", SNIPPETS)
 def test_python_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -141,6 +142,7 @@ def test_first_table_in_three_statements() -> None:
     assert len(shell.strip().splitlines()) == 2
 
 
+@pytest.mark.costly
 def test_pictures_are_what_the_package_computes() -> None:
     for name, svg in module("pictures").pictures().items():
         assert (DOCS / "choose" / name).read_text("utf-8") == svg, f"{name}: python docs/pictures.py"

@@ -16,7 +16,7 @@ from understudy.privacy.custodian import STAMP
 from understudy.query.answers import Comparison
 from understudy.report.style import STYLE
 from understudy.report.view_style import SCOPE, VIEW_STYLE, scoped
-from understudy.showing import view_of
+from understudy.report.views import view_of
 
 NASTY = "<script>alert(1)</script>"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from understudy.audit.findings import PARTS, AuditReport
-from understudy.report.markup import Markup, join, tag
-from understudy.report.page import Section, page, paragraphs, tiles
+from understudy.report.markup import Markup, tag
+from understudy.report.page import Section, page, paragraphs, top
 
 _WORDS = {
     "enumeration": (
@@ -31,16 +31,13 @@ def audit_page(report: AuditReport) -> str:
         Section.of("limits", "What this cannot see", tag("ul", *(tag("li", text) for text in report.limits)))
     )
     caught = sum(control.caught for control in report.controls)
-    header = join([
-        tag("p", "understudy · audit", class_="eyebrow"),
-        tag("h1", "Every claim stands" if report.holds else "A claim does not stand"),
-        tag("p", "Made-up tables only; no private data was read.", class_="lead"),
-        tiles(
-            (f"{sum(f.holds for f in report.findings)} of {len(report.findings)}", "claims stand"),
-            (f"{caught} of {len(report.controls)}", "broken twins caught"),
-            (f"{sum(report.seconds.values()):.0f} s of CPU", "long audit" if report.long else "quick audit"),
-        ),
-    ])  # fmt: skip
+    header = top(
+        "audit", "Every claim stands" if report.holds else "A claim does not stand",
+        "Made-up tables only; no private data was read.",
+        (f"{sum(f.holds for f in report.findings)} of {len(report.findings)}", "claims stand"),
+        (f"{caught} of {len(report.controls)}", "broken twins caught"),
+        (f"{sum(report.seconds.values()):.0f} s of CPU", "long audit" if report.long else "quick audit"),
+    )  # fmt: skip
     made = "Versions: " + ", ".join(f"{name} {version}" for name, version in report.versions.items()) + "."
     return page("understudy · audit", header, sections, "public", made)
 

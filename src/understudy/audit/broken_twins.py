@@ -9,7 +9,7 @@ a run that depends on the rows   what is asked, what is paid, or what is publish
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -173,30 +173,30 @@ def tables_cut_by_the_rows_of_others() -> AbstractContextManager[Any]:
 # -- samplers ------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def sampler_noise_halved() -> Iterator[None]:
+def sampler_noise_halved() -> AbstractContextManager[Any]:
     """Draw with half the scale that was worked out."""
-    with _scaled_sampler(Laplace.name, 0.5), _scaled_sampler(Gaussian.name, 0.5):
-        yield
+    return _scaled_samplers(0.5, Laplace.name, Gaussian.name)
 
 
-@contextmanager
-def sampler_noise_a_tenth_too_small() -> Iterator[None]:
+def sampler_noise_a_tenth_too_small() -> AbstractContextManager[Any]:
     """Draw with nine tenths of the scale that was worked out."""
-    with _scaled_sampler(Laplace.name, 0.9), _scaled_sampler(Gaussian.name, 0.9):
-        yield
+    return _scaled_samplers(0.9, Laplace.name, Gaussian.name)
+
+
+def sampler_selection_quartered() -> AbstractContextManager[Any]:
+    """Select with a quarter of the scale that was worked out."""
+    return _scaled_samplers(0.25, "permute_and_flip", "exponential")
 
 
 @contextmanager
-def sampler_selection_quartered() -> Iterator[None]:
-    """Select with a quarter of the scale that was worked out."""
-    with _scaled_sampler("permute_and_flip", 0.25), _scaled_sampler("exponential", 0.25):
+def _scaled_samplers(factor: float, *names: str) -> Iterator[None]:
+    def scaled(right: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, values, scale: right(self, values, factor * scale)
+
+    with ExitStack() as patches:
+        for name in names:
+            patches.enter_context(mock.patch.object(SystemSource, name, scaled(getattr(SystemSource, name))))
         yield
-
-
-def _scaled_sampler(name: str, factor: float) -> AbstractContextManager[Any]:
-    right = getattr(SystemSource, name)
-    return mock.patch.object(SystemSource, name, lambda self, values, scale: right(self, values, factor * scale))
 
 
 # -- order ---------------------------------------------------------------------------------------------------------

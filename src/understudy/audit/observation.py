@@ -23,7 +23,8 @@ from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.random_source import Integers, RandomSource, Words
-from understudy.relations import reading, table_reading
+from understudy.relations.reading import DerivedEngine, opened_people
+from understudy.relations.table_reading import opened_tables
 from understudy.schema import Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
@@ -104,14 +105,12 @@ class NoDraw:
     def laplace(self, values: Integers, scale: float) -> Integers:
         return values
 
-    def gaussian(self, values: Integers, scale: float) -> Integers:
-        return values
+    gaussian = laplace
 
     def permute_and_flip(self, scores: Sequence[int], scale: float) -> int:
         return 0
 
-    def exponential(self, scores: Sequence[int], scale: float) -> int:
-        return 0
+    exponential = permute_and_flip
 
     def below(self, bound: int) -> int:
         return 0
@@ -225,29 +224,20 @@ def observed_runs() -> Iterator[Observed]:
         engine.groups = _noted(engine.groups, seen.events)  # type: ignore[method-assign]
         return engine
 
-    def open_engine(*arguments: Any) -> Opened:
-        opened = opening.open_engine(*arguments)
-        _listen(opened.engine, seen.events)
-        return opened
+    def listened(opening: Callable[..., Opened]) -> Callable[..., Opened]:
+        def opened(*arguments: Any) -> Opened:
+            found = opening(*arguments)
+            engine: Any = found.engine
+            for own in engine.tables.values() if isinstance(engine, DerivedEngine) else (engine,):
+                _listen(own, seen.events)
+            return found
 
-    def opened_people(*arguments: Any) -> Opened:
-        opened = reading.opened_people(*arguments)
-        assert isinstance(opened.engine, reading.PanelEngine)
-        _listen(opened.engine.people, seen.events)
-        _listen(opened.engine.steps, seen.events)
-        return opened
-
-    def opened_tables(*arguments: Any) -> Opened:
-        opened = table_reading.opened_tables(*arguments)
-        assert isinstance(opened.engine, table_reading.TreeEngine)
-        for engine in opened.engine.tables.values():
-            _listen(engine, seen.events)
         return opened
 
     with (
-        mock.patch.object(discovering, "open_engine", open_engine),
-        mock.patch.object(discovering, "opened_tables", opened_tables),
-        mock.patch.object(discovering, "opened_people", opened_people),
+        mock.patch.object(discovering, "open_engine", listened(opening.open_engine)),
+        mock.patch.object(discovering, "opened_tables", listened(opened_tables)),
+        mock.patch.object(discovering, "opened_people", listened(opened_people)),
         mock.patch.object(discovering, "open_groups", open_groups),
         mock.patch.object(discovering, "LocalPrivateTable", ObservedTable),
         mock.patch.object(ValueLists, "draw", draw),

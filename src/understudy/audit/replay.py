@@ -11,7 +11,7 @@ Adaptive composition needs no more than this: each step is a mechanism on its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -132,9 +132,8 @@ def _left_open(long: bool) -> Iterator[Setting]:
         odd = {"a": "alone", "b": "123456.75", "c": "f"}
         one = [*usual[:-1], odd]
         two = usual if neighbours == "replace-one" else usual[:-1]
-        tables = [{name: [row[name] for row in rows] for name in "abc"} for rows in (one, two)]
         label = f"a schema that is bought first ({neighbours}, {accounting_of(LARGE).name})"
-        yield Setting(label, "independent", schema, LARGE, tables[0], tables[1], types="declared")
+        yield Setting(label, "independent", schema, LARGE, _columns(one), _columns(two), types="declared")
 
 
 def _ruled(long: bool) -> Iterator[Setting]:
@@ -143,8 +142,7 @@ def _ruled(long: bool) -> Iterator[Setting]:
         schema = Schema.from_toml(f'[table]\nname = "audit"\nrows = {ROWS}\n{RULED}')
         keeping = {"a": "1", "b": "2", "c": "1"}
         breaking = {"a": "3", "b": "0", "c": "0"}
-        tables = [[keeping] * (ROWS - 1) + [last] for last in (breaking, keeping)]
-        one, two = ({name: [row[name] for row in rows] for name in "abc"} for rows in tables)
+        one, two = (_columns([keeping] * (ROWS - 1) + [last]) for last in (breaking, keeping))
         yield Setting(f"rules (replace-one, {accounting_of(budget).name})", "aim", schema, budget, one, two)
 
 
@@ -159,8 +157,7 @@ def _people(long: bool) -> Iterator[Setting]:
     schema = Schema.from_toml(f'[table]\nname = "audit"\nneighbours = "add-remove"\n{PANEL}')
     for budget, method in ((BUDGETS[0], "auto"), (BUDGETS[1], "auto"), (LARGE, "privbayes")):
         for who, rows in comers.items():
-            tables = [usual[:PERSONS] + rows + usual[PERSONS:], usual]
-            one, two = ({name: [row[name] for row in table] for name in usual[0]} for table in tables)
+            one, two = _columns(usual[:PERSONS] + rows + usual[PERSONS:]), _columns(usual)
             what = f"people with many rows, one {who} ({method}, {accounting_of(budget).name} {budget.epsilon})"
             yield Setting(what, method, schema, budget, one, two)
 
@@ -178,7 +175,7 @@ def _linked(long: bool) -> Iterator[Setting]:
         for who, own in comers.items():
             more: Tables = {name: list(rows) for name, rows in usual.items()}
             _add(more, "p", "1", own)
-            one, two = ({n: {c: [r[c] for r in rows] for c in rows[0]} for n, rows in t.items()} for t in (more, usual))
+            one, two = ({name: _columns(rows) for name, rows in tables.items()} for tables in (more, usual))
             what = f"tables with foreign keys, one {who} ({method}, {accounting_of(budget).name} {budget.epsilon})"
             yield Setting(what, method, schema, budget, one, two)
 
@@ -192,6 +189,11 @@ def _add(tables: Tables, id: str, x: str, own: Sequence[tuple[str, str]]) -> Non
     for at, (y, inner) in enumerate(own):
         tables["b"].append({"id": f"{id}.{at}", "up": id, "y": y})
         tables["c"] += [{"up": f"{id}.{at}", "z": z} for z in inner]
+
+
+def _columns(rows: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """Return the cells of each column."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _row(id: str, at: int, c: str, x: int) -> dict[str, str]:
@@ -291,7 +293,7 @@ def _pairs(attributes: tuple[Attribute, ...], neighbours: str, long: bool) -> It
         base = [{name: str(i % 2 if mixed else 0) for i, name in enumerate(names, start=k)} for k in range(ROWS)]
         changed = [*base[:-1], far] if neighbours == "replace-one" else base[:-1]
         whole = base if neighbours == "replace-one" else [*base[:-1], far]
-        yield tuple({name: [row[name] for row in rows] for name in names} for rows in (whole, changed))  # type: ignore[misc]
+        yield _columns(whole), _columns(changed)
 
 
 def replay_all(long: bool = False) -> list[Finding]:

@@ -8,13 +8,12 @@ Massart 2000).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.audit.findings import Finding
-from understudy.audit.selection_laws import exponential_log_law, permute_and_flip_log_law
+from understudy.audit.selection_laws import LOG_LAWS
 from understudy.privacy.distributed_noise import polya_share, rational_scale
 from understudy.privacy.random_source import SystemSource
 
@@ -62,16 +61,18 @@ def check_samplers(long: bool = False) -> list[Finding]:
 
 def check_noise(draws: int = 40_000) -> list[Finding]:
     """Return a finding for each noise at a few scales."""
-    source = SystemSource()
+    source, zeros = SystemSource(), np.zeros(draws, dtype=np.int64)
     laplace = [
-        _finding(f"discrete Laplace, scale {scale:g}", _noise(source.laplace, scale, draws), laplace_law(scale))
+        _finding(f"discrete Laplace, scale {scale:g}", _counted(source.laplace(zeros, scale)), laplace_law(scale))
         for scale in (0.5, 3.0, 20.0)
     ]
     gaussian = [
-        _finding(f"discrete Gaussian, scale {scale:g}", _noise(source.gaussian, scale, draws), gaussian_law(scale))
+        _finding(f"discrete Gaussian, scale {scale:g}", _counted(source.gaussian(zeros, scale)), gaussian_law(scale))
         for scale in (1.0, 3.0, 20.0)
     ]
-    shares = _finding("shares of three owners, scale 3", _shares(source, draws // 20), laplace_law(3.0))
+    # the Pólya shares of three owners are discrete Laplace noise together
+    three = sum(polya_share(draws // 20, rational_scale(3.0), 3, source.words) for _ in range(3))
+    shares = _finding("shares of three owners, scale 3", _counted(np.asarray(three)), laplace_law(3.0))
     return [*laplace, *gaussian, shares]
 
 
@@ -80,11 +81,10 @@ def check_selections(draws: int = 4_000) -> list[Finding]:
     source = SystemSource()
     found = []
     for scores in _SCORES:
-        line, name = np.array([scores], dtype=np.int64), ", ".join(map(str, scores))
-        flips = _choices(source.permute_and_flip, scores, draws), permute_and_flip_log_law(line, _SCALE)[0]
-        weights = _choices(source.exponential, scores, draws), exponential_log_law(line, _SCALE)[0]
-        found.append(_finding(f"permute-and-flip of {name}", flips[0], np.exp(flips[1])))
-        found.append(_finding(f"exponential mechanism of {name}", weights[0], np.exp(weights[1])))
+        for sampler, words in (("permute_and_flip", "permute-and-flip"), ("exponential", "exponential mechanism")):
+            choose, law = getattr(source, sampler), LOG_LAWS[sampler](np.array([scores], dtype=np.int64), _SCALE)[0]
+            chosen = np.bincount([choose(list(scores), _SCALE) for _ in range(draws)], minlength=len(scores))
+            found.append(_finding(f"{words} of {', '.join(map(str, scores))}", chosen, np.exp(law)))
     return found
 
 
@@ -104,19 +104,6 @@ def _finding(what: str, seen: NDArray[np.int64], law: Law) -> Finding:
     return Finding("samplers", what, holds, says)
 
 
-def _noise(
-    sampler: Callable[[NDArray[np.int64], float], NDArray[np.int64]], scale: float, draws: int
-) -> NDArray[np.int64]:
-    drawn = sampler(np.zeros(draws, dtype=np.int64), scale)
+def _counted(drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how often each number from −2000 to 2000 was drawn."""
     return np.bincount(np.clip(drawn, -2000, 2000) + 2000, minlength=len(_SUPPORT))
-
-
-def _choices(sampler: Callable[[Sequence[int], float], int], scores: Sequence[int], draws: int) -> NDArray[np.int64]:
-    return np.bincount([sampler(list(scores), _SCALE) for _ in range(draws)], minlength=len(scores))
-
-
-def _shares(source: SystemSource, draws: int) -> NDArray[np.int64]:
-    """Return counts of sums of three owners' Pólya shares, which are discrete Laplace noise together."""
-    scale = rational_scale(3.0)
-    total = sum(polya_share(draws, scale, 3, source.words) for _ in range(3))
-    return np.bincount(np.clip(np.asarray(total), -2000, 2000) + 2000, minlength=len(_SUPPORT))

@@ -28,7 +28,7 @@ from understudy.cli import (
     studio,
     verify,
 )
-from understudy.cli.output import fail, wants_json
+from understudy.cli.output import fail
 from understudy.errors import UnderstudyError, UsageError
 
 _INTERRUPTED = 130  # what a newer typer makes of Ctrl-C
@@ -41,25 +41,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("demo")(demo.demo)
-app.command("init")(init.init)
-app.command("check")(check.check)
-app.command("plan")(plan.plan)
-app.command("publish")(publish.publish)
-app.command("sample")(sample.sample)
-app.command("query")(query.query)
-app.command("evaluate")(evaluate.evaluate)
-app.command("report")(report.report)
+_VERBS = (
+    demo.demo, init.init, check.check, plan.plan, publish.publish, sample.sample, query.query, evaluate.evaluate,
+    report.report, curator.curator, party.party, card.card, sign.sign, verify.verify, audit.audit, studio.studio,
+    doctor.doctor,
+)  # fmt: skip
+for _verb in _VERBS:
+    app.command(_verb.__name__)(_verb)
 app.add_typer(ledger.app, name="ledger")
-app.command("curator")(curator.curator)
-app.command("party")(party.party)
 app.add_typer(federation.app, name="federation")
-app.command("card")(card.card)
-app.command("sign")(sign.sign)
-app.command("verify")(verify.verify)
-app.command("audit")(audit.audit)
-app.command("studio")(studio.studio)
-app.command("doctor")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)
@@ -75,7 +65,7 @@ def version_callback(version: bool = typer.Option(False, "--version", help="Prin
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb; every failure becomes one message and the exit code of its kind."""
     given = sys.argv[1:] if arguments is None else arguments
-    as_json = wants_json(given)
+    as_json = "--json" in given
     try:
         result = app(given, standalone_mode=False)
         if result == _INTERRUPTED:

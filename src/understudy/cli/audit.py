@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.options import Json, Quiet
-from understudy.cli.output import StatusLine, say, say_json
+from understudy.cli.output import StatusLine, answer
 
 
 def audit(
@@ -29,9 +29,6 @@ def audit(
     line.clear()
     if output is not None:
         write_report(output, audit_page(report))
-    if json:
-        say_json(report.as_json())
-    else:
-        say(report.text() + (f"\nWrote {output.name}." if output is not None else ""))
+    answer(json, report.as_json(), report.text() + (f"\nWrote {output.name}." if output is not None else ""))
     if not report.holds:
         raise typer.Exit(1)

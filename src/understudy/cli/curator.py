@@ -20,7 +20,7 @@ from understudy.cli.options import (
     Settings,
     settings,
 )
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 from understudy.errors import UsageError
 from understudy.progress import ProgressBar
 
@@ -86,15 +86,13 @@ def curator(
         made = curate(public, agreed, desk, save=files.save, progress=line, opened=opened, awaited=awaited)
     finally:
         line.clear()
-    if json:
-        say_json(as_json(made, files))
-        return
-    say(made.release.summary())
     most = max(sum(both.values()) for both in made.bytes.values())
-    say(f"\nWrote {files.names}; the spend is in every owner's own ledger.")
-    say(f"{len(made.owners)} owners, {made.rounds} rounds, at most {most / 1e6:.2f} MB with one owner.")
-    for name, why in made.dropped.items():
-        say(f"{name} was not there at the end: {why}.")
+    answer(
+        json, as_json(made, files), made.release.summary(),
+        f"\nWrote {files.names}; the spend is in every owner's own ledger.",
+        f"{len(made.owners)} owners, {made.rounds} rounds, at most {most / 1e6:.2f} MB with one owner.",
+        *(f"{name} was not there at the end: {why}." for name, why in made.dropped.items()),
+    )  # fmt: skip
 
 
 def as_json(made: Curation, files: OutputFiles) -> dict[str, Any]:

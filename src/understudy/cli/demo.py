@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.options import Json, Quiet
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def demo(
@@ -31,9 +31,8 @@ def demo(
         ledger=output / "understudy-ledger.db", force=True, accept_large_epsilon=True, register=False, quiet=True,
         progress=False if quiet or json else None,
     )  # fmt: skip
-    if json:
-        say_json(result.as_json())
-        return
-    say(result.made.release.summary())
-    say(f"\nIn {output}/: {table.name} (the made-up private table), {schema.name}, {result.files.table.name},")
-    say(f"{result.files.release.name} and {result.ledger.name}. {sum(result.made.seconds.values()):.1f} s in all.")
+    answer(
+        json, result.as_json(), result.made.release.summary(),
+        f"\nIn {output}/: {table.name} (the made-up private table), {schema.name}, {result.files.table.name},",
+        f"{result.files.release.name} and {result.ledger.name}. {sum(result.made.seconds.values()):.1f} s in all.",
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.options import ColumnTypes, Json, SchemaFile
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 from understudy.errors import UsageError
 
 
@@ -54,6 +54,7 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Compare SYNTHETIC with ORIGINAL. Exact figures are for the custodian only; --epsilon buys public ones."""
+    from understudy.release import Release
     from understudy.schema import Schema
 
     if (declared := Schema.open(schema)).tables:
@@ -63,9 +64,8 @@ def evaluate(
             alpha=alpha, classify=classify, ignore=ignore, measure=measure, release=release, epsilon=epsilon,
             delta=delta, ledger=ledger, cap=cap, report=report,
         )  # fmt: skip
-        _hops(original, synthetic, declared, types, json)
-        return
-    published = _opened(release)
+        return _hops(original, synthetic, declared, types, json)
+    published = None if release is None else Release.open(release)
     if report is not None:
         _check_report(report, bought=epsilon is not None, published=published, schema=schema)
     question: dict[str, Any] = {
@@ -99,10 +99,7 @@ def _hops(original: str, synthetic: str, schema: Any, types: str | None, json: b
     from understudy.evaluate.hops import compare_tables
 
     found = compare_tables(original, synthetic, schema, types)
-    if json:
-        say_json(found.as_json())
-        return
-    say(found.text())
+    answer(json, found.as_json(), found.text())
 
 
 def _give(figures: Any, published: Any, report: Path | None, json: bool, *, bought: bool) -> None:
@@ -112,12 +109,10 @@ def _give(figures: Any, published: Any, report: Path | None, json: bool, *, boug
         from understudy.report.file import write_report
 
         write_report(report, evaluation_report(figures, published))
-    if json:
-        say_json(figures.as_json() | ({} if report is None else {"report": str(report)}))
-        return
-    say(figures.text())
-    if report is not None:
-        say(f"\nWrote {report.name}. {'It may be published.' if bought else 'It is for the custodian alone.'}")
+    if report is None:
+        return answer(json, figures.as_json(), figures.text())
+    written = f"\nWrote {report.name}. {'It may be published.' if bought else 'It is for the custodian alone.'}"
+    answer(json, figures.as_json() | {"report": str(report)}, figures.text(), written)
 
 
 def _check_report(report: Path, *, bought: bool, published: Any, schema: Path) -> None:
@@ -127,12 +122,6 @@ def _check_report(report: Path, *, bought: bool, published: Any, schema: Path) -
     (check_public_file if bought else check_custodian_file)(report)
     if published is not None:
         check_release(published, schema)
-
-
-def _opened(release: Path | None) -> Any:
-    from understudy.release import Release
-
-    return None if release is None else Release.open(release)
 
 
 def _settled(schema: Path, published: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import Delta, Json, Quiet, SchemaFile, Settings, settings
-from understudy.cli.output import StatusLine, say, say_json
+from understudy.cli.options import Delta, Json, MethodName, Quiet, SchemaFile, Settings, settings
+from understudy.cli.output import StatusLine, answer, say
 from understudy.errors import UsageError
 
 app = typer.Typer(help="Several owners: certificates, the roster, a trial on one machine.", no_args_is_help=True)
@@ -51,7 +51,7 @@ def roster(
     delta: Delta = "0",
     colluding: Colluding = 1,
     dropping: Dropping = 0,
-    method: Annotated[str, typer.Option("--method", help="auto, or a method's name.")] = "auto",
+    method: MethodName = "auto",
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
 ) -> None:
     """Write the roster: who takes part, with which certificates, on what terms."""
@@ -82,7 +82,7 @@ def simulate(
     delta: Delta = "0",
     colluding: Colluding = 1,
     dropping: Dropping = 0,
-    method: Annotated[str, typer.Option("--method", help="auto, or a method's name.")] = "auto",
+    method: MethodName = "auto",
     set: Settings = [],  # noqa: B006 - the name of the option; typer copies it
     release: Annotated[Path | None, typer.Option("--release", help="Default: OUT.release.zip.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Also a public report: .html.")] = None,
@@ -104,10 +104,7 @@ def simulate(
         done = trial.run()
     finally:
         status.clear()
-    if json:
-        say_json(done.document)
-        return
-    say(done.summary)
+    answer(json, done.document, done.summary)
 
 
 def _names(text: str) -> list[str]:

@@ -81,11 +81,9 @@ def init(
         _check_output(output, force, data, documents)
         drafted = draft_file(data, documents, header, not ask and epsilon is None and not discover, rows, decimal)
         if epsilon is not None:
-            _buy(data, drafted, epsilon, delta, rows, ledger, cap, output)
-            return
+            return _buy(data, drafted, epsilon, delta, rows, ledger, cap, output)
         if discover:
-            _leave_open(drafted, rows, output)
-            return
+            return _leave_open(drafted, rows, output)
         output.write_text(drafted.text, encoding="utf-8", newline="")
         say(f"Wrote {output.name} {drafted.told}.")
         _say_points(drafted, output, listed=not ask)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer, say
 
 if TYPE_CHECKING:
     from understudy.privacy.entries import Head
@@ -25,15 +25,11 @@ def show(file: LedgerFile, json: Json = False) -> None:
     """Show every account with its total, and every entry."""
     with _open(file) as ledger:
         document = ledger.show()
-    if json:
-        say_json(document)
-        return
-    for account in document["accounts"]:
-        say(_account_line(account))
-    say("")
-    for entry in document["entries"]:
-        say(f"{entry['seq']:>5}  {entry['at']}  {entry['kind']:<8} {entry['account']:<16} {_what(entry)}")
-    say(f"\n{document['rule']}")
+    entries = [
+        f"{entry['seq']:>5}  {entry['at']}  {entry['kind']:<8} {entry['account']:<16} {_what(entry)}"
+        for entry in document["entries"]
+    ]
+    answer(json, document, *map(_account_line, document["accounts"]), "", *entries, f"\n{document['rule']}")
 
 
 def _account_line(account: dict[str, Any]) -> str:
@@ -65,12 +61,9 @@ def verify(
         head = ledger.verify()
         for earlier in known:
             ledger.verify(earlier)
-    if json:
-        say_json({"entries": head.seq, "head": head.hash})
-        return
     also = ", and the release is known" if release else ""
     also += ", and the anchor holds" if anchor else ""
-    say(f"{head.seq} entries, every hash fits{also}.")
+    answer(json, {"entries": head.seq, "head": head.hash}, f"{head.seq} entries, every hash fits{also}.")
 
 
 @app.command("cap")
@@ -96,10 +89,8 @@ def close(file: LedgerFile, account: Annotated[str, typer.Argument(help="The acc
         if ledger.account(account) is None:
             raise LedgerError(f"the ledger has no account {account!r}")
         closed = len(ledger.close_unfinished(account))
-    if json:
-        say_json({"account": account, "closed": closed})
-        return
-    say(f"{account}: {closed} interrupted {'run' if closed == 1 else 'runs'} given up.")
+    said = f"{account}: {closed} interrupted {'run' if closed == 1 else 'runs'} given up."
+    answer(json, {"account": account, "closed": closed}, said)
 
 
 @app.command("recover")
@@ -121,10 +112,9 @@ def recover(
         found, content = ledger.kept.recover(account, release)
     with replacing(output) as target:
         target.write(content)
-    if json:
-        say_json({"account": found.account, "release": found.hash, "at": found.at, "output": str(output)})
-        return
-    say(f"Wrote {output.name}: the release {found.hash[:16]}… of account {found.account!r}, made {found.at}. No cost.")
+    document = {"account": found.account, "release": found.hash, "at": found.at, "output": str(output)}
+    made = f"the release {found.hash[:16]}… of account {found.account!r}, made {found.at}. No cost."
+    answer(json, document, f"Wrote {output.name}: {made}")
 
 
 @app.command("forget")
@@ -132,10 +122,7 @@ def forget(file: LedgerFile, account: AccountName = None, release: ReleaseHash =
     """Remove releases that the ledger keeps for `recover`; its entries stay."""
     with _open(file) as ledger:
         gone = ledger.kept.forget(account, release)
-    if json:
-        say_json({"forgotten": gone})
-        return
-    say(f"{gone} kept {'release' if gone == 1 else 'releases'} removed.")
+    answer(json, {"forgotten": gone}, f"{gone} kept {'release' if gone == 1 else 'releases'} removed.")
 
 
 def _anchored(anchor: Path) -> Head:

@@ -18,6 +18,9 @@ Delta = Annotated[str, typer.Option("--delta", help="Allowed failure probability
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="Where rows are counted; default: by the kind of DATA.")
 ]
+LedgerFile = Annotated[
+    Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
+]
 Master = Annotated[str | None, typer.Option("--master", help="With --engine spark: the cluster, spark://host:7077.")]
 ColumnTypes = Annotated[
     str | None,
@@ -41,15 +44,3 @@ def settings(pairs: list[str], option: str = "--set", form: str = "key=value") -
             raise UsageError(f"{option} takes {form}, not {pair!r}")
         out[key.strip()] = value.strip()
     return out
-
-
-def whole(text: str | None, what: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        number = int(text)
-    except ValueError:
-        raise UsageError(f"{what} must be a whole number") from None
-    if number < 0:
-        raise UsageError(f"{what} must not be negative")
-    return number

@@ -14,10 +14,6 @@ from understudy.errors import UnderstudyError
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def wants_json(arguments: list[str]) -> bool:
-    return "--json" in arguments
-
-
 def say(text: str, as_it_is: bool = False) -> None:
     """Print to standard output; a terminal that cannot show a character gets a question mark instead of a crash.
 
@@ -68,6 +64,14 @@ def _filled(line: str, width: int, margin: int) -> str:
 def say_json(document: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=True) + "\n")
     sys.stdout.flush()
+
+
+def answer(as_json: bool, document: dict[str, Any], *text: str) -> None:
+    """Print what a verb found: one JSON object for scripts, or texts for people."""
+    if as_json:
+        return say_json(document)
+    for part in text:
+        say(part)
 
 
 def fail(error: UnderstudyError, as_json: bool) -> NoReturn:

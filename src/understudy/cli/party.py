@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +14,7 @@ from understudy.cli.options import (
     EngineName,
     Json,
     Key,
+    LedgerFile,
     Master,
     Quiet,
     RosterFile,
@@ -25,7 +25,6 @@ from understudy.errors import UsageError
 
 if TYPE_CHECKING:
     from understudy.federation.party import AgreementTerms
-    from understudy.schema import Schema
 
 
 def party(
@@ -36,9 +35,7 @@ def party(
     cert: Certificate,
     key: Key,
     ca: Authority,
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
-    ] = None,
+    ledger: LedgerFile = None,
     cap: Annotated[
         str | None, typer.Option("--cap", help="Cap of a new account, or none; default: the roster's epsilon.")
     ] = None,
@@ -62,6 +59,7 @@ def party(
     from understudy.federation.certificates import Identity
     from understudy.federation.party import Party
     from understudy.federation.roster import Roster
+    from understudy.privacy.run_ledger import default_ledger
     from understudy.schema import Schema
 
     if not approve and not sys.stdin.isatty():
@@ -72,14 +70,11 @@ def party(
 
     def agree(terms: AgreementTerms) -> bool:
         status.clear()
-        if approve:
-            if not (quiet or json):
-                sys.stderr.write(terms.text() + "\n")
-            return True
-        sys.stderr.write(terms.text() + "\n")
-        return typer.confirm("Take part?", default=False, err=True)
+        if not (approve and (quiet or json)):
+            sys.stderr.write(terms.text() + "\n")
+        return approve or typer.confirm("Take part?", default=False, err=True)
 
-    book = ledger or _default_ledger(public)
+    book = ledger or default_ledger(public)
     taking = Party(
         data, public, agreed, Identity(cert, key, ca), curator, book, cap, engine, master, patience, agree, status,
         resume=resume, types=types,
@@ -102,9 +97,3 @@ def party(
     traffic = f"{done.rounds} rounds, {done.bytes['sent'] / 1e6:.2f} MB out, {done.bytes['received'] / 1e6:.2f} MB in"
     say(f"{done.owner} took part in {agreed.name}: {traffic}.")
     say(f"{agreed.budget} of account {done.account!r} is spent, in {book.name}. The release is {done.release[:16]}…")
-
-
-def _default_ledger(schema: Schema) -> Path:
-    from understudy.privacy.run_ledger import default_ledger
-
-    return default_ledger(schema)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.options import Delta, EngineName, Json, MethodName, PriorFile, SchemaFile, Settings, settings
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer, say, say_json
 
 if TYPE_CHECKING:
     from understudy.methods import Plan
@@ -35,39 +35,27 @@ def plan(
     from understudy.errors import UsageError
     from understudy.planning import plan as make_plan
 
+    told: dict[str, Any] = {"delta": delta, "method": method, "rows": rows, **settings(set)}
     if tvd is not None or accuracy is not None:
-        _least(schema, tvd, accuracy, delta, method, rows, settings(set), json)
-        return
+        return _least(schema, json, tvd=tvd, accuracy=accuracy, **told)
     if not epsilon:
         raise UsageError("a plan needs --epsilon E, or a wish: --tvd 0.03, --accuracy 'share by sex ± 2 points'")
-    told: dict[str, Any] = {"delta": delta, "method": method, "rows": rows, "prior": prior, **settings(set)}
-    plans = [make_plan(schema, epsilon=e, **told) for e in epsilon]
+    plans = [make_plan(schema, epsilon=e, prior=prior, **told) for e in epsilon]
     if json:
         say_json({"plans": [p.as_json() for p in plans]})
         return
     say("\n\n".join(p.text() + (f"\n  {_passes(p, engine)}" if engine else "") for p in plans))
 
 
-def _least(
-    schema: Path,
-    tvd: float | None,
-    accuracy: str | None,
-    delta: str,
-    method: str,
-    rows: int | None,
-    options: dict[str, str],
-    json: bool,
-) -> None:
+def _least(schema: Path, json: bool, **wish: Any) -> None:
     from understudy.planning import least_epsilon
 
-    found, wanted = least_epsilon(schema, tvd=tvd, accuracy=accuracy, delta=delta, method=method, rows=rows, **options)
-    if json:
-        say_json({"wanted": wanted, "epsilon": found})
-        return
+    found, wanted = least_epsilon(schema, **wish)
     if found is None:
-        say(f"For {wanted} no epsilon up to 10 is enough: more rows, fewer or coarser columns, or a delta would help.")
-        return
-    say(f"For {wanted}: epsilon {found:g} is expected to be enough (within a factor of 2 of the error).")
+        said = "no epsilon up to 10 is enough: more rows, fewer or coarser columns, or a delta would help."
+    else:
+        said = f"epsilon {found:g} is expected to be enough (within a factor of 2 of the error)."
+    answer(json, {"wanted": wanted, "epsilon": found}, f"For {wanted}{'' if found is None else ':'} {said}")
 
 
 def _passes(plan: Plan, engine: str) -> str:

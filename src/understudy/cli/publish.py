@@ -12,6 +12,7 @@ from understudy.cli.options import (
     Delta,
     EngineName,
     Json,
+    LedgerFile,
     Master,
     MethodName,
     PriorFile,
@@ -20,7 +21,7 @@ from understudy.cli.options import (
     Settings,
     settings,
 )
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def publish(
@@ -39,9 +40,7 @@ def publish(
     rows: Annotated[
         int | None, typer.Option("--rows", min=0, help="Synthetic rows; default: as many as there are.")
     ] = None,
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
-    ] = None,
+    ledger: LedgerFile = None,
     cap: Annotated[
         str | None, typer.Option("--cap", help="Cap of a new account, or none; default: this epsilon.")
     ] = None,
@@ -69,10 +68,6 @@ def publish(
         force=force, resume=resume, accept_large_epsilon=accept_large_epsilon, types=types, prior=prior,
         quiet=quiet or json, progress=False if quiet or json else None,
     )  # fmt: skip
-    if json:
-        say_json(result.as_json())
-        return
-    for note in result.made.notes:
-        say(f"note: {note}")
-    say(result.made.release.summary())
-    say(f"\nWrote {result.files.names}; the spend is in {result.ledger.name}.")
+    said = [*(f"note: {note}" for note in result.made.notes), result.made.release.summary()]
+    said.append(f"\nWrote {result.files.names}; the spend is in {result.ledger.name}.")
+    answer(json, result.as_json(), *said)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def query(
@@ -36,11 +36,8 @@ def query(
     if confidence is None:
         if simultaneous or population != "finite":
             raise UsageError("--simultaneous and --population speak of intervals: give --confidence 0.95 too")
-        answer = opened.query(text)
+        found = opened.query(text)
     else:
         inference = opened.inference(population, refits_beside(release, population))  # type: ignore[arg-type]
-        answer = opened.answer(text, inference, confidence, simultaneous)
-    if json:
-        say_json(answer.as_json())
-        return
-    say(str(answer))
+        found = opened.answer(text, inference, confidence, simultaneous)
+    answer(json, found.as_json(), str(found))

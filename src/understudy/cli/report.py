@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def report(
@@ -31,10 +31,8 @@ def report(
     opened = Release.open(release)
     page = public_report(opened, signature=_signature(opened, release, key))
     write_report(output, page)
-    if json:
-        say_json({"output": str(output), "bytes": len(page.encode())})
-        return
-    say(f"Wrote {output.name}. It was made from the release alone; no row was read.")
+    said = f"Wrote {output.name}. It was made from the release alone; no row was read."
+    answer(json, {"output": str(output), "bytes": len(page.encode())}, said)
 
 
 def _signature(opened: Any, release: Path, key: Path | None) -> str | None:

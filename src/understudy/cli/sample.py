@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 if TYPE_CHECKING:
     from understudy.release import Release
@@ -41,18 +41,13 @@ def sample(
 
     opened = Release.open(release)
     if opened.schema.tables:
-        _linked(opened, output, rows, given, seed, tables, json)
-        return
+        return _linked(opened, output, rows, given, seed, tables, json)
     check_output(output)
     if tables is not None:
-        _several(opened, release, output, tables, rows, about, population, rows_by, seed, bool(given), json)
-        return
+        return _several(opened, release, output, tables, rows, about, population, rows_by, seed, bool(given), json)
     count = opened.default_rows if rows is None else rows
     opened.write(output, count, given, seed, progress=False if json else None)
-    if json:
-        say_json({"rows": count, "output": str(output)})
-        return
-    say(f"Wrote {count:,} rows to {output.name}.")
+    answer(json, {"rows": count, "output": str(output)}, f"Wrote {count:,} rows to {output.name}.")
 
 
 def _linked(
@@ -67,11 +62,9 @@ def _linked(
     count = opened.default_rows if rows is None else rows
     opened.write(output, count, given, seed, progress=False if json else None)
     files = output_files(opened.schema)
-    if json:
-        say_json({"rows": count, "output": str(output), "outputs": [str(output / file) for file in files.values()]})
-        return
-    say(f"Wrote {count:,} rows of {opened.schema.name} and all that belongs to them to {output.name}: "
-        f"{', '.join(files.values())}.")  # fmt: skip
+    document = {"rows": count, "output": str(output), "outputs": [str(output / file) for file in files.values()]}
+    what = f"{count:,} rows of {opened.schema.name} and all that belongs to them"
+    answer(json, document, f"Wrote {what} to {output.name}: {', '.join(files.values())}.")
 
 
 def _several(
@@ -99,8 +92,6 @@ def _several(
         tables, about, rows=rows, rows_by=rows_by, population=population, seed=seed,  # type: ignore[arg-type]
     )  # fmt: skip
     files = draws.write(output)
-    if json:
-        say_json({"rows": draws.coded.rows, "outputs": [str(f) for f in files], "covers": draws.covers})
-        return
-    say(f"Wrote {len(files)} tables of {draws.coded.rows:,} rows, {files[0].name} to {files[-1].name}.")
-    say(f"Their spread covers {draws.covers}.")
+    said = f"Wrote {len(files)} tables of {draws.coded.rows:,} rows, {files[0].name} to {files[-1].name}."
+    document = {"rows": draws.coded.rows, "outputs": [str(f) for f in files], "covers": draws.covers}
+    answer(json, document, said, f"Their spread covers {draws.covers}.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def sign(
@@ -39,7 +39,5 @@ def sign(
     if target.resolve() in (release.resolve(), key.resolve()):
         raise UsageError("the signature would take the place of the release or the key: choose another name")
     made = write_signature(opened, key, target)
-    if json:
-        say_json({"signature": str(target), "release": opened.hash, "key": made.fingerprint})
-        return
-    say(f"Wrote {target.name}: {made.fingerprint} vouches for release {opened.hash[:16]}….")
+    said = f"Wrote {target.name}: {made.fingerprint} vouches for release {opened.hash[:16]}…."
+    answer(json, {"signature": str(target), "release": opened.hash, "key": made.fingerprint}, said)

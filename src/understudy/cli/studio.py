@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.cli.options import LedgerFile
 from understudy.cli.output import say
 
 
@@ -16,9 +17,7 @@ def studio(
     ] = Path(),
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Default: any that is free.")] = 0,
     host: Annotated[str, typer.Option("--host", help="This machine only; anything else is refused.")] = "127.0.0.1",
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Default: $UNDERSTUDY_LEDGER, else beside the schema.")
-    ] = None,
+    ledger: LedgerFile = None,
     key: Annotated[Path | None, typer.Option("--key", help="An Ed25519 private key to sign releases with.")] = None,
     idle: Annotated[float, typer.Option("--idle", min=0.1, help="Minutes without use after which it ends.")] = 30,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,

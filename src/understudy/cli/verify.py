@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.options import Json
-from understudy.cli.output import say, say_json
+from understudy.cli.output import answer
 
 
 def verify(
@@ -45,10 +45,7 @@ def verify(
     if ledger is not None:
         found["ledger"] = _in_ledger(opened, ledger)
         lines.append(f"Ledger      holds this release, at entry {found['ledger']}")
-    if json:
-        say_json(found)
-        return
-    say("\n".join(lines))
+    answer(json, found, *lines)
 
 
 def _in_ledger(release: Any, path: Path) -> int:

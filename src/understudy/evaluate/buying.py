@@ -14,9 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from understudy.discovering import abandoned_on_error
 from understudy.errors import TooLarge, UsageError
 from understudy.evaluate.classification import LINEAR, MODELS, linear_classifier
-from understudy.evaluate.evaluation import open_both
+from understudy.evaluate.evaluation import both_opened
 from understudy.evaluate.question import EvaluationRequest
 from understudy.evaluate.tables import TableSet, counted
 from understudy.planning import as_schema
@@ -36,7 +37,6 @@ from understudy.privacy.questions.statistics import (
 )
 from understudy.privacy.random_source import RandomSource, SystemSource
 from understudy.privacy.refusals import refuse_early
-from understudy.privacy.reservation import Reservation
 from understudy.privacy.run_ledger import ledger_for
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Schema
@@ -194,12 +194,8 @@ def buy(
     asked = _question(public, measures, models, {**question, "counted": stays_in_place(original)})
     with ledger_for(ledger, public) as book:
         refuse_early(book, public, budget)
-        real, stand_in = open_both(original, synthetic, public, types)
-        try:
+        with both_opened(original, synthetic, public, types) as (real, stand_in):
             return _bought(real, stand_in, public, budget, book, cap, source, save, asked)
-        finally:
-            if real is not original:
-                real.close()
 
 
 def _bought(
@@ -234,17 +230,13 @@ def _bought(
         private=source.private,
         fingerprint=real.fingerprint(book.source_key()),
     )
-    try:
-        bought = _purchase(
-            LocalPrivateTable(public, real, reservation, source), statistics, asked, reservation, source.private
-        )
+    with abandoned_on_error(reservation):
+        table = LocalPrivateTable(public, real, reservation, source)
+        bought = _purchase(table, statistics, asked, reservation.budget, source.private)
         if save is not None:
             save(bought)
         text = json.dumps(bought.as_json(), sort_keys=True)
         reservation.finish(hashlib.sha256(text.encode()).hexdigest())
-    except BaseException as error:
-        reservation.abandon(type(error).__name__)
-        raise
     return bought
 
 
@@ -308,28 +300,17 @@ def _table_statistics(synthetic: ExactTable, tables: TableSet, maximum: bool) ->
 
 
 def _purchase(
-    table: PrivateTable,
-    statistics: list[NamedStatistic],
-    question: EvaluationRequest,
-    reservation: Reservation,
-    private: bool,
+    table: PrivateTable, statistics: list[NamedStatistic], question: EvaluationRequest, budget: Budget, private: bool
 ) -> BoughtFigures:
     """Buy every figure at an equal part of the budget, and the row count at one more where it is private too."""
     secret = table.schema.rows is None
     cost = table.total_cost / (len(statistics) + secret)
     count = table.measure([()], cost, "evaluation: row count")[0] if secret else None
-    figures = tuple(
-        _figure(
-            wanted,
-            table.measure_statistic(wanted.statistic, cost, f"evaluation: {wanted.name}"),
-            count,
-            table.schema,
-            cost,
-        )
-        for wanted in statistics
-    )
-    unit = table.accounting.unit
-    return BoughtFigures(table.schema, question, reservation.budget, unit, figures, private)
+    figures = []
+    for wanted in statistics:
+        bought = table.measure_statistic(wanted.statistic, cost, f"evaluation: {wanted.name}")
+        figures.append(_figure(wanted, bought, count, table.schema, cost))
+    return BoughtFigures(table.schema, question, budget, table.accounting.unit, tuple(figures), private)
 
 
 def _figure(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import UsageError
+from understudy.errors import UsageError, import_extra
 from understudy.evaluate.tables import SEED
 from understudy.evaluate.targets import Target
 from understudy.privacy.custodian import CustodianFigures, ExactTable
@@ -169,12 +169,11 @@ def _one_thread() -> Any:
 
 
 def _new(model: str, examples: Examples, seed: int) -> Any:
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.svm import LinearSVC
-    except ImportError:
-        raise UsageError("classification needs scikit-learn: pip install 'understudy[evaluate]'") from None
+    import_extra("sklearn", "evaluate", "classification needs scikit-learn")
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
     if model == "svm":
         return LinearSVC(loss="hinge", C=1.0, random_state=seed)
     if model == "logistic":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,15 +18,7 @@ from understudy.evaluate.dependence import Dependence, Information, cramers_v, i
 from understudy.evaluate.distances import TableErrors, compare_sets
 from understudy.evaluate.question import EvaluationRequest, check_options
 from understudy.evaluate.ranges import RangeErrors, random_queries, range_errors
-from understudy.evaluate.raw import (
-    Matches,
-    NumericColumn,
-    coded_columns,
-    matches,
-    numeric_column,
-    numeric_names,
-    raw_columns,
-)
+from understudy.evaluate.raw import Matches, NumericColumn, matches, numeric_column, numeric_names, paired_columns
 from understudy.evaluate.tables import counted
 from understudy.evaluate.text import evaluation_text
 from understudy.planning import as_schema
@@ -180,18 +173,21 @@ def evaluate(
     asked = EvaluationRequest.of(public, counted=stays_in_place(original), **question)
     with ProgressBar(progress) as bar:
         bar("reading", 0, 1, Fraction(0))
-        real, stand_in = open_both(original, synthetic, public, types)
-        try:
+        with both_opened(original, synthetic, public, types) as (real, stand_in):
             return answer(real, stand_in, asked, bar)
-        finally:
-            if real is not original:
-                real.close()
 
 
-def open_both(original: Any, synthetic: Any, schema: Schema, types: str | None = None) -> tuple[ExactTable, ExactTable]:
-    """Open both tables in codes; a table that is open already is taken as it is."""
+@contextmanager
+def both_opened(
+    original: Any, synthetic: Any, schema: Schema, types: str | None
+) -> Iterator[tuple[ExactTable, ExactTable]]:
+    """Open both tables in codes; a table that is open already is taken as it is, and stays open."""
     other = synthetic if isinstance(synthetic, ExactTable) else _stand_in(synthetic, schema)
-    return original if isinstance(original, ExactTable) else ExactTable.original(original, schema, types), other
+    if isinstance(original, ExactTable):
+        yield original, other
+        return
+    with closing(ExactTable.original(original, schema, types)) as real:
+        yield real, other
 
 
 def _stand_in(synthetic: Any, schema: Schema) -> ExactTable:
@@ -223,12 +219,17 @@ def answer(
         if progress is not None:
             progress(what, done, of, Fraction(0))
 
+    def classified() -> Iterator[ClassifierErrors]:
+        for done, target in enumerate(targets):
+            doing("classifying", done, len(targets))
+            yield classify(original, synthetic, target, question.models, question.seed)
+
     doing("comparing tables")
     tables = compare_sets(original, synthetic, question.sets) if question.compares_tables else {}
     numbers = _numbers(original, synthetic) if {"numeric", "correlation", "matches"} & set(asked) else {}
-    correlation = "correlation" in asked
+    correlation, twins, raw = "correlation" in asked, "matches" in asked, original.raw and synthetic.raw
     doing("comparing columns")
-    plain = _plain_numbers(original.schema, numbers)
+    plain = {n: pair for n, pair in numbers.items() if original.schema[n].ordered.scale.arithmetic}
     return Evaluation(
         schema=original.schema,
         question=question,
@@ -238,22 +239,12 @@ def answer(
         cramers_v=cramers_v(original, synthetic) if correlation else None,
         pearson=pearson(*({n: pair[i] for n, pair in plain.items()} for i in (0, 1))) if correlation else None,
         numeric=_numeric(original.schema, numbers) if "numeric" in asked else {},
-        matches_coded=matches(coded_columns(original, synthetic), question.seed) if "matches" in asked else None,
-        matches_raw=_raw_matches(original, synthetic, numbers, question) if "matches" in asked else None,
+        matches_coded=matches(paired_columns(original, synthetic, {}), question.seed) if twins else None,
+        matches_raw=matches(paired_columns(original, synthetic, numbers), question.seed) if twins and raw else None,
         information=information(original, synthetic, question.network) if "information" in asked else None,
-        classification=tuple(
-            _classified(original, synthetic, question, i, lambda done: doing("classifying", done, len(targets)))
-            for i in range(len(targets))
-        ),
+        classification=tuple(classified()),
         one_way=one_way(original, synthetic),
     )
-
-
-def _classified(
-    original: ExactTable, synthetic: ExactTable, question: EvaluationRequest, target: int, doing: Callable[[int], None]
-) -> ClassifierErrors:
-    doing(target)
-    return classify(original, synthetic, question.targets[target], question.models, question.seed)
 
 
 def one_way(original: ExactTable, synthetic: ExactTable) -> dict[str, Shares]:
@@ -281,19 +272,7 @@ def _numbers(original: ExactTable, synthetic: ExactTable) -> Numbers:
     return {name: (real[name], other[name]) for name in names}
 
 
-def _plain_numbers(schema: Schema, numbers: Numbers) -> Numbers:
-    return {n: pair for n, pair in numbers.items() if schema[n].ordered.scale.arithmetic}
-
-
 def _numeric(schema: Schema, numbers: Numbers) -> dict[str, NumericColumn]:
     return {
         name: numeric_column(real, other, schema[name].ordered.scale.unit) for name, (real, other) in numbers.items()
     }
-
-
-def _raw_matches(
-    original: ExactTable, synthetic: ExactTable, numbers: Numbers, question: EvaluationRequest
-) -> Matches | None:
-    if not (original.raw and synthetic.raw):
-        return None
-    return matches(raw_columns(original, synthetic, numbers), question.seed)

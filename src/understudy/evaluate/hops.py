@@ -6,7 +6,7 @@ of two tables with one table between them: a row and the row that its parent bel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.planning import as_schema
 from understudy.privacy.custodian import STAMP, CustodianFigures
-from understudy.relations.hop_counts import HopCounts, MemoryHops, hop_counts
-from understudy.relations.linking import CodedRows
+from understudy.relations.hop_counts import HopCounts, hop_counts
 from understudy.relations.table_tree import TableTree
 from understudy.schema import Schema
 from understudy.showing import html_of
@@ -116,11 +115,6 @@ def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, t
     theirs = None if isinstance(synthetic, str) else types
     with hop_counts(original, tree, types) as real, hop_counts(synthetic, tree, theirs) as other:
         return compare_counts(tree, real, other)
-
-
-def compare_coded(tree: TableTree, real: Mapping[str, CodedRows], other: Mapping[str, CodedRows]) -> HopFigures:
-    """Compare tables in codes."""
-    return compare_counts(tree, MemoryHops(tree, real), MemoryHops(tree, other))
 
 
 def compare_counts(tree: TableTree, real: HopCounts, other: HopCounts) -> HopFigures:

@@ -96,11 +96,8 @@ def _condition(attribute: Attribute, generator: np.random.Generator) -> NDArray[
         codes = np.arange(attribute.size)
         inside: NDArray[np.bool_] = (codes >= low) & (codes <= high)
         return inside
-    nodes = [(level, node) for level in range(attribute.levels) for node in range(_nodes(attribute, level))]
-    level, node = nodes[int(generator.integers(len(nodes)))]
-    below: NDArray[np.bool_] = attribute.view_map(Axis(attribute.name, level)) == node
+    axes = [Axis(attribute.name, level) for level in range(attribute.levels)]
+    nodes = [(axis, node) for axis in axes for node in range(attribute.view_size(axis))]
+    axis, node = nodes[int(generator.integers(len(nodes)))]
+    below: NDArray[np.bool_] = attribute.view_map(axis) == node
     return below
-
-
-def _nodes(attribute: Attribute, level: int) -> int:
-    return attribute.view_size(Axis(attribute.name, level))

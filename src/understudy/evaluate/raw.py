@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,14 +108,10 @@ def matches(columns: Sequence[tuple[NDArray[Any], NDArray[Any]]], seed: int = SE
     return Matches(_share(synthetic, real), _share(synthetic, half), _share(rest, half))
 
 
-def coded_columns(original: ExactTable, synthetic: ExactTable) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    return [(original.codes(name), synthetic.codes(name)) for name in original.schema.names]
-
-
-def raw_columns(
-    original: ExactTable, synthetic: ExactTable, numbers: dict[str, tuple[Floats, Floats]]
+def paired_columns(
+    original: ExactTable, synthetic: ExactTable, numbers: Mapping[str, tuple[Floats, Floats]]
 ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Return numbers as they were written, codes for the rest."""
+    """Return each column of both tables: these numbers as they were written, codes for the rest."""
     names = original.schema.names
     return [numbers[n] if n in numbers else (original.codes(n), synthetic.codes(n)) for n in names]
 

@@ -92,10 +92,8 @@ class Inference:
             spread = None
         if spread is None or len(answer.figures) > MAX_FIGURES:
             return answer.with_intervals([None] * len(answer.figures), confidence, UNKNOWN, ())
-        low, high = self._limits(query)
-        found = []
-        for figure, centre, reach in zip(answer.figures, spread.centre, spread.reach):
-            found.append(_cut(figure.value, centre, reach, low, high))
+        limits, values = self._limits(query), [figure.value for figure in answer.figures]
+        found = [_cut(*place, *limits) for place in zip(values, spread.centre, spread.reach)]
         compared = self._compared(query, answer, spread, found)
         return answer.with_intervals(found, confidence, spread.covers, compared, _links(self.release, query))
 

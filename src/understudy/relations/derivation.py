@@ -76,10 +76,7 @@ class Histories:
         ties = [columns[name] for name in reversed(panel.schema.names) if name != order]
         by = np.lexsort((*ties, columns[order], person))
         own = person[by]
-        starts = np.flatnonzero(np.append(True, own[1:] != own[:-1])) if len(own) else np.zeros(0, dtype=np.int64)
-        sizes = np.diff(np.append(starts, len(own)))
-        place = np.arange(len(own)) - np.repeat(starts, sizes)
-        return Histories({name: codes[by] for name, codes in columns.items()}, own, place, np.repeat(sizes, sizes))
+        return Histories({name: codes[by] for name, codes in columns.items()}, own, *places_and_counts(own))
 
     def check(self, panel: Panel) -> None:
         """Refuse rows that break what [person] says of them."""
@@ -104,6 +101,17 @@ class Histories:
             codes = self.columns[name]
             if ((codes[1:] != codes[:-1]) & (self.place[1:] > 0)).any():
                 raise two_values(name)
+
+
+def places_and_counts(whose: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the place of each row among those of one owner, who stand together, and how many these are.
+
+    >>> [numbers.tolist() for numbers in places_and_counts(np.array([4, 4, 7]))]
+    [[0, 1, 0], [2, 2, 1]]
+    """
+    starts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1])) if len(whose) else np.zeros(0, dtype=np.int64)
+    sizes = np.diff(np.append(starts, len(whose)))
+    return np.arange(len(whose)) - np.repeat(starts, sizes), np.repeat(sizes, sizes)
 
 
 def two_values(name: str) -> DataError:

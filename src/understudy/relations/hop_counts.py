@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +22,6 @@ from understudy.schema import Axis, Schema
 
 WIDEST = 1024  # codes of an attribute that is looked at
 Counts = NDArray[np.int64]
-
-
-class HopCounts(Protocol):
-    """Tables with foreign keys that are counted."""
-
-    @property
-    def rows(self) -> Mapping[str, int]:
-        """Return how many rows each table has."""
-        ...
-
-    def tables(self, one: str, two: str) -> Iterator[Counts]:
-        """Yield the joint counts of every attribute of one table with every attribute of the other, laid out flat: of
-        rows with those that they belong to, or of two rows that belong to the same one."""
-        ...
-
-    def fan_out(self, name: str) -> Counts:
-        """Return how many rows of the parent have 0, 1, 2, … rows in this table."""
-        ...
 
 
 @contextmanager
@@ -67,9 +49,12 @@ class MemoryHops:
 
     @property
     def rows(self) -> Mapping[str, int]:
+        """Return how many rows each table has."""
         return {name: self.coded[name].rows for name in self.tree.branches}
 
     def tables(self, one: str, two: str) -> Iterator[Counts]:
+        """Yield the joint counts of every attribute of one table with every attribute of the other, laid out flat: of
+        rows with those that they belong to, or of two rows that belong to the same one."""
         for a, b in product(looked_at(self.tree, one), looked_at(self.tree, two)):
             sizes = self.tree.branches[one].schema[a].size, self.tree.branches[two].schema[b].size
             first, second = (self.coded[t].columns[c].astype(np.int64) for t, c in ((one, a), (two, b)))
@@ -80,6 +65,7 @@ class MemoryHops:
                 yield (self._by_parent(one, first, sizes[0]).T @ self._by_parent(two, second, sizes[1])).ravel()
 
     def fan_out(self, name: str) -> Counts:
+        """Return how many rows of the parent have 0, 1, 2, … rows in this table."""
         return np.bincount(self._by_parent(name, np.zeros(self.coded[name].rows, dtype=np.int64), 1).ravel())
 
     def _above(self, name: str, above: str) -> Counts:
@@ -127,3 +113,6 @@ class SqlHops:
             for column in columns
         ]
         return Schema(self.tree.schema.name, tuple(found), None, "add-remove")
+
+
+HopCounts = MemoryHops | SqlHops  # the same questions, wherever the rows are

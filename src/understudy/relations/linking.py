@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.relations.changes import Codes, smallest
+from understudy.relations.derivation import places_and_counts
 from understudy.relations.table_tree import TableTree, count_of, given_name
 from understudy.schema.children import ChildTable
 
@@ -180,11 +181,8 @@ def digest(text: bytes) -> bytes:
 def place_within(parent: Index, digests: Digests) -> Index:
     """Return the place of each row among those with the same parent, in the order of their digests."""
     by = np.lexsort((digests, parent))
-    own = parent[by]
-    starts = np.flatnonzero(np.append(True, own[1:] != own[:-1])) if len(own) else np.zeros(0, dtype=np.int64)
-    sizes = np.diff(np.append(starts, len(own)))
-    places = np.empty(len(own), dtype=np.int64)
-    places[by] = np.arange(len(own)) - np.repeat(starts, sizes)
+    places = np.empty(len(by), dtype=np.int64)
+    places[by] = places_and_counts(parent[by])[0]
     return places
 
 

@@ -18,7 +18,7 @@ from understudy.privacy.table import PrivateTable
 from understudy.relations.calibration import fitted_moves, horizon_of
 from understudy.relations.fitting import StepsPlan, fit_steps
 from understudy.relations.history_model import HistoryModel, mean_rows
-from understudy.relations.panel import Panel
+from understudy.relations.panel import PEOPLE, STEPS, Panel
 from understudy.relations.tie_pairs import SELECT, pair_axes, tie_pairs
 from understudy.relations.tie_rounds import tied
 from understudy.schema import Schema
@@ -28,18 +28,17 @@ PLANNED_SHARE = 0.5  # of K: how many rows a person has on average, where a plan
 
 
 @dataclass(frozen=True, eq=False)
-class PanelTables:
-    """The private tables of PEOPLE and STEPS, and what both together may spend."""
+class DerivedTables:
+    """The private tables that are derived from rows, by name, and what all of them together may spend."""
 
-    people: PrivateTable
-    steps: PrivateTable
+    tables: Mapping[str, PrivateTable]
     total_cost: Fraction = Fraction(0)
 
-    def with_total_cost(self, total_cost: Fraction) -> PanelTables:
+    def with_total_cost(self, total_cost: Fraction) -> DerivedTables:
         """Return the same tables for a method that may spend only this."""
         return replace(self, total_cost=total_cost)
 
-    def knowing(self, known: Sequence[Measurement]) -> PanelTables:
+    def knowing(self, known: Sequence[Measurement]) -> DerivedTables:
         """Return the same tables: nothing is bought before them."""
         assert not known
         return self
@@ -61,6 +60,11 @@ class HistoryMethod:
     @property
     def name(self) -> str:
         return f"{self.inner.name}, then steps"
+
+    @property
+    def derived(self) -> dict[str, Schema]:
+        """Return the schemas of the tables that are counted."""
+        return {PEOPLE: self.panel.people, STEPS: self.panel.steps}
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         """Return what would be spent on `rows` rows in all; how many people these are is guessed from K."""
@@ -92,10 +96,10 @@ class HistoryMethod:
         said += f"; {', '.join(others)}" if others else ""
         return [f"{said}. Rows of a person beyond `at_most` are not used: `understudy check` says how many those are"]
 
-    def fit(self, tables: PanelTables) -> Fit:
+    def fit(self, tables: DerivedTables) -> Fit:
         """Spend the cost on both tables; they draw on the same reservation."""
-        steps, cost = tables.steps, tables.total_cost
-        found = self.inner.fit(tables.people.with_total_cost(cost * (1 - STEPS_SHARE)))
+        people, steps, cost = tables.tables[PEOPLE], tables.tables[STEPS], tables.total_cost
+        found = self.inner.fit(people.with_total_cost(cost * (1 - STEPS_SHARE)))
         panel = self.panel
         pairs = max(1, round(found.rows * (mean_rows(found.model) - 1)))
         plan = StepsPlan.of(panel, pairs, steps.accounting, cost * STEPS_SHARE)
@@ -116,36 +120,22 @@ def _phases(plan: StepsPlan, budget: Budget) -> list[Phase]:
     accounting, many = accounting_of(budget), len(plan.targets)
     widest = max(plan.schema[name].size for name in plan.targets)
     values = max(plan.schema[name].size for name in plan.alone)
-    alone = "each value after a step alone"
-    found = [
-        tables_phase(
-            "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), values, plan.rows, alone
-        )
-    ]
-    detail = "each change given the value before; drawn to coarser tables where noise is large: no error is foretold"
     cells = max(widest, min(plan.cells, plan.rows))
-    tables = tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many, cells, plan.rows, detail)
-    found.append(replace(tables, error=None))
+    alone = "each value after a step alone"
+    detail = "each change given the value before; drawn to coarser tables where noise is large: no error is foretold"
+
+    def phase(name: str, cost: Fraction, many: int, cells: int, detail: str) -> Phase:
+        return tables_phase(f"steps: {name}", plan.schema, accounting, cost, many, cells, plan.rows, detail)
+
+    found = [phase("one-way", plan.single_cost, len(plan.alone), values, alone)]
+    found.append(replace(phase("tables", plan.table_cost, many, cells, detail), error=None))
     if plan.rounds:
         choosing = plan.tie_cost * exact(SELECT)
         said = "choices by score D of the pair of values that simulated histories get most wrong, at most"
         found.append(Phase("steps: structure", choosing, plan.rounds, detail=said))
-        cost, largest = (
-            plan.tie_cost - choosing,
-            max(plan.schema.cells(pair_axes(plan.panel, key)) for key in tie_pairs(plan.panel)),
-        )
-        found.append(
-            tables_phase(
-                "steps: ties",
-                plan.schema,
-                accounting,
-                cost,
-                plan.rounds,
-                largest,
-                plan.rows,
-                "pairs of values in one row, round by round, at most",
-            )
-        )
+        largest = max(plan.schema.cells(pair_axes(plan.panel, key)) for key in tie_pairs(plan.panel))
+        ties = "pairs of values in one row, round by round, at most"
+        found.append(phase("ties", plan.tie_cost - choosing, plan.rounds, largest, ties))
     return found
 
 

@@ -19,6 +19,7 @@ from understudy.schema import Attribute, Intervals, Schema
 from understudy.schema.person import Person
 
 ROWS, GAP = "@rows", "@gap"
+PEOPLE, STEPS = "people", "steps"  # the tables that are derived
 MAX_UNITS = 1024  # of an order without bins that is not made of whole units
 
 
@@ -92,7 +93,7 @@ class Panel:
     def people(self) -> Schema:
         """Return the schema of PEOPLE."""
         own = [self._counted(name) for name in self.schema.names]
-        return self._derived("people", (*own, numbered(ROWS, 1, self.person.at_most)), 1)
+        return self._derived(PEOPLE, (*own, numbered(ROWS, 1, self.person.at_most)), 1)
 
     @cached_property
     def steps(self) -> Schema:
@@ -102,7 +103,7 @@ class Panel:
         given += [replace(self._counted(n), name=previous(n)) for n in (self.person.order, *self.varying)]
         targets = [numbered(name, 0, change.size - 1) for name, change in self.changes.items()]
         values = [replace(self._counted(n), name=now(n)) for n in (self.person.order, *self.varying)]
-        return self._derived("steps", (*given, *targets, *values), self.person.at_most - 1)
+        return self._derived(STEPS, (*given, *targets, *values), self.person.at_most - 1)
 
     @property
     def given(self) -> tuple[str, ...]:

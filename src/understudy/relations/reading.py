@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -20,28 +20,27 @@ from understudy.engines.sql import Warehouse
 from understudy.errors import UsageError
 from understudy.privacy.custodian import CustodianFigures
 from understudy.relations.derivation import Histories, derived_tables
-from understudy.relations.panel import Panel
+from understudy.relations.panel import PEOPLE, STEPS, Panel
 from understudy.relations.persons import person_numbers
 from understudy.relations.sql_derivation import SqlHistories
 from understudy.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
-class PanelEngine:
-    """The engines over PEOPLE and STEPS; their counts never leave the kernel."""
+class DerivedEngine:
+    """The engines over tables that are derived from rows, by name; their counts never leave the kernel."""
 
-    people: OpenEngine
-    steps: OpenEngine
+    tables: Mapping[str, OpenEngine]
     name: str = "memory"
 
     def fingerprint(self, key: bytes) -> str:
         """Return what tells these rows from any others to whoever has the key."""
-        both = self.people.fingerprint(key) + self.steps.fingerprint(key)
-        return hashlib.sha256(both.encode()).hexdigest()
+        all_of_them = "".join(engine.fingerprint(key) for engine in self.tables.values())
+        return hashlib.sha256(all_of_them.encode()).hexdigest()
 
     def close(self) -> None:
-        self.people.close()
-        self.steps.close()
+        for engine in self.tables.values():
+            engine.close()
 
 
 @dataclass(frozen=True)
@@ -63,26 +62,25 @@ class PeopleFit(CustodianFigures):
         return super().as_json() | {k: int(getattr(self, k)) for k in ("persons", "rows", "most", "at_most", "used")}
 
 
-def open_people(rows: PrivateData, schema: Schema) -> tuple[PanelEngine, tuple[str, ...]]:
-    """Return the engines over the tables derived from these rows, and the order of the source's columns."""
+def opened_people(rows: PrivateData, schema: Schema) -> Opened:
+    """Return the engines over PEOPLE and STEPS, as what a publication opens."""
     panel = Panel.of(schema)
     if (warehouse := _warehouse(rows)) is not None:
         with closed_on_error(warehouse):
             histories = SqlHistories(warehouse, panel)
-            return PanelEngine(*histories.engines(), warehouse.name), histories.columns
+            return Opened(DerivedEngine(histories.engines(), warehouse.name), histories.columns)  # type: ignore[arg-type]
     coded, person = _coded(rows, panel)
     derived = derived_tables(panel, coded.columns, person)
     people = MemoryEngine(derived.people, derived.persons, panel.people)
-    return PanelEngine(people, MemoryEngine(derived.steps, derived.pairs, panel.steps)), coded.order
-
-
-def opened_people(rows: PrivateData, schema: Schema) -> Opened:
-    """Return `open_people` as what a publication opens."""
-    return Opened(*open_people(rows, schema))  # type: ignore[arg-type]
+    steps = MemoryEngine(derived.steps, derived.pairs, panel.steps)
+    return Opened(DerivedEngine({PEOPLE: people, STEPS: steps}), coded.order)  # type: ignore[arg-type]
 
 
 def people_fit(rows: PrivateData, schema: Schema) -> PeopleFit:
-    """Return the exact figures of a panel, for the custodian alone; refuse rows that are no panel."""
+    """Return how many rows of how many people there are, and how many are used, exactly: for the custodian alone.
+
+    Rows without an id, and people with two values of a constant attribute, are refused with a DataError.
+    """
     panel = Panel.of(schema)
     most = panel.person.at_most
     if (warehouse := _warehouse(rows)) is not None:

@@ -13,8 +13,9 @@ from understudy.engines.coding import structure_misfits
 from understudy.engines.sources import TableHeader
 from understudy.engines.sql import Passes, SqlEngine, Warehouse, coded_rows, table_fit
 from understudy.relations.derivation import falls, same_place, two_values
-from understudy.relations.panel import ROWS, Panel, now, previous
+from understudy.relations.panel import PEOPLE, ROWS, STEPS, Panel, now, previous
 from understudy.relations.sql_persons import compared, fault, faults_found, id_text, refuse_faults
+from understudy.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,18 @@ class SqlHistories:
             raise misfit.error()
         self.tally = self._checked()
 
-    def engines(self) -> tuple[SqlEngine, SqlEngine]:
+    def engines(self) -> dict[str, SqlEngine]:
         """Return the engines over PEOPLE and STEPS; both hold the connection."""
-        tables = [
-            (self._panel.people, self._people(), "place = 1", self.tally.persons),
-            (self._panel.steps, self._steps(), f"place BETWEEN 2 AND {self._panel.person.at_most}", self.tally.pairs),
-        ]
-        fence = self._warehouse.syntax.fence
-        people, steps = (
-            SqlEngine(
-                self._warehouse, schema,
-                f"(SELECT {_listed(schema.names, sql)} FROM {self._ordered} WHERE {which}{fence}) AS derived", rows,
-                Passes(1),
-            )
-            for schema, sql, which, rows in tables
-        )  # fmt: skip
-        return people, steps
+        later = f"place BETWEEN 2 AND {self._panel.person.at_most}"
+        return {
+            PEOPLE: self._engine(self._panel.people, self._people(), "place = 1", self.tally.persons),
+            STEPS: self._engine(self._panel.steps, self._steps(), later, self.tally.pairs),
+        }
+
+    def _engine(self, schema: Schema, sql: Mapping[str, str], which: str, rows: int) -> SqlEngine:
+        listed = ", ".join(f"CAST({sql[name]} AS INTEGER) AS q{i}" for i, name in enumerate(schema.names))
+        relation = f"(SELECT {listed} FROM {self._ordered} WHERE {which}{self._warehouse.syntax.fence}) AS derived"
+        return SqlEngine(self._warehouse, schema, relation, rows, Passes(1))
 
     # -- whose rows they are ---------------------------------------------------------------------------------
 
@@ -138,7 +135,3 @@ class SqlHistories:
 
 def _pair(template: str, at: str) -> str:
     return f"place > 1 AND {template.format(at)}"
-
-
-def _listed(names: tuple[str, ...], sql: Mapping[str, str]) -> str:
-    return ", ".join(f"CAST({sql[name]} AS INTEGER) AS q{i}" for i, name in enumerate(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -16,35 +16,17 @@ from understudy.methods.toolkit.usefulness import cell_noise
 from understudy.models.model import Rows
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
-from understudy.privacy.measurement import Measurement
 from understudy.privacy.random_source import seeded_generator
 from understudy.privacy.scores import Pair
-from understudy.privacy.table import PrivateTable
 from understudy.relations.child_rounds import ChildRounds, RoundsPlan
 from understudy.relations.linked_model import LinkedModel
+from understudy.relations.method import DerivedTables
 from understudy.relations.table_tree import Branch, TableTree, count_of
 from understudy.schema import Schema
 
 PLANNED_SHARE = 0.5  # of `at_most`: how many rows belong to a row on average, where a plan knows nothing
 SIMULATED = 1 << 14  # rows of the root, from which the rows above another table are told
 MAX_SIMULATED = 1 << 20  # rows of all tables that are drawn for it: fewer of the root, where many belong to one
-
-
-@dataclass(frozen=True, eq=False)
-class TreeTables:
-    """The private tables of a tree by name, and what all of them together may spend."""
-
-    tables: dict[str, PrivateTable]
-    total_cost: Fraction = Fraction(0)
-
-    def with_total_cost(self, total_cost: Fraction) -> TreeTables:
-        """Return the same tables for a method that may spend only this."""
-        return replace(self, total_cost=total_cost)
-
-    def knowing(self, known: Sequence[Measurement]) -> TreeTables:
-        """Return the same tables: nothing is bought before them."""
-        assert not known
-        return self
 
 
 @dataclass(frozen=True)
@@ -63,6 +45,11 @@ class TreeMethod:
     @property
     def name(self) -> str:
         return f"{self.inner.name}, then tables"
+
+    @property
+    def derived(self) -> dict[str, Schema]:
+        """Return the schemas of the tables that are counted."""
+        return {name: branch.derived for name, branch in self.tree.branches.items()}
 
     @property
     def shares(self) -> dict[str, Fraction]:
@@ -92,7 +79,7 @@ class TreeMethod:
         cost = whole * self.shares[branch.name]
         return RoundsPlan.of(branch.derived, branch.given, branch.targets, rows, accounting, cost)
 
-    def fit(self, tables: TreeTables) -> Fit:
+    def fit(self, tables: DerivedTables) -> Fit:
         """Spend the cost on all tables; they draw on the same reservation."""
         root, whole = self.tree.schema.name, tables.total_cost
         found = self.inner.fit(tables.tables[root].with_total_cost(whole * self.shares[root]))

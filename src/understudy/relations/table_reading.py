@@ -5,7 +5,6 @@ Files and frames are joined in memory, tables of a database where they are.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
@@ -18,7 +17,6 @@ import numpy as np
 from understudy.engines.addresses import address_of, scheme_of, table_addresses
 from understudy.engines.coding import encode_table
 from understudy.engines.duckdb_rows import DuckDBRows
-from understudy.engines.engine import OpenEngine
 from understudy.engines.file_guard import unchanged
 from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import Opened, PrivateData
@@ -28,30 +26,13 @@ from understudy.engines.sources import RowSource, open_source
 from understudy.engines.trust import types_of
 from understudy.errors import DataError, UsageError, did_you_mean
 from understudy.privacy.custodian import CustodianFigures
-from understudy.relations.linking import CodedRows, Columns, Index, linked_tables, no_parent, of_table, twice, used_rows
+from understudy.relations.linking import CodedRows, Index, linked_tables, no_parent, of_table, twice, used_rows
 from understudy.relations.persons import person_numbers
-from understudy.relations.reading import closed_on_error
+from understudy.relations.reading import DerivedEngine, closed_on_error
 from understudy.relations.sql_linking import SqlTables
 from understudy.relations.table_tree import Branch, TableTree
 from understudy.schema import Schema
 from understudy.schema.delimited_names import is_delimited
-
-
-@dataclass(frozen=True, eq=False)
-class TreeEngine:
-    """The engines over the counted tables, by name; their counts never leave the kernel."""
-
-    tables: Mapping[str, OpenEngine]
-    name: str = "memory"
-
-    def fingerprint(self, key: bytes) -> str:
-        """Return what tells these rows from any others to whoever has the key."""
-        all_of_them = "".join(engine.fingerprint(key) for engine in self.tables.values())
-        return hashlib.sha256(all_of_them.encode()).hexdigest()
-
-    def close(self) -> None:
-        for engine in self.tables.values():
-            engine.close()
 
 
 @dataclass(frozen=True)
@@ -76,16 +57,12 @@ def opened_tables(rows: PrivateData, schema: Schema) -> Opened:
     if (warehouses := table_warehouses(rows.data, tree, rows.engine, rows.master)) is not None:
         with closed_on_error(warehouses[schema.name]):
             joined = SqlTables(warehouses, tree)
-            return Opened(TreeEngine(joined.engines(), warehouses[schema.name].name), joined.columns)  # type: ignore[arg-type]
+            return Opened(DerivedEngine(joined.engines(), warehouses[schema.name].name), joined.columns)  # type: ignore[arg-type]
     coded, order = coded_tables(rows.data, tree, rows.engine, rows.master, rows.types)
     columns = linked_tables(tree, coded)
-    engines = {name: _engine(tree.branches[name], columns[name]) for name in tree.branches}
-    return Opened(TreeEngine(engines), order)  # type: ignore[arg-type]
-
-
-def _engine(branch: Branch, columns: Columns) -> MemoryEngine:
-    rows = len(next(iter(columns.values())))
-    return MemoryEngine(columns, rows, branch.derived)
+    used = {name: len(next(iter(own.values()))) for name, own in columns.items()}
+    engines = {name: MemoryEngine(columns[name], used[name], b.derived) for name, b in tree.branches.items()}
+    return Opened(DerivedEngine(engines), order)  # type: ignore[arg-type]
 
 
 def tables_fit(data: PrivateData, schema: Schema) -> list[TableFit]:

@@ -101,6 +101,11 @@ def table_of(
     return tag("table", tag("thead", top), tag("tbody", *lines), class_=class_)
 
 
+def legend_of(*bars: Bar) -> Markup:
+    """Return what the parts of a strip mean: the label of each bar beside it."""
+    return tag("ul", *(tag("li", strip(bar, 1.0), bar.label) for bar in bars), class_="legend")
+
+
 def _label(label: str, longest: int) -> Markup:
     """Return a value's label: one of many words is cut (the rest under a pointer), an empty one is named."""
     if len(label) > longest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from understudy.release.card import Card, ChargeTotal, at_most
 from understudy.report.bars import drawing
@@ -16,15 +17,18 @@ TONES = 10  # colours of the style sheet
 
 def budget_bar(card: Card) -> Markup:
     """Return one bar cut by phase, and the same as a table."""
-    charges = card.charges
-    total = sum(charge.cost for charge in charges) or 1.0
-    cuts, at = [], 0.0
-    for i, charge in enumerate(charges):
-        width = _WIDTH * charge.cost / total
+    costs = [charge.cost for charge in card.charges]
+    return join([phase_bar(costs), _table(card.charges, sum(costs) or 1.0)])
+
+
+def phase_bar(costs: Sequence[float | Fraction]) -> Markup:
+    """Return one bar cut by phase, as wide as the phases cost."""
+    cuts, at, total = [], 0.0, float(sum(costs)) or 1.0
+    for i, cost in enumerate(costs):
+        width = _WIDTH * float(cost) / total
         cuts.append(shape("rect", class_=f"tone{i % TONES}", x=at, width=max(0.0, width - 2), height=20))
         at += width
-    bar = drawing(_WIDTH, 20, *cuts, class_="stack", stretched=True)
-    return join([bar, _table(charges, total)])
+    return drawing(_WIDTH, 20, *cuts, class_="stack", stretched=True)
 
 
 def _table(charges: Sequence[ChargeTotal], total: float) -> Markup:

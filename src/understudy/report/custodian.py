@@ -7,14 +7,14 @@ from understudy.evaluate.distances import TableErrors
 from understudy.evaluate.evaluation import Evaluation, Shares
 from understudy.privacy.custodian import STAMP
 from understudy.release import Release
-from understudy.report.bars import Bar, strip, table_of
+from understudy.report.bars import Bar, legend_of, table_of
 from understudy.report.cells import MAX_ATTRIBUTES, lines_for, lines_of
 from understudy.report.exact import figures_section, numeric_section
 from understudy.report.heat_map import heat_map
-from understudy.report.markup import Markup, join, tag
+from understudy.report.markup import Markup, tag
 from understudy.report.numerals import TVD_IN_WORDS, count, percent, plural
 from understudy.report.one_way import attribute_card, left_out
-from understudy.report.page import Section, page, paragraphs, tiles
+from understudy.report.page import Section, page, paragraphs, top
 from understudy.report.public import (
     budget_section,
     closing_sections,
@@ -56,11 +56,7 @@ def _header(found: Evaluation, release: Release | None) -> Markup:
     figures = [(f"{e.mean:.4f}", f"mean TVD, {a}-way tables") for a, e in found.tables.items()]
     if release is not None:
         figures.insert(0, (f"ε = {release.card.epsilon:.6g}", release.card.method))
-    return join([
-        tag("p", "understudy · custodian's report", class_="eyebrow"),
-        tag("h1", f"How good is the stand-in for {found.schema.name}?"),
-        tag("p", lead, class_="lead"), tiles(*figures) if figures else None,
-    ])  # fmt: skip
+    return top("custodian's report", f"How good is the stand-in for {found.schema.name}?", lead, *figures)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------
@@ -118,7 +114,8 @@ def _one_way(found: Evaluation) -> Section | None:
     most = lines_for(len(shown))
     cards = [compared_card(attribute, found.one_way[attribute.name], most) for attribute in shown]
     body = tag("div", *cards, left_out(found.schema), class_="cards")
-    return Section.of("tables", "One attribute at a time", _legend(), body)
+    legend = legend_of(Bar("synthetic", 0.6, ()), Bar("original", 0.0, (), mark=0.5))
+    return Section.of("tables", "One attribute at a time", legend, body)
 
 
 def compared_card(attribute: Attribute, shares: Shares, most: int) -> Markup:
@@ -128,12 +125,6 @@ def compared_card(attribute: Attribute, shares: Shares, most: int) -> Markup:
         real, other = (sum(side[c] for c in line.codes) for side in (shares.original, shares.synthetic))
         bars.append(Bar(line.label, other, (percent(other), percent(real)), mark=real))
     return attribute_card(attribute, table_of(bars, ["synthetic", "original"]))
-
-
-def _legend() -> Markup:
-    bar, mark = Bar("", 0.6, ()), Bar("", 0.0, (), mark=0.5)
-    lines = [(bar, "synthetic"), (mark, "original")]
-    return tag("ul", *(tag("li", strip(b, 1.0), words) for b, words in lines), class_="legend")
 
 
 # -- classifiers -------------------------------------------------------------------------------------------------

@@ -29,18 +29,13 @@ def density(inside: Shape, shares: Floats, noise: Noise) -> Markup:
     top = max(float(cells.max()), float(bins.max()), 1e-300) * 1.05
     area = f"M0 {HEIGHT}{_steps(fine, cells / top)}V{HEIGHT}Z"
     line = f"M0 {HEIGHT}{_steps(coarse, bins / top)}"
-    picture = drawing(
-        WIDTH, HEIGHT, shape("path", class_="share", d=area), shape("path", class_="flat", d=line),
-        class_="density", stretched=True,
-    )  # fmt: skip
     ends = [coarse.show(value) for value in (coarse.bounds(0)[0], coarse.bounds(coarse.size - 1)[1])]
     spread = noise.reach_95 * math.sqrt(inside.variance)
     words = (
         f"How thickly values lie inside the bins: {len(cells):,} cells by the measured details, the line is the bins "
         f"alone. A difference between two halves was measured to ± {count(spread)} rows, 19 times in 20."
     )
-    scale = tag("div", *(tag("span", end) for end in ends), class_="scale")
-    return tag("figure", picture, scale, tag("figcaption", words))
+    return _figure(ends, words, shape("path", class_="share", d=area), shape("path", class_="flat", d=line))
 
 
 def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
@@ -61,10 +56,6 @@ def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
     heights = np.diff(np.interp(at, domain.edges, below))
     heights /= max(float(heights.max()), 1e-300) * 1.05
     steps = "".join(f"V{HEIGHT * (1 - h):.1f}H{WIDTH * (i + 1) / DRAWN_CELLS:.1f}" for i, h in enumerate(heights))
-    picture = drawing(
-        WIDTH, HEIGHT, shape("path", class_="share", d=f"M0 {HEIGHT}{steps}V{HEIGHT}Z"),
-        class_="density", stretched=True,
-    )  # fmt: skip
     spread = noise.reach_95 * math.sqrt(inside.variance)
     words = (
         f"How thickly values lie, by the noisy tree: the middle 98 % of the rows, without values that have a bin of "
@@ -72,6 +63,11 @@ def tree_density(inside: TreeShape, shares: Floats, noise: Noise) -> Markup:
     )
     bounds = grid.steps.value(grid.steps.at_most(low)), grid.steps.value(grid.steps.at_least(high))
     ends = [domain.show(float(bound)) for bound in bounds]
+    return _figure(ends, words, shape("path", class_="share", d=f"M0 {HEIGHT}{steps}V{HEIGHT}Z"))
+
+
+def _figure(ends: list[str], words: str, *paths: Markup) -> Markup:
+    picture = drawing(WIDTH, HEIGHT, *paths, class_="density", stretched=True)
     scale = tag("div", *(tag("span", end) for end in ends), class_="scale")
     return tag("figure", picture, scale, tag("figcaption", words))
 

@@ -20,7 +20,6 @@ from understudy.report.numerals import count, listed, percent, plural, points
 from understudy.schema import Attribute, Schema
 
 Floats = NDArray[np.float64]
-# 19 times in 20, in standard deviations. A sum of Laplace noises has lighter tails than one: the bound is kept.
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,6 +65,14 @@ def _footer(made: str, stamp: str | None) -> Markup:
     return tag("footer", None if stamp is None else tag("strong", stamp), tag("p", f"understudy {VERSION}. {made}"))
 
 
+def top(kind: str, title: str, lead: str, *figures: tuple[str, str]) -> Markup:
+    """Return the top of a page: what it is, its title, a sentence, and large figures."""
+    return join([
+        tag("p", f"understudy · {kind}", class_="eyebrow"), tag("h1", title), tag("p", lead, class_="lead"),
+        tiles(*figures) if figures else None,
+    ])  # fmt: skip
+
+
 def tiles(*figures: tuple[str, str]) -> Markup:
     """Return large figures with a word below."""
     return tag("div", *(tag("div", tag("b", figure), tag("span", word)) for figure, word in figures), class_="tiles")

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from understudy.evaluate.buying import BoughtFigures
 from understudy.privacy.custodian import refuse_exact
 from understudy.release import Release
-from understudy.report.bars import Bar, Whisker, strip
+from understudy.report.bars import Bar, Whisker, legend_of
 from understudy.report.bought import bought_section
 from understudy.report.budget import budget_bar, suspicion
 from understudy.report.card import card_section, not_promised, promise
-from understudy.report.markup import Markup, join, tag
+from understudy.report.markup import Markup, tag
 from understudy.report.network import network_section
 from understudy.report.numerals import count, listed, plural
 from understudy.report.one_way import one_way_tables
-from understudy.report.page import Section, page, paragraphs, tiles
+from understudy.report.page import Section, page, paragraphs, top
 from understudy.report.tables import modelled_in_all, tables_section
 from understudy.report.what_holds import what_holds_section
 
@@ -52,11 +52,8 @@ def bought_report(bought: BoughtFigures) -> str:
     refuse_exact(bought)
     if not isinstance(bought, BoughtFigures):
         raise TypeError("a public report takes bought figures, nothing else")
-    header = join([
-        tag("p", "understudy · public report", class_="eyebrow"),
-        tag("h1", f"How good is the stand-in for {bought.schema.name}?"),
-        tag("p", "Figures bought under differential privacy; no exact figure is on this page.", class_="lead"),
-    ])  # fmt: skip
+    lead = "Figures bought under differential privacy; no exact figure is on this page."
+    header = top("public report", f"How good is the stand-in for {bought.schema.name}?", lead)
     return page(f"{bought.schema.name} · public report", header, [bought_section(bought)], "public", _BOUGHT)
 
 
@@ -148,10 +145,8 @@ def _header(release: Release) -> Markup:
     figures = [(f"ε = {card.epsilon:.6g}", card.unit), (rows, "rows" if release.schema.rows else "rows, noisy")]
     if card.delta:
         figures.insert(1, (f"δ = {card.delta:.6g}", "failure probability"))
-    return join([
-        tag("p", "understudy · public report", class_="eyebrow"), tag("h1", f"A stand-in for {release.schema.name}"),
-        tag("p", lead, class_="lead"), tiles(*figures, _split(columns), (card.method, "method")),
-    ])  # fmt: skip
+    title = f"A stand-in for {release.schema.name}"
+    return top("public report", title, lead, *figures, _split(columns), (card.method, "method"))
 
 
 def _own_promise(bought: Sequence[BoughtFigures]) -> str:
@@ -179,6 +174,5 @@ def _one_way(release: Release) -> Section | None:
 
 
 def _legend() -> Markup:
-    bar, noise = Bar("", 0.6, ()), Bar("", 0.0, (), Whisker(0.25, 0.5, 0.75))
-    lines = [(bar, "published share"), (noise, "measured, ± 95 % of the noise")]
-    return tag("ul", *(tag("li", strip(b, 1.0), words) for b, words in lines), class_="legend")
+    noise = Bar("measured, ± 95 % of the noise", 0.0, (), Whisker(0.25, 0.5, 0.75))
+    return legend_of(Bar("published share", 0.6, ()), noise)

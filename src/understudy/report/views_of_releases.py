@@ -9,9 +9,9 @@ from understudy.privacy.budget import show
 from understudy.privacy.entries import Account, Entry
 from understudy.privacy.ledger import Ledger
 from understudy.release import Release
-from understudy.report.bars import Bar, drawing, strip
-from understudy.report.budget import TONES, budget_bar, suspicion, tone_swatch
-from understudy.report.markup import Child, Markup, coded, join, shape, shortened, tag
+from understudy.report.bars import Bar, strip
+from understudy.report.budget import budget_bar, phase_bar, suspicion, tone_swatch
+from understudy.report.markup import Child, Markup, coded, join, shortened, tag
 from understudy.report.network import network_section
 from understudy.report.numerals import amount, count, plural
 from understudy.report.one_way import OneWay
@@ -80,12 +80,6 @@ def _below(release: Release) -> Markup | None:
 
 
 def plan_view(plan: Plan) -> Markup:
-    total = float(sum((p.cost for p in plan.phases), Fraction(0))) or 1.0
-    cuts, at = [], 0.0
-    for i, phase in enumerate(plan.phases):
-        width = 1000 * float(phase.cost) / total
-        cuts.append(shape("rect", class_=f"tone{i % TONES}", x=at, width=max(0.0, width - 2), height=20))
-        at += width
     lines: list[list[Child]] = [
         [
             tag("span", tone_swatch(i), p.name, class_="key"), p.detail,
@@ -98,7 +92,7 @@ def plan_view(plan: Plan) -> Markup:
     needs = f"About {plan.memory_mb:,.0f} MB and {plan.seconds:,.1f} s. No row was read for this."
     return join([
         heading("plan", f"{plan.method} at {plan.budget}, {plan.rows:,} rows", f"In words: {plan.words()}."),
-        drawing(1000, 20, *cuts, class_="stack", stretched=True), plain_table(heads, lines, 5),
+        phase_bar([p.cost for p in plan.phases]), plain_table(heads, lines, 5),
         *(tag("p", coded(note), class_="note") for note in plan.notes), tag("p", needs, class_="source"),
     ])  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,13 +20,12 @@ from understudy.privacy.entries import Account, Entry
 from understudy.privacy.ledger import Ledger
 from understudy.report.bars import drawing
 from understudy.report.budget import suspicion
-from understudy.report.markup import shape
+from understudy.report.markup import Markup, shape
 from understudy.schema import Schema
 from understudy.schema.writing import attribute_as_dict
 from understudy.studio.folder import SCHEMAS
-from understudy.studio.pages import Pages
+from understudy.studio.pages import Screen
 from understudy.studio.spending import ledger_of
-from understudy.studio.studio import Studio
 from understudy.studio.texts import TEXTS
 
 GROUPS = ((100, 0.1), (500, 0.1), (5000, 0.1))
@@ -58,11 +57,8 @@ class ForecastAsked:
         return plan(schema, epsilon=self.epsilon, delta=self.delta, method=self.method, rows=rows)
 
 
-class BudgetScreen:
+class BudgetScreen(Screen):
     """The ledger drawn, and the forecast."""
-
-    def __init__(self, studio: Studio, pages: Pages) -> None:
-        self._studio, self._pages = studio, pages
 
     def show(self, request: Request) -> Response:
         """Show the accounts and the form of the forecast."""
@@ -100,12 +96,12 @@ def spent_bar(account: Account) -> str:
     """Return the drawing of what is spent of a cap."""
     cap = account.cap_epsilon
     share = float(account.spent_epsilon / cap) if cap else 0.0
-    return str(
-        drawing(
-            _WIDTH, 12, shape("rect", class_="track", width=_WIDTH, height=12),
-            shape("rect", class_="spent", width=_WIDTH * min(1.0, share), height=12), class_="meter", stretched=True,
-        )
-    )  # fmt: skip
+    return _meter(shape("rect", class_="spent", width=_WIDTH * min(1.0, share), height=12))
+
+
+def _meter(*parts: Markup) -> str:
+    track = shape("rect", class_="track", width=_WIDTH, height=12)
+    return str(drawing(_WIDTH, 12, track, *parts, class_="meter", stretched=True))
 
 
 def _account_words(account: Account) -> str:
@@ -161,14 +157,10 @@ def _lines(expected: ExpectedError) -> list[tuple[str, str, str]]:
 
 def _error_bar(value: float) -> str:
     low, high = value / RANGE, min(1.0, value * RANGE)
-    return str(
-        drawing(
-            _WIDTH, 12, shape("rect", class_="track", width=_WIDTH, height=12),
-            shape("rect", class_="band", x=_WIDTH * low, width=max(1.0, _WIDTH * (high - low)), height=12),
-            shape("rect", class_="spent", width=max(1.0, _WIDTH * value), height=12, y=0), class_="meter",
-            stretched=True,
-        )
-    )  # fmt: skip
+    return _meter(
+        shape("rect", class_="band", x=_WIDTH * low, width=max(1.0, _WIDTH * (high - low)), height=12),
+        shape("rect", class_="spent", width=max(1.0, _WIDTH * value), height=12, y=0),
+    )
 
 
 def _would_buy(asked: ForecastAsked, schema: Schema, made: Plan) -> list[tuple[str, str]]:
@@ -176,20 +168,13 @@ def _would_buy(asked: ForecastAsked, schema: Schema, made: Plan) -> list[tuple[s
     ways = []
     if not made.budget.delta:
         delta = f"{float(recommended_delta(made.rows)):.0e}"
-        ways.append(
-            (
-                TEXTS["with_delta"].format(delta=delta),
-                ForecastAsked(asked.schema, asked.epsilon, delta, asked.method, asked.rows),
-                schema,
-            )
-        )
+        ways.append((TEXTS["with_delta"].format(delta=delta), replace(asked, delta=delta), schema))
     if (coarser := _coarser(schema)) is not None:
         ways.append((TEXTS["with_coarser"].format(bins=COARSE_BINS), asked, coarser))
     found = []
     for words, other, changed in ways:
         with suppress(UnderstudyError):
-            expected = other.plan(changed).expected
-            better = _two_way(expected)
+            better = _two_way(other.plan(changed).expected)
             if better is not None and better < (_two_way(made.expected) or 0.0):
                 found.append((words, f"{better:.3f}"))
     return found

@@ -19,8 +19,7 @@ from understudy.report.network import network_section
 from understudy.report.one_way import OneWay
 from understudy.report.what_holds import what_holds_section
 from understudy.studio.folder import RELEASES
-from understudy.studio.pages import Pages
-from understudy.studio.studio import Studio
+from understudy.studio.pages import Screen
 
 PREVIEW = 12  # rows that are shown
 MAX_ROWS = 1_000_000  # of a download; more on the command line
@@ -29,11 +28,8 @@ _EMPTY_HEAD = '<th class="bar"></th>'
 _WIDTH = re.compile(r'<div style="(?:max-)?width:([0-9]+)px(?:;max-width:100%)?"><svg class="(network|heat)" ')
 
 
-class ExploreScreen:
+class ExploreScreen(Screen):
     """Distributions, the network, what holds, questions and rows."""
-
-    def __init__(self, studio: Studio, pages: Pages) -> None:
-        self._studio, self._pages = studio, pages
 
     def choose(self, request: Request) -> Response:
         """Show the releases of the folder."""
@@ -128,11 +124,7 @@ def _confidence(text: str) -> float:
 
 
 def _line(answer: Answer, figure: Figure) -> tuple[list[str], str, str]:
-    ends = (
-        ""
-        if figure.interval is None
-        else f"{_shown(answer, figure.interval[0])} to {_shown(answer, figure.interval[1])}"
-    )
+    ends = " to ".join(_shown(answer, end) for end in figure.interval or ())
     return [figure.by[name] for name in answer.by], _shown(answer, figure.value), ends
 
 

@@ -102,6 +102,13 @@ class Pages:
         return HTMLResponse(self.fill("message.html", message=error.message, good=False), 422, headers)
 
 
+class Screen:
+    """A screen of one studio: what its addresses show and change."""
+
+    def __init__(self, studio: Studio, pages: Pages) -> None:
+        self._studio, self._pages = studio, pages
+
+
 def told(raised: Exception) -> UnderstudyError:
     """Return an error that may be shown; the text of a foreign one may hold a cell, so its kind alone is told."""
     if isinstance(raised, UnderstudyError):

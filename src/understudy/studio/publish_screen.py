@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -23,12 +21,11 @@ from understudy.release.signing import checked, sign, signature_file
 from understudy.schema import Schema
 from understudy.schema.open_points import check_confirmed
 from understudy.studio.folder import SCHEMAS, TABLES
-from understudy.studio.pages import Form, Pages
+from understudy.studio.pages import Form, Screen
 from understudy.studio.runs import Run, output_names
 from understudy.studio.schema_file import SchemaFile
 from understudy.studio.source import TableSource
-from understudy.studio.spending import PlannedRun, ledger_of, refuse_change, run_name, spent_on
-from understudy.studio.studio import Studio
+from understudy.studio.spending import PlannedRun, account_in, ledger_of, refuse_change, run_name, spent_on
 from understudy.studio.texts import TEXTS
 
 _POLL = 0.25  # seconds between two looks at a run
@@ -36,11 +33,8 @@ _UNKNOWN_ROWS = 1_000_000  # planned with where the number is private: which met
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 
 
-class PublishScreen:
+class PublishScreen(Screen):
     """Prepare, confirm, follow, take away."""
-
-    def __init__(self, studio: Studio, pages: Pages) -> None:
-        self._studio, self._pages = studio, pages
 
     def show(self, request: Request) -> Response:
         """Show the form, and the runs of this folder."""
@@ -77,7 +71,7 @@ class PublishScreen:
         nonce = self._studio.confirmations.offer(request.scope["session"].cookie, spend)
         return self._pages.part(
             "confirm.html", spend=spend, schema=schema, plan=planned, words=words, nonce=nonce, ledger=ledger.name,
-            before=_account_before(ledger, schema),
+            before=None if (state := account_in(ledger, schema.account)) is None else state.as_json(),
             files=output_names(spend.output),
         )  # fmt: skip
 
@@ -186,14 +180,6 @@ class PublishScreen:
             return ""
         path = self._studio.folder.file(named)
         return checked(self._studio.release(named), signature_file(path)).fingerprint
-
-
-def _account_before(ledger: Path, schema: Schema) -> dict[str, Any] | None:
-    if not ledger.exists():
-        return None
-    with Ledger(ledger, create=False) as book:
-        state = book.account(schema.account)
-    return None if state is None else state.as_json()
 
 
 async def _events(run: Run, request: Request, used: Callable[[], None]) -> AsyncIterator[str]:

@@ -31,6 +31,8 @@ class NotedProgress:
         self._phase, self._since, self._last = "", 0.0, 0.0
 
     def __call__(self, phase: str, done: int, of: int, spent: Fraction) -> None:
+        from understudy.studio.runs import PROGRESS, write_note
+
         now = time.monotonic()
         if phase != self._phase:
             self._phase, self._since = phase, now
@@ -38,11 +40,7 @@ class NotedProgress:
             return
         self._last, elapsed = now, now - self._since
         left = elapsed / done * (of - done) if done and elapsed > 1 else None
-        self._note({"phase": phase, "done": done, "of": of, "spent": self._spend.shown(spent), "left": left})
-
-    def _note(self, note: dict[str, Any]) -> None:
-        from understudy.studio.runs import PROGRESS, write_note
-
+        note = {"phase": phase, "done": done, "of": of, "spent": self._spend.shown(spent), "left": left}
         with suppress(OSError, UnderstudyError):
             write_note(self._place / PROGRESS, note)
 

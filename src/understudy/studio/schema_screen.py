@@ -15,20 +15,16 @@ from understudy.schema import Schema
 from understudy.schema.open_points import reason
 from understudy.studio.column_form import KINDS, ColumnForm, discovery_price, sent_keys
 from understudy.studio.folder import DOCUMENTS, SCHEMAS, TABLES
-from understudy.studio.pages import Form, Pages
+from understudy.studio.pages import Form, Screen
 from understudy.studio.schema_file import SchemaFile
 from understudy.studio.source import TableSource
-from understudy.studio.studio import Studio
 from understudy.studio.texts import TEXTS
 
 _HEADERS = {"yes": True, "no": False}
 
 
-class SchemaScreen:
+class SchemaScreen(Screen):
     """Choose a table, draft, settle each point, check."""
-
-    def __init__(self, studio: Studio, pages: Pages) -> None:
-        self._studio, self._pages = studio, pages
 
     def choose(self, request: Request) -> Response:
         """Show the files to begin with."""

@@ -18,7 +18,6 @@ from understudy.studio.folder import TABLES, Folder
 _SETTINGS = {"table", "sslmode", "connect_timeout", "application_name"}  # no setting that names a file
 _SCHEMES = ("postgresql", "postgres")
 KEY = secrets.token_bytes(32)  # of this process: a fingerprint tells nothing to whoever finds it
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -40,17 +39,13 @@ class TableSource:
 
     def fingerprint(self, key: bytes = KEY) -> str:
         """Return a keyed digest of the file's bytes, or of the address: it changes when another table is meant."""
-        digest = hashlib.blake2b(key=key)
         if not self.is_file:
-            digest.update(self.place.encode())
-            return digest.hexdigest()
+            return hashlib.blake2b(self.place.encode(), key=key).hexdigest()
         try:
             with Path(self.place).open("rb") as file:
-                while piece := file.read(_PIECE):
-                    digest.update(piece)
+                return hashlib.file_digest(file, lambda: hashlib.blake2b(key=key)).hexdigest()
         except OSError:
             raise UsageError(f"{self.shown!r} cannot be read") from None
-        return digest.hexdigest()
 
 
 def _checked(address: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from understudy.errors import BudgetError, UsageError
 from understudy.privacy.budget import Budget, exact
+from understudy.privacy.entries import Account
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.run_ledger import default_ledger
 from understudy.schema import Schema
@@ -53,12 +54,17 @@ def ledger_of(schema: Schema, named: Path | None) -> Path:
     return (named or default_ledger(schema)).absolute()
 
 
+def account_in(ledger: Path, account: str) -> Account | None:
+    """Return the state of an account; None where there is no ledger, or no such account in it."""
+    if not ledger.exists():
+        return None
+    with Ledger(ledger, create=False) as book:
+        return book.account(account)
+
+
 def spent_on(ledger: Path, account: str) -> str:
     """Return the account's state in words that are equal exactly if it is: spent and cap, or "new"."""
-    if not ledger.exists():
-        return "new"
-    with Ledger(ledger, create=False) as book:
-        state = book.account(account)
+    state = account_in(ledger, account)
     return "new" if state is None else f"{state.spent_epsilon} {state.spent_delta} {state.cap_epsilon}"
 
 

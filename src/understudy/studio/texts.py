@@ -39,7 +39,6 @@ TEXTS = {
     "none_yet": "None yet.",
     "choose_one": "Choose …",
     "save": "Save",
-    "loading": "Working …",
     # -- Schema: choosing
     "choose_title": "Which table?",
     "choose_lead": "Begin with the private table. Only the names of its columns are read; what the columns may "
@@ -143,7 +142,6 @@ TEXTS = {
     "method": "Method",
     "rows_guess": "Rows, about",
     "forecast": "Forecast",
-    "forecast_button": "Show",
     "expected": "Expected error of the tables",
     "expected_hint": "Total variation distance: 0 is exact, 1 is nothing in common. The pale band is the range "
     "within a factor of 2.",

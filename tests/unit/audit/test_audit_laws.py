@@ -70,6 +70,7 @@ def test_the_chi_squared_limit_is_never_passed_by_luck() -> None:
         assert stats.chi2.sf(sampler_laws.chi_squared_limit(degrees), degrees) <= sampler_laws.UNLIKELY
 
 
+@pytest.mark.costly
 def test_fewer_runs_see_less() -> None:
     assert 1 < smallest_caught(2, 4000) < smallest_caught(2, 400) < 2
 

@@ -19,6 +19,7 @@ SCHEMA = schema_of(SIZES, 1000)
 KEYS = st.lists(st.sets(st.sampled_from([Axis(n) for n in SIZES]), min_size=1, max_size=4), min_size=1, max_size=20)
 
 
+@pytest.mark.costly
 @settings(max_examples=200, deadline=None)
 @given(keys=KEYS, most=st.sampled_from([1, 10, 100, 1000, 10_000]))
 def test_every_key_is_inside_a_table(keys: list[set[Axis]], most: int) -> None:

@@ -53,6 +53,7 @@ def mapped(columns: dict[str, np.ndarray], schema: Schema) -> MappedEngine:
 # -- counts ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 @settings(max_examples=30, deadline=None)
 @given(
     workload=st.lists(st.lists(st.sampled_from(AXES), unique=True, max_size=4), min_size=1, max_size=6),
@@ -163,6 +164,7 @@ mapped.open_mapped(open_source(sys.argv[3]), schema)
 """
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX signal")
 def test_the_next_start_removes_what_a_killed_process_left(temporary: Path, tmp_path: Path) -> None:
     schema = mixed_schema(5000)
@@ -304,6 +306,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(os.name != "posix", reason="limits are POSIX")
 def test_the_command_line_says_so_and_leaves_nothing(temporary: Path, tmp_path: Path) -> None:
     """A real limit on the size of a file, in a process of its own."""
@@ -374,6 +377,7 @@ def test_a_file_that_changes_while_it_is_read(
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.costly
 def test_a_million_values_declared_as_few(tmp_path: Path, temporary: Path) -> None:
     rows = 1_000_000
     schema = schema_of({"a": 3, "b": 4}, rows)

@@ -103,6 +103,7 @@ def test_a_name_that_duckdb_cannot_take_is_refused(tmp_path: Path) -> None:
     assert counted(path, "memory") == [3, 0]
 
 
+@pytest.mark.costly
 def test_the_printed_sql_reads_that_file_too(folder: Path) -> None:
     import duckdb
 

@@ -123,6 +123,7 @@ def test_regrouped_engines_count_their_passes_together(engines: tuple[SqlEngine,
     assert coarser.scans == engine.scans == 2
 
 
+@pytest.mark.costly
 def test_views_by_taxonomy(tmp_path: Path) -> None:
     from understudy.demo import demo_schema, demo_table
 
@@ -143,6 +144,7 @@ def words(*values: str) -> Schema:
     return Schema("people", (Attribute("a", Categories(values)),), neighbours="add-remove")
 
 
+@pytest.mark.costly
 def test_a_million_values_in_a_category_are_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": [f"v{i}" for i in range(1_000_000)]}), tmp_path / "t.parquet")
     with pytest.raises(DataError) as refusal:

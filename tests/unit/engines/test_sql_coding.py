@@ -214,6 +214,7 @@ def compare(rows: list[tuple[int, ...]], cases: list[Case], schema: Schema, type
             assert all(re.search(r"\d|[^\x00-\x7f]|inf", str(cells[at].as_py())) for at in refused), name
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("types", ["declared", "inferred"])
 @pytest.mark.parametrize("decimal", [".", ","])
 def test_duckdb(decimal: str, types: Any, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def test_equal_tables_differ_nowhere() -> None:
     assert document["k_marginal"] == dict.fromkeys("1234", 1000)
 
 
+@pytest.mark.costly
 def test_the_document_is_stamped_and_plain() -> None:
     document = everything(frame(400, 1)).as_json()
     assert json.loads(json.dumps(document, allow_nan=False))["stamp"] == STAMP
@@ -158,6 +159,7 @@ def test_the_verb_is_callable_before_and_after_its_package_is_imported() -> None
     assert understudy.evaluate.distances.WORST
 
 
+@pytest.mark.costly
 def test_importing_understudy_imports_nothing_heavy() -> None:
     code = (
         "import sys, understudy; print([m for m in ('numpy', 'understudy.evaluate') if m in sys.modules]); "

@@ -15,7 +15,7 @@ from conftest import columns_of, schema_of
 from understudy.errors import UsageError
 from understudy.evaluate.dependence import cramers_v, mutual_information, network_information, network_of, pearson
 from understudy.evaluate.ranges import SANITY, random_queries, range_errors
-from understudy.evaluate.raw import coded_columns, matches, numeric_column, wasserstein
+from understudy.evaluate.raw import matches, numeric_column, paired_columns, wasserstein
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.scores import MUTUAL_INFORMATION, Pair
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema, Taxonomy
@@ -175,7 +175,7 @@ def test_a_column_is_described() -> None:
 
 def test_twins_equal_brute_force() -> None:
     real, other = table(columns_of(SIZES, 120, 1)), table(columns_of(SIZES, 80, 2))
-    found = matches(coded_columns(real, other))
+    found = matches(paired_columns(real, other, {}))
     rows = [set(zip(*(t.codes(n).tolist() for n in SIZES))) for t in (real, other)]
     synthetic = list(zip(*(other.codes(n).tolist() for n in SIZES)))
     assert found.rate == pytest.approx(np.mean([row in rows[0] for row in synthetic]))

@@ -181,6 +181,7 @@ def test_shares_that_all_differ() -> None:
     refused_quickly(query_from_json, ["tables", [[AXIS]] * len(shares), shares], SCHEMA)
 
 
+@pytest.mark.costly
 def test_links_are_not_laid_out_before_they_are_checked() -> None:
     """Every bit of every attribute on both sides: a matrix of 3 GB before the first of them was looked at."""
     wide = schema_of({f"a{i}": 1000 for i in range(1000)}, 100)
@@ -215,6 +216,7 @@ def test_costs_that_do_not_add_up_to_a_number_of_moderate_length(tmp_path: Path)
         assert set(codes) <= {"question", "budget"} and len(codes) >= 20
 
 
+@pytest.mark.costly
 def test_a_message_of_many_small_parts(tmp_path: Path) -> None:
     """21 million empty lists take 1.4 GB."""
     with federation(tmp_path, 3, source=QuietSource()) as made:

@@ -36,6 +36,8 @@ from understudy.privacy.questions.value_lists import Grouping, ValueLists
 from understudy.privacy.thresholds import gaussian_tail, uncounted, value_threshold
 from understudy.schema import Axis, Schema
 
+pytestmark = pytest.mark.costly  # 9,000 rows of three owners
+
 OWNERS, ROWS = ("ada", "bea", "cy"), 9_000
 BUDGET = Budget(4, "1e-6")
 TEXT = """

@@ -67,6 +67,7 @@ def federation(folder: Path, neighbours: str = "add-remove", **more: Any) -> Ite
         yield made
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("method", ["dp-subn", "aim", "independent"])
 def test_owners_find_bins_together(method: str, neighbours: str, tmp_path: Path) -> None:
@@ -85,6 +86,7 @@ def test_owners_find_bins_together(method: str, neighbours: str, tmp_path: Path)
     assert np.abs(joint - true).sum() / 2 < 0.2 < np.abs(joint.mean(axis=1, keepdims=True) - true).sum() / 2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", ["dp-subn", "aim", "independent"])
 def test_owners_count_the_decimals_of_a_number(method: str, tmp_path: Path) -> None:
     """How many decimals a number has is one more sum, about an attribute that the schema does not list."""

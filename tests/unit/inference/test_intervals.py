@@ -97,6 +97,7 @@ def coverage(release: Release, pairs: list[tuple[str, str]], queries: int) -> tu
     return float(np.mean(hits)), float(np.median(widths))
 
 
+@pytest.mark.costly
 def test_intervals_hold_the_truth(release):
     together = measured(release)
     pairs = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
@@ -121,6 +122,7 @@ def test_without_the_bought_size_the_interval_says_so(release):
     assert said.interval[1] - said.interval[0] < full.interval[1] - full.interval[0]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("text", [
     "count by a", "share by a where b = 1", "rate by a where age >= 40", "mean(age) by b", "sum(age)",
     "median(age) by a", "quantile(age, 0.9)", "mean(age) by a where b in (1, 2) and c = 0",
@@ -143,6 +145,7 @@ def test_every_measure_has_an_interval(release, text):
     assert answer.as_json()["confidence"] == 0.95
 
 
+@pytest.mark.costly
 def test_values_are_right():
     """Median, quantile, sum and rate on a release without noise to speak of are those of the rows."""
     rows = people()
@@ -270,6 +273,7 @@ def test_systematic_rows_about_columns_are_the_changed_table_to_the_row(release)
             assert apart <= most and (most == 1.0 or apart > 3.0)
 
 
+@pytest.mark.costly
 def test_what_holds(release):
     sheet = release.what_holds
     assert len(sheet) == 15

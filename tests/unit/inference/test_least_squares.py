@@ -29,6 +29,7 @@ def drawn(truth, schema, noise: type[Noise], generator) -> list[Measurement]:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("noise", [Gaussian, Laplace])
 @pytest.mark.parametrize("rows", [600, None])
 def test_a_weighted_sum_is_unbiased_and_its_variance_is_known(noise, rows):

@@ -29,6 +29,7 @@ def bought(mean: float, spread: float, noise: float, seed: int) -> tuple[dict[st
     return {k: Bought(v + noise * generator.standard_normal(), noise) for k, v in true.items()}, known
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("mean", [300.0, 1000.0, 4000.0])
 def test_the_posterior_finds_the_mean_size(mean):
     found = [posterior(*bought(mean, 1.2, 50.0, seed), COUNT, ROWS).pairs.mean * ROWS for seed in range(8)]

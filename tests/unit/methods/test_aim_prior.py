@@ -66,6 +66,7 @@ def relabelled(columns: dict[str, Any]) -> dict[str, Any]:
     return {name: draw.permutation(SIZES[name])[codes].astype(codes.dtype) for name, codes in columns.items()}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.1", "3"])
@@ -85,6 +86,7 @@ def test_the_charges_are_the_total_cost_exactly(
     assert np.array_equal(again.model.project(("a", "b")).table, fit.model.project(("a", "b")).table)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-9])
 def test_what_is_known_need_not_be_bought(tmp_path: Path, delta: float) -> None:
     columns, budget = chained(SIZES, ROWS), Budget("0.2", delta)
@@ -96,6 +98,7 @@ def test_what_is_known_need_not_be_bought(tmp_path: Path, delta: float) -> None:
     assert "said to be public by the custodian" in said and "1111111111111111" in said
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
 def test_a_wrong_prior_does_little_harm(tmp_path: Path, delta: float, epsilon: str) -> None:

@@ -144,6 +144,7 @@ def test_the_noise_of_a_level_follows_its_share(ledger_path: Path) -> None:
         assert schema.size(ask[0]) == len(m.values)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("neighbours", "delta"), [("add-remove", 1e-6), ("replace-one", 0), ("replace-one", 1e-9)])
 def test_one_budget_pays_for_everything(neighbours: str, delta: float, tmp_path: Path) -> None:
     schema = with_missing(neighbours)
@@ -210,6 +211,7 @@ def test_damaged_curves_are_refused(tmp_path: Path) -> None:
 # -- what comes out ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"dp-ccbn", "priview"}))
 def test_every_method_publishes_ranges_without_bins(method: str, tmp_path: Path) -> None:
     options = {"attributes": "income"} if method == "privelet" else {}
@@ -288,6 +290,7 @@ def test_queries_cut_bins_by_the_shape(release: Release) -> None:
 # -- engines -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("engine", ["mapped", "duckdb"])
 def test_every_engine_counts_the_same(engine: str, tmp_path: Path) -> None:
     """The same seed gives the same release, so units, levels and regrouped bins are counted alike."""

@@ -177,6 +177,7 @@ def test_the_plan_says_what_the_ledger_says(neighbours: str, delta: str, tmp_pat
         assert phase.cost == DECIMALS_SHARE
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("engine", ["mapped", "duckdb"])
 def test_every_engine_counts_the_same_classes(engine: str, tmp_path: Path) -> None:
     frame = table()

@@ -93,6 +93,7 @@ def bought(release: Any) -> Schema:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_what_nobody_declared_is_bought_out_of_one_epsilon(people: Path, tmp_path: Path, neighbours: str) -> None:
     schema = schema_of(neighbours)
@@ -120,6 +121,7 @@ def test_what_nobody_declared_is_bought_out_of_one_epsilon(people: Path, tmp_pat
     assert "paid for: values of job" in text and "for value lists" in text
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", [2, 4])
 def test_a_list_is_the_one_way_table_and_not_bought_again(people: Path, tmp_path: Path, seed: int) -> None:
     """Where no pair is worth its noise (seed 4), what is left of the budget buys one-way tables once, at the end."""
@@ -134,6 +136,7 @@ def test_a_list_is_the_one_way_table_and_not_bought_again(people: Path, tmp_path
         assert abs(count - exact.get({"missing": "?"}.get(label, label), 0)) < 6 * ones[0].noise.scale
 
 
+@pytest.mark.costly
 def test_at_most_three_passes(people: Path, tmp_path: Path) -> None:
     passes = []
     read = Delimited.pieces
@@ -147,6 +150,7 @@ def test_at_most_three_passes(people: Path, tmp_path: Path) -> None:
     assert len(passes) == 3
 
 
+@pytest.mark.costly
 def test_pure_epsilon_buys_all_but_lists(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Three ways out"):
         plan(schema_of(), epsilon=4)
@@ -209,6 +213,7 @@ def test_a_killed_run_goes_on_with_the_same_outcomes(people: Path, tmp_path: Pat
         assert list(release.schema["job"].labels[: len(values)]) == values
 
 
+@pytest.mark.costly
 def test_another_table_does_not_take_up_a_run(people: Path, tmp_path: Path) -> None:
     from understudy.errors import BudgetError
 
@@ -241,6 +246,7 @@ def completed(
     return made.release.schema.as_json(), job
 
 
+@pytest.mark.costly
 def test_embedded_engines_and_duckdb_find_the_same(people: Path, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     expected = completed(people, tmp_path, "memory")
@@ -350,6 +356,7 @@ missing = ["1900-01-01"]
 """
 
 
+@pytest.mark.costly
 def test_missing_codes_among_the_values_cut_the_range_and_not_the_column(tmp_path: Path) -> None:
     draw = np.random.default_rng(2)
     table = pa.table(
@@ -407,6 +414,7 @@ values = ["f", "m"]
 """
 
 
+@pytest.mark.costly
 def test_a_draft_is_bought(people: Path, tmp_path: Path) -> None:
     assert {a.name for a in left_open(DRAFT).undiscovered} == {"job", "age", "seen", "name"}
     kept = []

@@ -126,6 +126,7 @@ def test_an_owner_that_does_not_answer_alone_ends_the_run(tmp_path: Path) -> Non
         method_named("independent", {}).fit(made.table)
 
 
+@pytest.mark.costly
 def test_the_public_rule_between_the_variants(tmp_path: Path) -> None:
     """Adaptive for general tables. Else sequential while most owners choose about as well as all rows would."""
 

@@ -69,6 +69,7 @@ def test_where_every_pair_is_measured_noise_is_all_there_is(tmp_path: Path, monk
     assert np.mean(errors) / expected_error(schema, plan).two_way < 1 / 3
 
 
+@pytest.mark.costly
 def test_the_least_epsilon():
     schema = schema_of(SIZES, 50_000)
     found, words = least_epsilon(schema, tvd=0.05)

@@ -54,6 +54,7 @@ def test_what_is_forecast_comes_about(method: str, rows: int, tmp_path: Path) ->
     assert 0.5 < np.mean(errors) / said < 2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("method", ["aim", "privbayes", "jtree"])
 def test_the_deviation_of_the_count_is_what_runs_show(method: str, tmp_path: Path) -> None:
     schema, columns = schema_of(SIZES, None, "add-remove"), columns_of(SIZES, 300)

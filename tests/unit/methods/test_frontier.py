@@ -23,6 +23,7 @@ def networks(draw: st.DrawFn) -> tuple[list[frozenset[int]], np.ndarray, int]:
     return parents, (upper + upper.T).astype(float), degree + draw(st.integers(0, 3))
 
 
+@pytest.mark.costly
 @given(networks())
 @settings(max_examples=150, deadline=None)
 def test_a_frontier_is_an_acyclic_extension_within_its_degree(
@@ -35,6 +36,7 @@ def test_a_frontier_is_an_acyclic_extension_within_its_degree(
     assert sorted(order) == list(range(len(parents)))
 
 
+@pytest.mark.costly
 @given(networks())
 @settings(max_examples=100, deadline=None)
 def test_a_comparable_pair_is_left_out_only_without_room(case: tuple[list[frozenset[int]], np.ndarray, int]) -> None:

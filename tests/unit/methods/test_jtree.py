@@ -163,6 +163,7 @@ def test_without_noise_the_marginals_are_recovered(ledger_path: Path, estimate: 
     assert {"ab", "bc", "cd"} <= {"".join(edge) for edge in fit.facts["edges"]}
 
 
+@pytest.mark.costly
 def test_the_budget_is_spent_exactly(ledger_path: Path) -> None:
     """Rounds that find nothing to offer leave their share to the tables."""
     sizes = {"a": 2, "b": 3, "c": 4, "d": 5}

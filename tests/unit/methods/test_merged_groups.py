@@ -247,6 +247,7 @@ def test_a_pair_that_noise_would_drown_is_found_by_its_groups(ledger_path: Path)
     assert found[1] < 0.75 * found[0]
 
 
+@pytest.mark.costly
 def test_a_release_keeps_its_groups(tmp_path: Path) -> None:
     columns = linked(8_000)
     rows = pa.table({name: codes.astype(str) for name, codes in columns.items()})

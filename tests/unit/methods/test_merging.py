@@ -32,6 +32,7 @@ def variance(tables: list[Axes], workload: list[Axes], schema: Any) -> float:
     return float(len(tables) ** 2 * sum(cells))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("attributes", [4, 12, 30, 61, pytest.param(320, marks=pytest.mark.slow)])
 def test_every_table_is_inside_one_that_is_measured_and_the_noise_falls(attributes: int) -> None:
     schema = schema_of({f"a{i:04}": 2 for i in range(attributes)}, 100_000)

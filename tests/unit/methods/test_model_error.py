@@ -28,6 +28,7 @@ def published(tmp_path: Any, **more: Any) -> Any:
     return publish_seeded(table, schema, seed=1, epsilon=4, delta=1e-9, ledger=tmp_path / "l.db", cap="none", **more)
 
 
+@pytest.mark.costly
 def test_the_whole_budget_is_spent_and_the_figures_are_in_the_release(tmp_path):
     made = published(tmp_path)
     charges = [c for c in made.charges if c["purpose"] == PURPOSE]
@@ -38,6 +39,7 @@ def test_the_whole_budget_is_spent_and_the_figures_are_in_the_release(tmp_path):
     assert {"pairs", "largest", "triples", "compared"} == set(made.release.facts.more["model_error"])
 
 
+@pytest.mark.costly
 def test_the_figures_are_those_of_the_rows(tmp_path):
     """Each within six standard deviations of its noise from the exact distance."""
     release = published(tmp_path).release
@@ -88,6 +90,7 @@ def test_compared_tables_are_those_inside_no_measured_one():
     assert len(everything) == len(names) * (len(names) - 1) // 2
 
 
+@pytest.mark.costly
 def test_an_interrupted_run_of_an_earlier_version_goes_on_without_the_phase(tmp_path, monkeypatch):
     """Begun by a program that did not buy it, finished by this one: what was drawn is used, nothing is paid twice."""
     import understudy.publishing as publishing

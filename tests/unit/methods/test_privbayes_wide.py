@@ -107,6 +107,7 @@ def script(seed: int) -> Iterator[float]:
         yield float(generator.random())
 
 
+@pytest.mark.costly
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )

@@ -145,6 +145,7 @@ def test_a_query_that_makes_no_sense_is_refused(text: str, words: str) -> None:
 # -- a release -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.costly
 def test_a_release_has_the_covered_columns_and_answers_with_a_standard_error(tmp_path: Path) -> None:
     schema = public(Attribute("id", Identifier()), AGE, SEX, LONG)
     generator = np.random.default_rng(2)

@@ -35,6 +35,7 @@ METHODS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-6])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("name", "options", "sizes"), METHODS)

@@ -61,6 +61,7 @@ def test_what_is_written_down_is_masked(ledger_path: Path) -> None:
         assert [c["cost"] for c in owned.reservation.charges()] == ["1/4"]
 
 
+@pytest.mark.costly
 def test_the_noise_is_a_share(ledger_path: Path) -> None:
     """Two shares of scale 16 have the variance of one noise; one has half of it."""
     with Owned(ledger_path, Budget(10_000)) as owned:

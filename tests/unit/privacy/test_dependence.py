@@ -72,6 +72,7 @@ def test_the_square_is_that_of_the_sum() -> None:
         assert squared > AllPairScores(AXES).sensitivity(schema).l2_squared
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize(("neighbours", "person"), [("replace-one", 1), ("add-remove", 1), ("replace-one", 3)])
 def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neighbours: str, person: int) -> None:

@@ -53,6 +53,7 @@ def test_leading_failures_go_on_beyond_a_word() -> None:
     assert shares.leading_failures(3, lambda count: next(words)).tolist() == [0, 3, 129]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1), Fraction(7, 2)])
 def test_poisson_of_a_rational_rate(rate: Fraction) -> None:
     source = draw()

@@ -58,6 +58,7 @@ def test_an_edited_copy_of_the_schema_is_known_by_its_source(tmp_path, home):
         publish(data, copy)
 
 
+@pytest.mark.costly
 def test_a_ledger_that_is_named_is_obeyed_and_noted(tmp_path, home, monkeypatch):
     from understudy.privacy.budget import Budget
     from understudy.publishing import run
@@ -84,6 +85,7 @@ def test_a_ledger_that_is_gone_stands_in_nobodys_way(tmp_path, home):
     publish(data, copy)
 
 
+@pytest.mark.costly
 def test_seeded_runs_and_an_unwritable_home_remember_nothing(tmp_path, home, monkeypatch):
     data, schema = first(tmp_path)
     publish_seeded(str(data), str(schema), seed=1, epsilon=1, method="privbayes")

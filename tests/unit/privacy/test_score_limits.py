@@ -144,6 +144,7 @@ def trials(score: str, neighbours: str, many: int) -> None:
             assert abs(checked(score, other, schema) - own) <= claimed, (rows, shape)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("score", ["R", "F", "I"])
 def test_scores_are_exact_and_move_no_further_than_claimed(score: str, neighbours: str) -> None:
@@ -168,6 +169,7 @@ def test_the_finding_score_r_under_add_remove() -> None:
         assert moved <= rule.sensitivity(Pair(Axis("x"), (Axis("p"),)), schema) == 2 * R_UNIT
 
 
+@pytest.mark.costly
 def test_the_finding_score_f_of_eight_billion_rows() -> None:
     """An attribute with more zeros than ones whatever its parents are, so that the best assignment must be searched."""
     generator = np.random.default_rng(8)
@@ -237,6 +239,7 @@ def joint(shape: tuple[int, ...], rows: int, generator: np.random.Generator) -> 
     return big_table((int(np.prod(shape[:-1])), shape[-1]), rows, generator).reshape(shape)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("rows", ROWS)
 def test_all_pairs_at_once_and_one_by_one_are_the_reference(neighbours: str, rows: int) -> None:

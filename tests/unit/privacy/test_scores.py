@@ -67,6 +67,7 @@ def worst_change(score: str, x: int, p: int, rows: int, neighbours: str) -> floa
 CASES = [(2, 2, 6), (2, 3, 5), (3, 2, 5), (3, 3, 4), (2, 4, 4), (2, 2, 9), (1, 3, 4), (2, 1, 5), (4, 3, 3)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("score", ["R", "F", "I"])
 @pytest.mark.parametrize(("x", "p", "rows"), CASES)

@@ -263,6 +263,7 @@ def test_over_the_budget_nothing_is_counted(ledger_path: Path) -> None:
     assert engine.seen == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("delta", [0, 1e-9])
 @pytest.mark.parametrize(("neighbours", "person"), [("replace-one", 1), ("add-remove", 1), ("replace-one", 3)])
 def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neighbours: str, person: int) -> None:

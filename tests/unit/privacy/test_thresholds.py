@@ -79,6 +79,7 @@ def test_the_issues_rule_follows_from_its_two_ends() -> None:
     assert max(every) == max(every[0], every[-1]) <= delta
 
 
+@pytest.mark.costly
 def test_the_sampler_has_the_tail_that_is_bounded() -> None:
     """Less than once in a million runs by chance; noise of half the scale (the twin) is far off."""
     scale, at, draws = 3.0, 5, 40_000

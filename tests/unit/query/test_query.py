@@ -215,6 +215,7 @@ def agrees(found: Answer, expected: dict, text: str) -> None:
             assert not value > 0 or np.isnan(value), text  # a group that is not listed is empty
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("part", range(4))
 def test_a_thousand_queries_against_brute_force(part: int) -> None:
     chance = np.random.default_rng(part)

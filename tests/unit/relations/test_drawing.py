@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from understudy.relations.drawing import even_draw
 
@@ -21,6 +22,7 @@ def test_any_group_has_about_as_many_of_each_code_as_it_expects() -> None:
     assert np.abs(off).max() > 2
 
 
+@pytest.mark.costly
 def test_every_row_has_its_own_chances() -> None:
     """Few rows with chances of their own, drawn many times: 20,000 draws are within .02 but once in a million."""
     generator = np.random.default_rng(2)

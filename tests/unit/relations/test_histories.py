@@ -47,6 +47,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> understudy.Release:
     return published(tmp_path_factory.mktemp("visits"))
 
 
+@pytest.mark.costly
 def test_one_reservation_pays_for_both_tables_and_nothing_is_left(tmp_path: Path) -> None:
     release = published(tmp_path)
     with Ledger(tmp_path / "l.db") as book:
@@ -91,6 +92,7 @@ def test_a_sample_has_the_rows_that_were_asked_for_whatever_the_batch(
     assert len(set(np.asarray(rows["patient"]).tolist())) > 14  # of several batches, none of which begins again
 
 
+@pytest.mark.costly
 def test_a_release_is_the_same_after_a_file(release: understudy.Release, tmp_path: Path) -> None:
     release.save(tmp_path / "a.zip")
     again = understudy.Release.open(tmp_path / "a.zip")
@@ -148,6 +150,7 @@ def test_a_link_from_row_to_row_is_told(release: understudy.Release) -> None:
     )
 
 
+@pytest.mark.costly
 def test_pages_name_columns_and_links_in_words(release: understudy.Release, tmp_path: Path) -> None:
     release.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
@@ -167,6 +170,7 @@ def test_conditions_on_rows_are_refused(release: understudy.Release) -> None:
         release.sample(10, given={"sex": "f"})
 
 
+@pytest.mark.costly
 def test_ids_by_a_pattern_are_one_for_a_person(tmp_path: Path) -> None:
     schema = visits_schema(**{'kind = "id"': 'kind = "id"\npattern = "P{3 digits}"'})
     made = understudy.publish(
@@ -311,6 +315,7 @@ class _Ids:
         yield "id", self._ids
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("where", ["fit_steps", "fitted_moves"], ids=["after PEOPLE", "after STEPS"])
 def test_an_interrupted_run_goes_on_with_what_it_drew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
@@ -335,6 +340,7 @@ def test_an_interrupted_run_goes_on_with_what_it_drew(
         assert sum(entry.kind == "reserve" for entry in book.entries()) == 1
 
 
+@pytest.mark.costly
 def test_the_cap_holds_for_both_tables(tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"ledger": tmp_path / "l.db", "types": "declared"}
     understudy.publish(visits(50), visits_schema(), epsilon=1, cap=1, **arguments)

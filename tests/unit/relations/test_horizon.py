@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import understudy
 from understudy.relations import horizon
@@ -48,6 +49,7 @@ def strict(people: int = 900) -> pa.Table:
     return pa.table(dict(zip(("patient", "year", "born", "sex", "state", "weight"), map(list, zip(*rows)))))
 
 
+@pytest.mark.costly
 def test_years_do_not_pile_up_at_the_end(tmp_path: Path) -> None:
     schema = visits_schema(**{"range = [2001, 2012]": "range = [2001, 2006]"})
     made = understudy.publish(

@@ -92,6 +92,7 @@ def test_keys_are_fresh_and_fit(release: understudy.Release) -> None:
     assert [len(table) for table in release.sample(0).values()] == [0, 0, 0, 0]
 
 
+@pytest.mark.costly
 def test_children_go_with_their_parents(tmp_path: Path) -> None:
     """By region 20, 50 and 80 % of orders are of the web; dealt out at random it would be half everywhere."""
     tables = published(tmp_path, orders(2000)).sample(4000, seed=1)

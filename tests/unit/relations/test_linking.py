@@ -96,6 +96,7 @@ def largest_moves(of: TableTree, added: list[Entity]) -> dict[str, tuple[int, in
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("orders", "items"), [(2, 2), (1, 3), (3, 1)])
 def test_no_entity_moves_a_count_by_more_than_is_charged_and_some_by_as_much(orders: int, items: int) -> None:
     of = tree(orders, items)
@@ -127,6 +128,7 @@ def _adds_up(of: TableTree) -> bool:
     return True
 
 
+@pytest.mark.costly
 def test_what_an_entity_adds_is_a_function_of_its_own_rows_alone() -> None:
     assert _adds_up(tree())
 

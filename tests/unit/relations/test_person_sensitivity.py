@@ -73,6 +73,7 @@ def largest_moves(panel: Panel, schema: Schema, table: str) -> tuple[int, int]:
     return l1, l2
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("at_most", [2, 3])
 def test_no_history_moves_a_count_by_more_than_is_charged_and_some_by_as_much(at_most: int) -> None:
     panel = tiny(at_most)
@@ -81,6 +82,7 @@ def test_no_history_moves_a_count_by_more_than_is_charged_and_some_by_as_much(at
     assert largest_moves(panel, panel.steps, "steps") == tuple(table_sensitivity(panel.steps))
 
 
+@pytest.mark.costly
 def test_a_twin_that_charges_for_one_row_less_is_caught() -> None:
     panel = tiny(3)
     twin = replace(panel.steps, rows_per_person=panel.steps.rows_per_person - 1)

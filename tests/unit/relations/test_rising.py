@@ -19,8 +19,8 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
 from understudy.relations.changes import Change, StepChanges
-from understudy.relations.panel import Panel
-from understudy.relations.reading import open_people, people_fit
+from understudy.relations.panel import STEPS, Panel
+from understudy.relations.reading import opened_people, people_fit
 from understudy.relations.tilts import Move
 from understudy.schema import Axis, Schema
 from understudy.testing import SeededSource
@@ -102,6 +102,7 @@ def drawn(path: Path, declared: Schema, rows: int = 6000, **more: Any) -> Any:
     return made.release.sample(rows, seed=1)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("change", [
     {}, {"bins = 10": 'bins = "each"'}, {"range = [2001, 2008]": "range = [1800, 2008]"}, {"at_most = 5": "at_most = 8"},
 ], ids=["as it is", "values beyond weights", "a long order", "as many rows as places"])  # fmt: skip
@@ -112,6 +113,7 @@ def test_no_history_breaks_what_is_declared_when_all_is_noise(change: dict[str, 
     assert None in table["height"].to_pylist() and max(map(len, histories(table, "year"))) > 3
 
 
+@pytest.mark.costly
 def test_without_the_words_the_same_noise_breaks_them(tmp_path: Path) -> None:
     """A twin: what the test above looks for is there where nothing is declared."""
     table = drawn(tmp_path, schema(**{'strict = true\nrising = ["age", "height"]\n': ""}))
@@ -119,6 +121,7 @@ def test_without_the_words_the_same_noise_breaks_them(tmp_path: Path) -> None:
     assert falls(table, "year") == 0  # an order never falls
 
 
+@pytest.mark.costly
 def test_a_release_from_a_file_draws_the_same(tmp_path: Path) -> None:
     made = understudy.publish(
         checkups(60), schema(), epsilon="0.1", delta="1e-6", ledger=tmp_path / "l.db", types="declared"
@@ -230,11 +233,14 @@ def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_derived_tables_are_the_same_everywhere(load: Load) -> None:
     def counts(data: Any) -> list[Any]:
-        engine, _ = open_people(PrivateData(data, types="declared"), schema())
+        engine: Any = opened_people(PrivateData(data, types="declared"), schema()).engine
         names = Panel.of(schema()).steps.names
         pairs = [(Axis(a), Axis(b)) for a, b in itertools.combinations(names, 2)]
         try:
-            return [engine.fingerprint(b"key"), *(np.asarray(t).tolist() for t in engine.steps.marginals(pairs))]
+            return [
+                engine.fingerprint(b"key"),
+                *(np.asarray(t).tolist() for t in engine.tables[STEPS].marginals(pairs)),
+            ]
         finally:
             engine.close()
 

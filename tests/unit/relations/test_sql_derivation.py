@@ -22,7 +22,7 @@ from understudy.privacy.budget import Budget
 from understudy.publishing import run
 from understudy.relations.changes import Coarse, Flip, Moves, StepChanges
 from understudy.relations.panel import Panel
-from understudy.relations.reading import open_people, people_fit
+from understudy.relations.reading import opened_people, people_fit
 from understudy.schema import Axis, Schema
 from understudy.testing import SeededSource
 from visits import visits, visits_schema
@@ -90,10 +90,11 @@ def days(people: int = 60) -> tuple[Any, Schema]:
 
 def tables_of(data: Any, schema: Schema) -> list[Any]:
     """Return the keyed fingerprint of whole rows, and every table of one and two attributes, of both derived tables."""
-    engine, order = open_people(PrivateData(data, types="declared"), schema)
+    opened = opened_people(PrivateData(data, types="declared"), schema)
+    engine: Any = opened.engine
     try:
-        found: list[Any] = [order, engine.fingerprint(KEY)]
-        for part, own in ((engine.people, "people"), (engine.steps, "steps")):
+        found: list[Any] = [opened.columns, engine.fingerprint(KEY)]
+        for own, part in engine.tables.items():
             names = getattr(Panel.of(schema), own).names
             workload = [
                 (),

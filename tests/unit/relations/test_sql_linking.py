@@ -20,7 +20,8 @@ from understudy.errors import DataError, UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
-from understudy.relations.table_reading import TreeEngine, opened_tables, tables_fit
+from understudy.relations.reading import DerivedEngine
+from understudy.relations.table_reading import opened_tables, tables_fit
 from understudy.relations.table_tree import TableTree
 from understudy.schema import Axis, Schema
 from understudy.testing import SeededSource
@@ -31,7 +32,7 @@ KEY = b"a key of this test"
 def counts_of(data: Any, schema: Schema) -> list[Any]:
     """Return the keyed fingerprint of whole rows, and every table of one and two attributes, of all counted tables."""
     opened = opened_tables(PrivateData(data, types="declared"), schema)
-    assert isinstance(opened.engine, TreeEngine)
+    assert isinstance(opened.engine, DerivedEngine)
     try:
         found: list[Any] = [opened.columns, opened.engine.fingerprint(KEY)]
         for name, branch in TableTree.of(schema).branches.items():

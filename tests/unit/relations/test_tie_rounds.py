@@ -65,6 +65,7 @@ def heavy(release: understudy.Release) -> dict[str, float]:
     return {s: float((weight[known & (state == s)].astype(float) > 85).mean()) for s in STATES}
 
 
+@pytest.mark.costly
 def test_values_of_one_row_go_together(
     release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_ties_are_paid_for_with_the_noise_of_all_steps(release: understudy.Relea
     assert sum(4**2 / (2 * m.noise.scale**2) for m in pairs) == pytest.approx(float(spent), rel=1e-3)
 
 
+@pytest.mark.costly
 def test_all_is_spent_and_the_plan_says_on_what(tmp_path: Path) -> None:
     published(tmp_path)
     with Ledger(tmp_path / "l.db") as book:

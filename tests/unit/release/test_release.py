@@ -239,6 +239,7 @@ def test_what_is_drawn_holds_declared_values_and_nothing_of_the_frame(library, t
     assert files[0].read_text().replace(",", "\t") == files[1].read_text()
 
 
+@pytest.mark.costly
 def test_the_callers_frame_is_not_kept(tmp_path):
     """What stays is the name of the library: a release in memory holds no row and no type either."""
     import gc

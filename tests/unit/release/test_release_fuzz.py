@@ -119,6 +119,7 @@ def fuzz(name: str, numbers: range, folder: Path) -> Counter[str]:
     return told
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", NAMES)
 def test_mutants_are_refused_or_work(name: str, tmp_path: Path) -> None:
     told = fuzz(name, range(15), tmp_path)  # 105 in all
@@ -134,6 +135,7 @@ def test_ten_thousand_mutants(name: str, tmp_path: Path) -> None:
     assert all(told[f"{step} done"] > 100 for step in steps), told
 
 
+@pytest.mark.costly
 def test_an_untouched_release_is_used_to_the_end(tmp_path: Path) -> None:
     """The steps do what they say: else the mutants would be refused for nothing."""
     for name in NAMES:

@@ -497,6 +497,7 @@ def test_an_array_of_another_size_is_not_unpacked(path, unpacked):
     assert unpacked and not [name for name in unpacked if name.startswith("arrays/")]
 
 
+@pytest.mark.costly
 def test_a_table_of_zeros_that_fits_the_schema_is_not_unpacked_either(tmp_path, unpacked):
     """A measurement of 49 million cells, as the schema has them: 400 MB in a file of 400 kB."""
     path = tmp_path / "r.zip"

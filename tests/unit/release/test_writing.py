@@ -313,6 +313,7 @@ def parts(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t [1]*.csv", "t.release.zip", "t.custodian.html"])
 def test_a_killed_write_is_cleared_away_by_the_next_one(tmp_path: Path, name: str) -> None:

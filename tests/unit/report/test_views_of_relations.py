@@ -104,6 +104,7 @@ def test_what_is_to_be_bought_is_not_called_dropped() -> None:
     assert re.search(r"4\s+attributes modelled", html)
 
 
+@pytest.mark.costly
 def test_no_internal_name_is_shown(linked: understudy.Release, panel: understudy.Release) -> None:
     shown: list[Any] = [linked, panel, linked.schema, panel.schema]
     shown += [understudy.plan(r.schema, epsilon=4, rows=60) for r in (linked, panel)]

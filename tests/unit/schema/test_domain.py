@@ -128,6 +128,7 @@ def test_every_code_comes_back(domain):
     assert_comes_back(domain)
 
 
+@pytest.mark.costly
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_code_comes_back_for_any_domain(data):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
-import understudy
+from programs import SOURCE, nodes_of, programs
 from understudy.schema.scales import (
     DISCOVERABLE_KINDS,
     FLAG_KINDS,
@@ -25,7 +25,6 @@ from understudy.schema.scales import (
 )
 from understudy.schema.scales.sql_types import NATIVE, type_of
 
-SOURCE = Path(understudy.__file__).parent
 KIND = "time"
 DOMAINS = {
     "Booleans", "Categories", "Category", "Date", "Dropped", "Identifier", "Integer", "Intervals", "Listed", "Moment",
@@ -46,9 +45,9 @@ THEIR_FILES = {"schema/scales/times.py", "schema/scales/sql_types.py"}
 OTHER_WORDS = {"schema/codebooks/frictionless.py"}  # a type of that format, which has the same name
 
 
-def named_in(program: str) -> bool:
+def named_in(program: Sequence[ast.AST]) -> bool:
     """Return whether the kind stands in a program as a text of its own."""
-    return any(isinstance(n, ast.Constant) and n.value == KIND for n in ast.walk(ast.parse(program)))
+    return any(isinstance(n, ast.Constant) and n.value == KIND for n in program)
 
 
 def texts_in(node: ast.expr) -> set[str]:
@@ -68,18 +67,18 @@ def compares_kinds(node: ast.AST) -> bool:
     return False
 
 
-def comparisons(program: str) -> int:
+def comparisons(program: Sequence[ast.AST]) -> int:
     """Return how many times a program compares kinds."""
-    return sum(map(compares_kinds, ast.walk(ast.parse(program))))
+    return sum(map(compares_kinds, program))
 
 
+@pytest.mark.costly
 def test_comparisons_of_kinds_do_not_grow() -> None:
-    files = {file.relative_to(SOURCE).as_posix(): file for file in SOURCE.rglob("*.py")}
     found = {
         name: count
-        for name, file in files.items()
+        for name, program in programs().items()
         if not name.startswith("schema/scales/") and name not in TOKENS
-        if (count := comparisons(file.read_text(encoding="utf-8")))
+        if (count := comparisons(program))
     }
     assert {name: count for name, count in found.items() if count > LEFT.get(name, 0)} == {}
 
@@ -89,14 +88,14 @@ def test_comparisons_of_kinds_do_not_grow() -> None:
     ['kind == "date"', 'facts.kind in ("id", "drop")', 'body["kind"] != "number"', "isinstance(d, Intervals | Listed)"],
 )
 def test_a_comparison_would_be_seen(line: str) -> None:
-    assert comparisons(line) == 1
+    assert comparisons(nodes_of(line)) == 1
 
 
 @pytest.mark.parametrize(
     "line", ["kind in UNREAD_KINDS", 'cell.type == "date"', "kind == other", 'takes(kind, "step")']
 )
 def test_a_table_is_no_comparison(line: str) -> None:
-    assert comparisons(line) == 0
+    assert comparisons(nodes_of(line)) == 0
 
 
 def test_tables_of_kinds_hold_what_their_scales_say() -> None:
@@ -107,12 +106,9 @@ def test_tables_of_kinds_hold_what_their_scales_say() -> None:
     assert (LISTED_KINDS, FLAG_KINDS) == (("category",), ("boolean",))
 
 
+@pytest.mark.costly
 def test_nothing_else_names_the_kind() -> None:
-    found = {
-        file.relative_to(SOURCE).as_posix()
-        for file in SOURCE.rglob("*.py")
-        if named_in(file.read_text(encoding="utf-8"))
-    }
+    found = {name for name, program in programs().items() if named_in(program)}
     assert found == THEIR_FILES | OTHER_WORDS
 
 
@@ -124,7 +120,7 @@ def test_no_template_lists_the_kinds() -> None:
 
 @pytest.mark.parametrize("line", ['x = kind == "time"', 'x = ("date", "time")', '{"time": 1}[kind]'])
 def test_a_name_would_be_seen(line: str) -> None:
-    assert named_in(line)
+    assert named_in(nodes_of(line))
 
 
 def test_lists_of_kinds_follow_the_table() -> None:

@@ -50,6 +50,7 @@ def test_values_lie_on_the_grid_inside_their_bin(lines: str, step: str) -> None:
     assert_on_grid(domain_of(lines), step)
 
 
+@pytest.mark.costly
 @given(
     st.integers(1, 400), st.integers(0, 4), st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=6, unique=True)
 )

@@ -120,6 +120,7 @@ def test_views_keep_missing_apart():
     assert attribute.levels == 2
 
 
+@pytest.mark.costly
 def test_levels_of_an_order_are_laid_out_when_looked_at():
     """A schema with many large attributes opens at once; a stranger's release may have one."""
     attribute = Attribute("a", Intervals("integer", tuple(v - 0.5 for v in range(65_536))))

@@ -19,6 +19,8 @@ from understudy.release.signing import checked
 from understudy.studio.run_process import NotedProgress
 from understudy.studio.texts import TEXTS
 
+pytestmark = pytest.mark.costly  # every run is a process
+
 FORM = {
     "schema": "schema.toml",
     "data": "people.csv",
