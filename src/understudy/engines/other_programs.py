@@ -17,11 +17,11 @@ from understudy.engines.delimited import Piece
 from understudy.engines.file_guard import unchanged
 from understudy.engines.inferred import cell_texts
 from understudy.engines.trust import Types
-from understudy.errors import DataError, SchemaError
+from understudy.errors import DataError, SchemaError, UsageError
 from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
 from understudy.schema.codebooks.excel import cell_text, sheet_rows
-from understudy.schema.codebooks.statistical_files import READ, library, read_metadata
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
+from understudy.schema.codebooks.statistical_files import read_file, read_metadata
 from understudy.schema.column_names import numbered
 
 SUFFIXES = (*STATISTICAL, *EXCEL)
@@ -47,11 +47,11 @@ class StatisticalFile:
         return {}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        read = getattr(library(), READ[self.path.suffix.casefold()])
-        options = {"user_missing": True} if self.path.suffix.casefold() in (".sav", ".zsav") else {}
         with unchanged(self.path):
             try:
-                columns, _ = read(str(self.path), usecols=list(names), output_format="dict", **options)
+                columns, _ = read_file(self.path, usecols=list(names), output_format="dict")
+            except UsageError:  # the package that reads it is not there
+                raise
             except Exception as error:  # its text may hold a cell
                 raise DataError(f"{self.path.name!r} cannot be read to its end ({type(error).__name__})") from None
             for name in names:

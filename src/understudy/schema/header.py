@@ -162,11 +162,16 @@ def _decoded(line: bytes, encoding: str, path: Path) -> str:
         ) from None
 
 
-def _first_record(path: Path, is_header: bool) -> bytes:
-    """Read the first line; a row may have line ends inside quotes, and is read to its end."""
+def unpacked(path: Path) -> IO[bytes]:
+    """Open a file to read its bytes, those inside where it is compressed."""
     with path.open("rb") as probe:
         zipped = probe.read(2) == b"\x1f\x8b"
-    with cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb") as file:
+    return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def _first_record(path: Path, is_header: bool) -> bytes:
+    """Read the first line; a row may have line ends inside quotes, and is read to its end."""
+    with unpacked(path) as file:
         held = _line(file)
         while not is_header and held.count(b'"') % 2 and len(held) < MAX_LINE and (more := _line(file)):
             held += more

@@ -43,6 +43,12 @@ class Cells:
     absent: Mask
     bounds: Bounds | None = None
 
+    @property
+    def values(self) -> Floats:
+        """Return the value of each row of an ordered attribute; of cells, the lowest."""
+        assert self.bounds is not None
+        return self.bounds.low
+
     @staticmethod
     def of_codes(attribute: Attribute) -> Cells:
         """Return a cell for each code of the attribute."""
@@ -338,15 +344,10 @@ def names_in(part: Predicate | NumberTerm) -> Iterator[str]:
 
 def constants_in(part: Predicate) -> Iterator[tuple[str, float]]:
     """Yield each ordered attribute that is compared with a number, and the number."""
-    match part:
-        case (
-            Ordered(left=OrderedColumn(name), right=Constant(value))
-            | Ordered(left=Constant(value), right=OrderedColumn(name))
-        ):
-            yield name, value
-        case Connective():
-            for inner in part.parts:
-                yield from constants_in(inner)
+    for compared in comparisons_in(part):
+        match compared.left, compared.right:
+            case (OrderedColumn(name), Constant(value)) | (Constant(value), OrderedColumn(name)):
+                yield name, value
 
 
 def comparisons_in(part: Predicate) -> Iterator[Ordered]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import re
@@ -15,6 +14,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
+from understudy.schema.header import unpacked
 from understudy.schema.scales import MOMENT_SCALES, ordered_scale
 
 MAX_VALUES = 2_000  # a column with more texts than this is no category
@@ -57,8 +57,8 @@ def _csv(path: Path, names: Sequence[str], headless: bool) -> dict[str, list[str
 
 def _text(path: Path) -> str:
     try:
-        raw = path.read_bytes()
-        return decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)[0]
+        with unpacked(path) as file:
+            return decode(file.read())[0]
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or "it is damaged"
         raise SchemaError(f"cannot read the public file {path.name!r}: {why}") from None

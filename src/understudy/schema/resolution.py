@@ -232,7 +232,6 @@ class Resolver:
                 return Constant(self._value(word, scale, column)), scale
             case Arithmetic():
                 return self._calculation(term)
-        raise AssertionError
 
     def _column(self, attribute: Attribute, word: Token) -> NumberTerm:
         if not _is_ordered(attribute):
@@ -295,7 +294,6 @@ class Resolver:
                 return term.steps.digits <= 0
             case Calculation(sign, left, right):
                 return sign != "/" and self.is_whole(left) and self.is_whole(right)
-        raise AssertionError
 
 
 def _is_ordered(attribute: Attribute) -> bool:
@@ -326,4 +324,3 @@ def _first(term: Term) -> Token:
             return name
         case Arithmetic():
             return _first(term.left)
-    raise AssertionError

@@ -276,7 +276,6 @@ def _symbols(term: Term) -> list[str]:
             return [name.text]
         case Arithmetic():
             return _symbols(term.left) + _symbols(term.right)
-    raise AssertionError
 
 
 def written_steps(attribute: Attribute) -> Steps | None:

@@ -131,14 +131,12 @@ def _two_orders(kind: str, sign: str, clock: str, clock_format: str) -> list[Tex
     first, second = f"{kind}:%d{sign}%m{sign}%Y{clock_format}", f"{kind}:%m{sign}%d{sign}%Y{clock_format}"
     tail = f"{sign}{_YEAR}{clock}"
     what, mark = f"{sign}, {kind}{clock_format}", ":" if clock else sign
-    either = TextClass(
-        f"day and month in either order ({what})", f"{_MONTH}{sign}{_MONTH}{tail}", (first, second), needs=mark
+    orders = (
+        ("day and month in either order", _MONTH, _MONTH, (first, second)),
+        ("day before month", _DAY, _MONTH, (first,)),
+        ("month before day", _MONTH, _DAY, (second,)),
     )
-    return [
-        either,
-        TextClass(f"day before month ({what})", f"{_DAY}{sign}{_MONTH}{tail}", (first,), needs=mark),
-        TextClass(f"month before day ({what})", f"{_MONTH}{sign}{_DAY}{tail}", (second,), needs=mark),
-    ]
+    return [TextClass(f"{name} ({what})", f"{a}{sign}{b}{tail}", reads, needs=mark) for name, a, b, reads in orders]
 
 
 @cache
@@ -157,9 +155,6 @@ def decades() -> TextClasses:
 @dataclass(frozen=True)
 class TextDigests(TextClasses):
     """A domain whose code is a digest of the whole text, so that a table with another text is another table."""
-
-    def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        return np.fromiter(map(self.class_of, texts), dtype=np.int32, count=len(texts))
 
     def class_of(self, text: str) -> int:
         """Return the digest of one text: 28 bits of MD5, which every database has, modulo a prime."""

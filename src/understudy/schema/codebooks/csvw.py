@@ -63,15 +63,14 @@ def _facts(column: Mapping[str, Any], inherited: Any) -> Facts:
     missing = () if column.get("required") else texts(null if isinstance(null, list) else [null]) or ()
     label = _words(column.get("dc:description") or column.get("dc:title") or column.get("description"))
     kind, format = KINDS.get(base), rules.get("format")
-    facts = described(
+    if kind in FLAG_KINDS and isinstance(format, str) and "|" in format:
+        true, false = format.split("|", 1)
+        return Facts(kind="boolean", true=(true,), false=(false,), missing=missing or None, label=label)
+    return described(
         kind, None, _bound(rules, "min"), _bound(rules, "max"), missing=missing, label=label,
         format=strptime_format(str(format)) if format and takes(kind, "format") else None,
         declared_type=base if base in ("gYear", "gMonth", "gDay") else None,
     )  # fmt: skip
-    if kind in FLAG_KINDS and isinstance(format, str) and "|" in format:
-        true, false = format.split("|", 1)
-        return Facts(kind="boolean", true=(true,), false=(false,), missing=missing or None, label=label)
-    return facts
 
 
 def _bound(rules: Mapping[str, Any], end: str) -> Any:

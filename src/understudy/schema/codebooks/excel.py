@@ -15,17 +15,14 @@ SUFFIXES = (".xlsx", ".xlsm")
 _SHEETS = ("codebook", "dictionary", "data dictionary", "variables", "metadata")
 
 
-def _library() -> Any:
-    return import_extra("openpyxl", "codebooks", "an Excel file needs one more package")
-
-
 def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -> Iterator[list[Any]]:
     """Read a sheet row by row, as values; of a codebook the sheet that is called so, else the first one.
 
     A row without any value ends the table. `rows` stops after so many.
     """
+    openpyxl = import_extra("openpyxl", "codebooks", "an Excel file needs one more package")
     try:
-        book = _library().load_workbook(path, read_only=True, data_only=True)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (
         OSError,
         KeyError,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.schema.codebooks.document import Document, Reader, TrustClass
-from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
 
 _PERSONAL = (
@@ -51,12 +50,9 @@ def _facts(column: Mapping[str, Any]) -> Facts:
         return Facts(kind="integer" if whole else "number")
     if typed == "datetime":
         clock = format is None or any(sign in str(format) for sign in ("%H", "%I", "%X", "%c"))
-        kind: Kind = "datetime" if clock else "date"
-        return Facts(kind=kind, format=str(format) if format else None)
-    if typed == "boolean":
-        return Facts(kind="boolean")
-    if typed == "id":
-        return Facts(kind="id")
+        return Facts(kind="datetime" if clock else "date", format=str(format) if format else None)
+    if typed in ("boolean", "id"):
+        return Facts(kind=typed)
     return Facts(kind="drop") if typed in _PERSONAL or column.get("pii") else Facts()
 
 
