@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from understudy.engines.counting import Counter
-from understudy.engines.covering import cover
+from understudy.engines.covering import cover, project
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.pairs import PairCounts
 from understudy.engines.store import Store, regrouped
 from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
-from understudy.schema.row_major import coarse_index, summed
 
 CACHE_CELLS = 32_000_000  # 256 MB of counts
 MAX_CELLS = 100_000_000
@@ -115,7 +114,7 @@ class CachedEngine:
         if binary:
             self._count(binary, self._counter.binary_tables)
         for key, whole in coarse.items():
-            self._keep(key, self._generalise(self._cache[whole], key))
+            self._keep(key, project(self._cache[whole], whole, key, self._schema))
 
     def _summable(self, key: Axes) -> bool:
         """Return whether a generalised table comes from adding cells of its small base table, without reading rows."""
@@ -151,12 +150,6 @@ class CachedEngine:
             self.tables_counted += len(keys)
             for key, table in zip(keys, count(keys)):
                 self._keep(key, table)
-
-    def _generalise(self, base: Counts, key: Axes) -> Counts:
-        names = sorted({axis.attribute for axis in key})
-        shape = self._schema.sizes(key)
-        codes = [self._schema.view_map(axis) for axis in key]
-        return summed(base, coarse_index(base.shape, [names.index(a.attribute) for a in key], codes, shape), shape)
 
     # -- the cache -------------------------------------------------------------------------------------------
 

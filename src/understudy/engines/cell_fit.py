@@ -86,7 +86,7 @@ def warehouse_fit(warehouse: Warehouse, schema: Schema) -> list[CellFit]:
     """Count the cells of a table in a database, in one statement; the cells themselves stay there."""
     from understudy.engines.sql import coded_rows, readable
 
-    part = readable(warehouse, schema)
+    part, _ = readable(warehouse, schema)
     if part is None:
         return []
     audited = replace(part, attributes=tuple(spanned(a) for a in part.modelled), text=None)

@@ -46,6 +46,7 @@ class Delimited:
     declared: tuple[str, ...] | None = None
     trim: bool = False
     trust: ClassVar[Literal["text"]] = "text"
+    types: ClassVar[dict[str, Any]] = {}  # text declares none
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
@@ -76,11 +77,6 @@ class Delimited:
                 "or remove the blank line"
             )
         return numbered(names)
-
-    @property
-    def types(self) -> dict[str, Any]:
-        """Return no types: text declares none."""
-        return {}
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Yield the cells of these columns, block after block; other columns are not even decoded."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.engines.cached import CachedEngine
 from understudy.engines.coding import encode_pieces
 from understudy.engines.kernels import pack
-from understudy.engines.scratch import Scratch
+from understudy.engines.scratch import Scratch, write_all
 from understudy.engines.sources import RowSource
 from understudy.engines.store import Words, code_type
 from understudy.schema import Axis, Schema
@@ -71,10 +71,8 @@ class ColumnFile:
             return np.asarray(np.memmap(file, type, "r", shape=(size // type.itemsize,)))
 
     def _write(self, values: NDArray[Any]) -> None:
-        left = memoryview(values.view(np.uint8).data)
         with self._scratch.told():
-            while len(left):
-                left = left[self._file.write(left) :]
+            write_all(self._file, values.view(np.uint8).data)
 
 
 def binary(size: int) -> bool:

@@ -13,7 +13,7 @@ from understudy.engines.sources import RowSource
 from understudy.schema import Attribute, Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.resolution import Determined
-from understudy.schema.rules import Constraint, written_steps
+from understudy.schema.rules import written_steps
 
 
 def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
@@ -31,14 +31,10 @@ def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
     ranges = {schema.rules[known.rule].text for known in book.determined.values()}
     for constraint in book.constraints:
         if constraint.text not in ranges:
-            broken[texts.index(constraint.text)] += _false(constraint, columns)
+            broken[texts.index(constraint.text)] += int(constraint.predicate.truth(columns).false.sum())
     for name, known in book.determined.items():
         broken[known.rule] += _differing(schema[name], known, columns)
     return broken
-
-
-def _false(constraint: Constraint, columns: dict[str, Cells]) -> int:
-    return int(constraint.predicate.truth(columns).false.sum())
 
 
 def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells]) -> int:
@@ -47,10 +43,9 @@ def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells
         return int((known.codes[columns[known.source].codes] != own.codes).sum())
     steps = written_steps(attribute)
     near = steps.size / 2 if steps is not None else 0.0
-    assert own.bounds is not None
     wanted = known.term.bounds(columns)
-    size = np.maximum(np.abs(wanted.low), np.abs(own.bounds.low))
-    differ = ~(np.abs(wanted.low - own.bounds.low) <= near + 1e-9 * np.maximum(size, 1.0))
+    size = np.maximum(np.abs(wanted.low), np.abs(own.values))
+    differ = ~(np.abs(wanted.low - own.values) <= near + 1e-9 * np.maximum(size, 1.0))
     return int((differ & ~wanted.absent & ~own.absent).sum() + (wanted.absent != own.absent).sum())
 
 

@@ -57,6 +57,13 @@ class Scratch:
         self._close()
 
 
+def write_all(file: BinaryIO, data: bytearray | memoryview) -> None:
+    """Write bytes to a file without a buffer, which may take them in several parts."""
+    left = memoryview(data)
+    while len(left):
+        left = left[file.write(left) :]
+
+
 def _root() -> Path:
     """Return the folder for temporary files; refuse a $TMPDIR that cannot be used, where Python takes another."""
     named = os.environ.get("TMPDIR")

@@ -17,7 +17,7 @@ from understudy.errors import UsageError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode, delimiter_of
 from understudy.schema.codebooks.document import TrustClass
 from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
-from understudy.schema.codebooks.excel import cell_text, sheet_rows
+from understudy.schema.codebooks.excel import first_row
 from understudy.schema.codebooks.statistical_files import STATISTICAL_FILE, metadata_source
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
 from understudy.schema.column_names import Origin, check_names, check_unique, numbered, row_numbers
@@ -246,10 +246,7 @@ def _sheet(path: Path, header: bool | None, names: Path | None, vouched: frozens
     """Return the first row of the first sheet."""
     if header is False or names is not None:
         raise UsageError("the first row of an Excel sheet must name the columns: add such a row, or save it as CSV")
-    first = [cell_text(value) for row in sheet_rows(path, rows=1) for value in row]
-    while first and not first[-1]:
-        first.pop()
-    if not first:
+    if not (first := first_row(path)):
         raise UsageError(f"the first row of {path.name!r} is empty, and must name the columns")
     where = f"the first row of {path.name!r}"
     if not header:

@@ -22,7 +22,8 @@ from pyarrow import parquet
 from test_memory import AXES, mixed_columns, mixed_schema, plain
 
 from conftest import columns_of, schema_of
-from understudy.engines import coding, embedded, inferred, scratch
+from understudy.engines import coding, embedded, scratch
+from understudy.engines.cell_coder import CellCoder
 from understudy.engines.coding import encode_table
 from understudy.engines.mapped import MappedEngine, open_mapped
 from understudy.engines.scratch import Scratch, remove_abandoned
@@ -364,9 +365,8 @@ def test_a_file_that_changes_while_it_is_read(
         interfere()
         return real(self, piece)
 
-    coder = inferred.InferredCoder if suffix == ".parquet" else coding._Coder
-    real = coder.code
-    monkeypatch.setattr(coder, "code", interfered)
+    real = CellCoder.code
+    monkeypatch.setattr(CellCoder, "code", interfered)
     monkeypatch.setattr(coding, "stream", lambda work, items, ahead: map(work, items))  # no piece is read ahead
     ledger = tmp_path / "ledger.db"
     with pytest.raises(DataError, match="changed while it was being read"):

@@ -46,6 +46,14 @@ def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -
         book.close()
 
 
+def first_row(path: Path) -> list[str]:
+    """Return the texts of the first row of the first sheet, without empty ones at its end."""
+    found = [cell_text(value) for row in sheet_rows(path, rows=1) for value in row]
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
 def cell_text(value: Any) -> str:
     """Return a cell as the text that a CSV file would hold."""
     if value is None:
