@@ -32,11 +32,7 @@ def evaluate(model: Model, query: Query) -> Evaluated:
     """Return the probability table over all attributes of the query; TooLarge where it cannot be held."""
     if not query.names:
         return Evaluated(np.ones(()), ())
-    return Evaluated(table_of(model, query.names), query.names)
-
-
-def table_of(model: Model, names: Sequence[str]) -> Floats:
-    return model.project(names).table
+    return Evaluated(model.project(query.names).table, query.names)
 
 
 def evaluate_somehow(model: Model, query: Query) -> Evaluated:

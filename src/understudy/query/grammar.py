@@ -28,20 +28,8 @@ from understudy.schema.expressions import (
     Symbol,
     conjuncts,
 )
-from understudy.schema.tokens import Token, complain, hint
+from understudy.schema.tokens import Token, complain
 from understudy.schema.value_names import codes_named, means_missing, place_of
-
-__all__ = [
-    "Condition",
-    "Measure",
-    "Token",
-    "ValueTest",
-    "WrittenQuery",
-    "complain",
-    "hint",
-    "parse",
-    "simple_condition",
-]
 
 Measure = Literal["count", "share", "rate", "mean", "sum", "median", "quantile"]
 MAX_NAMES = 3  # after `by`

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from understudy.privacy.measurement import Measurement
 from understudy.release.card import AccountTotal, OwnersTotal, at_most, promise_text
 from understudy.release.release import Release
 
@@ -70,7 +69,7 @@ def _times(factor: float) -> str:
 def _threshold(release: Release) -> str:
     if not release.measurements:
         return "This release holds no tables of noisy counts, so there is no count to compare a threshold with."
-    margins = sorted({_margin(m) for m in release.measurements})
+    margins = sorted({m.noise.margin(0.95) for m in release.measurements})
     least, most = f"{margins[0]:,}", f"{margins[-1]:,}"
     reach = least if least == most else f"{least} (in some tables {most})"
     return (
@@ -78,10 +77,6 @@ def _threshold(release: Release) -> str:
         "large once in twenty. A reader learns about as much of such a cell as under a rule that suppresses counts "
         "below that threshold; and unlike under such a rule, also where tables overlap or others know all rows but one."
     )
-
-
-def _margin(measurement: Measurement) -> int:
-    return measurement.noise.margin(0.95)
 
 
 def _questions(release: Release) -> list[str]:

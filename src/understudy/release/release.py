@@ -31,11 +31,7 @@ from understudy.release.facts import ReleaseFacts
 from understudy.release.given import Given
 from understudy.release.linked_tables import sampled_tables, write_tables
 from understudy.release.replacement import replacing
-from understudy.release.storage import (
-    content_hash,
-    reading,
-    release_bytes,
-)
+from understudy.release.storage import content_hash, reading, release_bytes
 from understudy.release.summary import summary_of
 from understudy.schema import Schema
 from understudy.showing import figure_of, html_of

@@ -54,7 +54,12 @@ _APART = ("manifest.json", "ledger.json")  # not hashed
 
 
 def content_hash(members: Mapping[str, bytes]) -> str:
-    return _joint_hash({name: hashlib.sha256(data).hexdigest() for name, data in members.items()})
+    """Return the hash of a release: that of the names and hashes of its members."""
+    return _joint_hash(_digests(members))
+
+
+def _digests(members: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
 
 
 def _joint_hash(digests: Mapping[str, str]) -> str:
@@ -77,8 +82,8 @@ def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> di
 
 def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:
     """Return a release file's content."""
-    manifest = {"format": format, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
-    manifest["hash"] = content_hash(members)
+    digests = _digests(members)
+    manifest = {"format": format, "members": digests, "hash": _joint_hash(digests)}
     every = {"manifest.json": write_document(manifest), **members, "ledger.json": write_document(ledger)}
     packed = _zip(every, zipfile.ZIP_DEFLATED)
     if sum(map(len, every.values())) > _most_bytes(len(packed)):  # a reader would take it for a bomb: stored, it opens
@@ -120,9 +125,7 @@ def reading(path: Path) -> Iterator[StoredRelease]:
 def _archive(file: BinaryIO, name: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError):
-        raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
-    except OSError:  # an offset outside the file
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, OSError):
         raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
 
 
@@ -133,13 +136,10 @@ def _infos(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
         raise ReleaseError(f"{path.name!r} has too many or repeated parts to be a release")
     if sum(info.file_size for info in infos.values()) > _most_bytes(path.stat().st_size):
         raise ReleaseError(f"{path.name!r} would unpack to far more than its size; refused")
-    if sum(info.file_size for name, info in infos.items() if _is_document(name)) > MAX_DOCUMENT_BYTES:
+    documents = [info for name, info in infos.items() if not (name.startswith("arrays/") and name.endswith(".npy"))]
+    if sum(info.file_size for info in documents) > MAX_DOCUMENT_BYTES:
         raise ReleaseError(f"{path.name!r} has documents of more than {MAX_DOCUMENT_BYTES // 1024**2} MiB; refused")
     return infos
-
-
-def _is_document(name: str) -> bool:
-    return not (name.startswith("arrays/") and name.endswith(".npy"))
 
 
 class StoredRelease:
@@ -155,9 +155,8 @@ class StoredRelease:
         self.hash = str(manifest["hash"])
         self.ledger = read_document(self._unpacked("ledger.json"), "ledger.json")
         self._members: dict[str, bytes] = {}
-        self.documents = {
-            name: read_document(self._member(f"{name}.json"), f"{name}.json") for name in sorted(_DOCUMENTS)
-        }
+        files = {name: f"{name}.json" for name in sorted(_DOCUMENTS)}
+        self.documents = {name: read_document(self._member(file), file) for name, file in files.items()}
 
     def _checked(self, manifest: dict[str, Any]) -> dict[str, str]:
         format, digests = manifest.get("format"), manifest.get("members")

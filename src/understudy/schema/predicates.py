@@ -95,9 +95,7 @@ def cell_ends(domain: Intervals) -> Floats:
         bins = np.arange(domain.bins)
         last = np.maximum(domain.own_values - 1, 0)
         ends[domain.bin_codes] = np.stack([domain.own_value(bins, 0 * last), domain.own_value(bins, last)], axis=1)
-    points = np.asarray(domain.points, dtype=np.float64)
-    if len(points):
-        ends[domain.encode_numbers(points)] = points[:, None]
+    ends[domain.point_codes] = np.asarray(domain.points, dtype=np.float64)[:, None]
     return ends
 
 
