@@ -55,14 +55,8 @@ class CellFit:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plain form, without the cells where none are kept."""
-        body: dict[str, Any] = {
-            "rows": self.rows,
-            "missing": self.missing,
-            "below": self.below,
-            "above": self.above,
-            "undeclared": self.undeclared,
-            "remedies": list(self.remedies),
-        }
+        numbers = {key: getattr(self, key) for key in ("rows", "missing", "below", "above", "undeclared")}
+        body = numbers | {"remedies": list(self.remedies)}
         shown = {what: [list(cell) for cell in found] for what, found in self.cells.items()}
         return body | ({"cells": shown} if shown else {})
 

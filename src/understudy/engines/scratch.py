@@ -45,8 +45,9 @@ class Scratch:
             self._files.append(os.fdopen(handle, "w+b", buffering=0))
             return self._files[-1]
 
+    @staticmethod
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def told() -> Iterator[None]:
         """Turn the error of a disk that refuses into one that says which folder, and how to choose another."""
         try:
             yield
@@ -120,10 +121,8 @@ def _empty(path: Path, lock: ProcessLock) -> None:
 
 def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
     for _ in range(10):
-        try:
+        with Scratch.told():
             path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=root))
-        except OSError as error:
-            raise UsageError(_full(error.strerror or "the disk refused")) from None
         lock = ProcessLock(path / _LOCK)
         try:
             # another start may have taken the folder for an abandoned one before the lock was held

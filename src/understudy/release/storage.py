@@ -20,6 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,16 +30,21 @@ from numpy.typing import NDArray
 from understudy.errors import ReleaseError
 from understudy.release.documents import read_document, write_document
 
-PLAIN_FORMAT = 1
-DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
-TREES_FORMAT = 3  # with noisy trees, whose bins and shapes a reader of format 2 would leave out
-RULES_FORMAT = 4  # with rules or uses, which a reader of format 3 would not keep
-HISTORIES_FORMAT = 5  # with histories of people, which a reader of format 4 does not know
-TABLES_FORMAT = 6  # with tables that belong together, which a reader of format 5 does not know
-PRIOR_FORMAT = 7  # with what was known before, which a reader of format 6 does not know
-GROUPS_FORMAT = 8  # with tables over merged groups of values, which a reader of format 7 does not know
-CURVES_FORMAT = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
-FORMAT = 9  # the newest that can be read
+
+class Format(IntEnum):
+    """The format of a release file: the least number that has all of a release, and which an older reader refuses."""
+
+    PLAIN = 1
+    DETAILS = 2  # with details inside bins, which a reader of format 1 would leave out
+    TREES = 3  # with noisy trees, whose bins and shapes a reader of format 2 would leave out
+    RULES = 4  # with rules or uses, which a reader of format 3 would not keep
+    HISTORIES = 5  # with histories of people, which a reader of format 4 does not know
+    TABLES = 6  # with tables that belong together, which a reader of format 5 does not know
+    PRIOR = 7  # with what was known before, which a reader of format 6 does not know
+    GROUPS = 8  # with tables over merged groups of values, which a reader of format 7 does not know
+    CURVES = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
+
+
 MAX_BYTES = 2 * 1024**3
 MAX_DOCUMENT_BYTES = 32 * 1024**2  # of all documents together
 FREE_BYTES = 64 * 1024**2  # what any file may unpack to; beyond it, what its own size allows
@@ -80,7 +86,7 @@ def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> di
     return members
 
 
-def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:
+def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = Format.PLAIN) -> bytes:
     """Return a release file's content."""
     digests = _digests(members)
     manifest = {"format": format, "members": digests, "hash": _joint_hash(digests)}
@@ -160,7 +166,7 @@ class StoredRelease:
 
     def _checked(self, manifest: dict[str, Any]) -> dict[str, str]:
         format, digests = manifest.get("format"), manifest.get("members")
-        if type(format) is not int or not 1 <= format <= FORMAT:
+        if type(format) is not int or not 1 <= format <= max(Format):
             raise ReleaseError("this release was written by a newer understudy: upgrade to open it")
         if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
             raise self._changed

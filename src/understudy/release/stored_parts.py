@@ -16,20 +16,7 @@ from understudy.release.card import Card
 from understudy.release.documents import listed
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
-from understudy.release.storage import (
-    CURVES_FORMAT,
-    DETAILS_FORMAT,
-    GROUPS_FORMAT,
-    HISTORIES_FORMAT,
-    MAX_ATTRIBUTES,
-    PLAIN_FORMAT,
-    PRIOR_FORMAT,
-    RULES_FORMAT,
-    TABLES_FORMAT,
-    TREES_FORMAT,
-    StoredRelease,
-    pack,
-)
+from understudy.release.storage import MAX_ATTRIBUTES, Format, StoredRelease, pack
 from understudy.schema import Schema
 from understudy.schema.files import schema_from_dict
 
@@ -59,22 +46,21 @@ def members_of(release: Release) -> dict[str, bytes]:
     return pack(documents, arrays)
 
 
-def format_of(release: Release) -> int:
-    """Return the least number of the file's format that a program must know to read all of the release."""
+def format_of(release: Release) -> Format:
+    """Return the least format of the file that a program must know to read all of the release."""
     schema = release.schema
-    if any(not tree.levels for tree in release.trees):
-        return CURVES_FORMAT
-    if any(a.groups for a in method_model(release.model).schema.attributes):
-        return GROUPS_FORMAT
-    if release.prior is not None:
-        return PRIOR_FORMAT
-    if schema.tables:
-        return TABLES_FORMAT
-    if schema.person is not None:
-        return HISTORIES_FORMAT
-    if schema.rules or schema.uses:
-        return RULES_FORMAT
-    return TREES_FORMAT if release.trees else DETAILS_FORMAT if release.details else PLAIN_FORMAT
+    needed = {
+        Format.PLAIN: True,
+        Format.DETAILS: bool(release.details),
+        Format.TREES: bool(release.trees),
+        Format.RULES: bool(schema.rules or schema.uses),
+        Format.HISTORIES: schema.person is not None,
+        Format.TABLES: bool(schema.tables),
+        Format.PRIOR: release.prior is not None,
+        Format.GROUPS: any(a.groups for a in method_model(release.model).schema.attributes),
+        Format.CURVES: any(not tree.levels for tree in release.trees),
+    }
+    return max(format for format, wanted in needed.items() if wanted)
 
 
 def release_from(stored: StoredRelease) -> Release:

@@ -229,17 +229,16 @@ _SIGNS = {
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """Two terms compared; `tolerance` as a share of the larger side, `slack` as it is."""
+    """Two terms compared; sides that differ by no more than `tolerance`, as a share of their sizes, count as equal."""
 
     operator: Operator
     left: NumberTerm
     right: NumberTerm
     tolerance: float = 0.0
-    slack: float = 0.0
 
     def truth(self, columns: Columns) -> Truth:
         left, right = self.left.bounds(columns), self.right.bounds(columns)
-        near = self.slack + self.tolerance * (_size(left) + _size(right)) if self.tolerance else self.slack
+        near = self.tolerance * (_size(left) + _size(right)) if self.tolerance else 0.0
         true, false = _compared(self.operator, left, right, near)
         absent = left.absent | right.absent
         return Truth(true & ~absent, false & ~absent, np.broadcast_to(absent, true.shape))
