@@ -17,11 +17,11 @@ from understudy.engines.delimited import Piece
 from understudy.engines.file_guard import unchanged
 from understudy.engines.inferred import cell_texts
 from understudy.engines.trust import Types
-from understudy.errors import DataError, SchemaError, UsageError
+from understudy.errors import DataError, SchemaError
 from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
 from understudy.schema.codebooks.excel import first_row, sheet_rows
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
-from understudy.schema.codebooks.statistical_files import read_file, read_metadata
+from understudy.schema.codebooks.statistical_files import read_metadata, reader_of
 from understudy.schema.column_names import numbered
 
 SUFFIXES = (*STATISTICAL, *EXCEL)
@@ -43,11 +43,10 @@ class StatisticalFile:
             raise DataError(error.message) from None
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
+        read = reader_of(self.path)
         with unchanged(self.path):
             try:
-                columns, _ = read_file(self.path, usecols=list(names), output_format="dict")
-            except UsageError:  # the package that reads it is not there
-                raise
+                columns, _ = read(usecols=list(names), output_format="dict")
             except Exception as error:  # its text may hold a cell
                 raise DataError(f"{self.path.name!r} cannot be read to its end ({type(error).__name__})") from None
             for name in names:

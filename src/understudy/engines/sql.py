@@ -174,7 +174,9 @@ class SqlEngine:
         more = self._unknown([*([] if self._blocks else self._soon(fresh, limit)), *self._foreseen])
         self._foreseen = []
         room = CACHE_CELLS - sum(table.size for table in self._blocks.values())
-        for wanted in ([*fresh, *_within(more, self._schema, room // 2)], fresh):
+        ends = itertools.accumulate(map(self._schema.cells, more))
+        within = [axes for axes, end in zip(more, ends) if end <= room // 2]
+        for wanted in ([*fresh, *within], fresh):
             for most in (limit, FEW_CELLS):  # a table that holds several has more cells than they have
                 blocks = cover(wanted, self._schema, most)
                 if sum(map(self._schema.cells, blocks)) <= room:
@@ -255,12 +257,6 @@ class SqlEngine:
             del self._blocks[block]
             for axis in block:
                 self._blocks_with[axis.attribute].discard(block)
-
-
-def _within(workload: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
-    """Return the first ones that have no more cells together than there is room for."""
-    ends = itertools.accumulate(map(schema.cells, workload))
-    return [axes for axes, end in zip(workload, ends) if end <= room]
 
 
 # -- opening -----------------------------------------------------------------------------------------------------

@@ -176,8 +176,8 @@ class Writer:
         if self.column.type in NUMBERS and (fault := numeric_fault(self.attribute)) is not None:
             raise DataError(fault, attribute=self.attribute.name)
         cell = self._name("x")
-        literals = {self._literal(text): code for text, code in self._known.items()}
-        cases = [f"WHEN {cell} = {literal} THEN {code}" for literal, code in literals.items() if literal is not None]
+        literals = [(self._literal(text), code) for text, code in self._known.items()]
+        cases = [f"WHEN {cell} = {literal} THEN {code}" for literal, code in literals if literal is not None]
         absent = f"{cell} IS NULL" + (f" OR {self.cell.is_nan(cell)}" if self.column.type in ("real", "double") else "")
         code = f"CASE WHEN {absent} THEN {self._null} {' '.join(cases)} ELSE {self._unfit} END"
         return Expression(code, {cell: self._source})

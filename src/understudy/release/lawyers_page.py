@@ -41,6 +41,8 @@ def _odds(release: Release) -> list[str]:
     epsilon, replaced = float(card.epsilon), card.neighbours == "replace-one"
     value = epsilon if replaced else 2 * epsilon  # a changed row is one removed and one added
     crowd = 1 / max(2, release.rows)
+    factor = posterior(crowd, value) / crowd
+    often = f"{factor:.3g} times" if factor < 1e6 else "very many times"
     but = f" But for a failure of probability {card.delta:.6g}." if card.delta else ""
     there = (
         "That a person is in the table at all is not hidden: the number of rows is public. What their row says is."
@@ -49,8 +51,8 @@ def _odds(release: Release) -> list[str]:
     )
     return [
         f"- **Singling out.** A guess that one of the {release.rows:,} rows is a certain person's, right once in "
-        f"{round(1 / crowd):,} by chance, is right at most {_times(posterior(crowd, value) / crowd)} as often for "
-        f"whoever has the release; synthetic rows are about nobody.{but}",
+        f"{round(1 / crowd):,} by chance, is right at most {often} as often for whoever has the release; synthetic "
+        f"rows are about nobody.{but}",
         f"- **Linkage.** {there} Data from elsewhere, however much, does not change these bounds.{but}",
         f"- **Inference.** What a person's row says: a suspicion of 1 % becomes at most {_grown(0.01, value)}, one of "
         f"10 % at most {_grown(0.1, value)}, one of 50 % at most {_grown(0.5, value)}. What holds for people like them "
@@ -60,10 +62,6 @@ def _odds(release: Release) -> list[str]:
 
 def _grown(prior: float, loss: float) -> str:
     return at_most(posterior(prior, loss))
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.3g} times" if factor < 1e6 else "very many times"
 
 
 def _threshold(release: Release) -> str:

@@ -47,12 +47,9 @@ def _boolean_lines(facts: Facts) -> list[str]:
     """
     if facts.true or facts.false:
         return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
-    usual = Booleans()
     note = "put the word that the file uses first: it is written"
-    return [
-        toml.remarked(f"true = {toml.strings(usual.true)}", note),
-        toml.remarked(f"false = {toml.strings(usual.false)}", note),
-    ]
+    usual = Booleans().as_dict()
+    return [toml.remarked(f"{key} = {toml.strings(texts)}", note) for key, texts in usual.items()]
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:

@@ -142,9 +142,8 @@ def _table_block(table: Mapping[str, str], points: list[str], groups: Mapping[st
     lines.append(toml.remarked(f"neighbours = {toml.string(neighbours)}", note))
     if "rows_max" in table:
         lines.append(f"rows_max = {_count(table, 'rows_max')}")
-    lines.append(
-        toml.remarked(f"rows_per_person = {_count(table, 'rows_per_person')}", "the most rows one person can have")
-    )
+    most = f"rows_per_person = {_count(table, 'rows_per_person')}"
+    lines.append(toml.remarked(most, "the most rows one person can have"))
     if neighbours != "add-remove" and "rows" not in table:
         points = ["rows", *points]
     if _may_have_commas(table):

@@ -100,10 +100,8 @@ class Source:
         spare = [name for name in self.attributes if table.about(name) is _NOTHING and _letters(name).isalpha()]
         found = {}
         for name in spare:
-            near = [column for column in free if _one_slip(_letters(name), _letters(column))]
-            rivals = [
-                other for other in spare for c in near if other != name and _one_slip(_letters(other), _letters(c))
-            ]
+            near = [column for column in free if _one_slip(name, column)]
+            rivals = [other for other in spare for column in near if other != name and _one_slip(other, column)]
             if len(near) == 1 and not rivals:
                 found[name] = near[0]
         attributes = {found.get(name, name): facts for name, facts in self.attributes.items()}
@@ -117,6 +115,7 @@ _SHORTEST = 6  # letters of a name in which one slip leaves no doubt
 
 def _one_slip(one: str, other: str) -> bool:
     """Return whether two names differ by a letter that one of them lacks, or by two neighbours in the other order."""
+    one, other = _letters(one), _letters(other)
     if min(len(one), len(other)) < _SHORTEST or one == other:
         return False
     if abs(len(one) - len(other)) == 1:

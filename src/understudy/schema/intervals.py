@@ -184,11 +184,12 @@ class Intervals:
         for code, point in zip(self.point_codes, self.points):
             names[code] = self.show(point)
         for i, code in enumerate(self.bin_codes):
-            first, last = map(self.show, self._ends(i))
-            close = "]" if i == self.bins - 1 else ")"
-            names[code] = f"[{first}, {last}{close}" if self.steps is None else f"{first}..{last}"
-            if self.steps is not None and first == last:
-                names[code] = first
+            first, last = self._ends(i)
+            low, high = self.show(first), self.show(last)
+            if self.steps is None:
+                names[code] = f"[{low}, {high}{']' if i == self.bins - 1 else ')'}"
+            else:
+                names[code] = low if first == last else f"{low}..{high}"
         return tuple(names)
 
     def bounds(self, code: int) -> tuple[float, float]:

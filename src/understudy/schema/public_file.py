@@ -111,10 +111,8 @@ def _kind(seen: set[str]) -> Kind | None:
         return "integer"
     if all(not math.isnan(number_of(text)) and not re.match(r"0\d", text) for text in seen):
         return "number"
-    for scale in MOMENT_SCALES:
-        if all(not math.isnan(scale.parse(text)) and scale.mark in text for text in seen):
-            return scale.kind
-    return None
+    fits = (s.kind for s in MOMENT_SCALES if all(s.mark in text and not math.isnan(s.parse(text)) for text in seen))
+    return next(fits, None)
 
 
 def _place(text: str) -> tuple[float, str]:

@@ -107,21 +107,18 @@ def _numbers(mark: str) -> list[TextClass]:
 
 def _moments() -> list[TextClass]:
     """Return the classes of dates, then of datetimes. An ambiguous one comes before the two that are not."""
-    iso, slashed = f"{_YEAR}-{_MONTH}-{_DAY}", f"{_YEAR}/{_MONTH}/{_DAY}"
+    iso, slashed, pointed = f"{_YEAR}-{_MONTH}-{_DAY}", f"{_YEAR}/{_MONTH}/{_DAY}", f"{_DAY}[.]{_MONTH}[.]{_YEAR}"
     found = [
         TextClass("year-month-day", iso, ("date",), needs="-"),
         TextClass("year/month/day", slashed, ("date:%Y/%m/%d",), needs="/"),
-        TextClass("day.month.year", f"{_DAY}[.]{_MONTH}[.]{_YEAR}", ("date:%d.%m.%Y",), needs="."),
+        TextClass("day.month.year", pointed, ("date:%d.%m.%Y",), needs="."),
     ]
     for sign in "/-":
         found += _two_orders("date", sign, "", "")
+    iso_time, point_time = f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", f"{pointed} {_CLOCK}"
     found += [
-        TextClass(
-            "year-month-day and time", f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", ("datetime",), needs=":"
-        ),
-        TextClass(
-            "day.month.year and time", f"{_DAY}[.]{_MONTH}[.]{_YEAR} {_CLOCK}", ("datetime:%d.%m.%Y %H:%M",), needs=":"
-        ),
+        TextClass("year-month-day and time", iso_time, ("datetime",), needs=":"),
+        TextClass("day.month.year and time", point_time, ("datetime:%d.%m.%Y %H:%M",), needs=":"),
     ]
     found += _two_orders("datetime", "/", f" {_CLOCK}", " %H:%M")
     return found + _two_orders("datetime", "/", f" {_CLOCK}{_SECONDS}", " %H:%M:%S")

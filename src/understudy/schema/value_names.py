@@ -37,7 +37,7 @@ def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
         if named.any():
             return np.asarray(named[attribute.view_map(axis)])
     tree = attribute.taxonomy.tree if attribute.taxonomy else None
-    for group, members in _groups(tree or {}):  # a group that makes no level of its own still has a name
+    for group, members in _groups(tree if isinstance(tree, Mapping) else {}):  # even one that makes no level of its own
         if group == name:
             return np.asarray([label in members for label in attribute.labels])
     return None

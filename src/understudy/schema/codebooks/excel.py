@@ -23,14 +23,7 @@ def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -
     openpyxl = import_extra("openpyxl", "codebooks", "an Excel file needs one more package")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (
-        OSError,
-        KeyError,
-        ValueError,
-        EOFError,
-        SyntaxError,
-        ArithmeticError,
-    ) as error:  # zipfile's own are among these
+    except (OSError, KeyError, ValueError, EOFError, SyntaxError, ArithmeticError) as error:  # or one of zipfile's own
         raise SchemaError(f"cannot read {path.name!r} as an Excel file ({type(error).__name__})") from None
     except Exception as error:
         raise SchemaError(f"{path.name!r} is no Excel file, or damaged ({type(error).__name__})") from None

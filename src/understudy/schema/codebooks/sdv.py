@@ -31,12 +31,10 @@ def _columns(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _recognises(document: Document) -> bool:
-    columns = _columns(document.tree)
-    return (
-        bool(columns)
-        and all(isinstance(c, Mapping) and ("sdtype" in c or "type" in c) for c in columns.values())
-        and (any("sdtype" in c for c in columns.values()) or "METADATA_SPEC_VERSION" in document.tree)
-    )
+    columns = _columns(document.tree).values()
+    if not all(isinstance(c, Mapping) and ("sdtype" in c or "type" in c) for c in columns):
+        return False
+    return any("sdtype" in c for c in columns) or (bool(columns) and "METADATA_SPEC_VERSION" in document.tree)
 
 
 def _read(document: Document) -> Source:

@@ -7,6 +7,8 @@ is in the same header, is never looked at.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +28,18 @@ _DOMAINS = {"WKDAY": "WKDAY", "MONTH": "MONTH", "PCT": "PCT", "DOLLAR": "DOLLAR"
 _MAX_SPREAD = 30  # whole numbers of a range of user-missing values
 
 
-def read_file(path: Path, **options: Any) -> Any:
-    """Read a file by its suffix: its cells and its metadata. User-missing values of SPSS stay what they are."""
+def reader_of(path: Path) -> Callable[..., Any]:
+    """Return what reads the cells and the metadata of a file; user-missing values of SPSS stay what they are."""
     pyreadstat = import_extra("pyreadstat", "codebooks", "SPSS, Stata and SAS files need one more package")
-    options |= {"user_missing": True} if path.suffix.casefold() in (".sav", ".zsav") else {}
-    return getattr(pyreadstat, READ[path.suffix.casefold()])(str(path), **options)
+    options = {"user_missing": True} if path.suffix.casefold() in (".sav", ".zsav") else {}
+    return partial(getattr(pyreadstat, READ[path.suffix.casefold()]), str(path), **options)
 
 
 def read_metadata(path: Path) -> Any:
     """Read the header of a file: no row."""
+    read = reader_of(path)
     try:
-        return read_file(path, metadataonly=True)[1]
+        return read(metadataonly=True)[1]
     except OSError as error:
         raise SchemaError(f"cannot read {path.name!r}: {error.strerror or 'no such file'}") from None
     except Exception as error:  # pyreadstat has an error of its own for each cause
