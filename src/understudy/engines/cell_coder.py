@@ -101,8 +101,7 @@ class CellCoder:
         table = np.append(codes, np.int32(self.null_code))
         if indices.null_count:
             indices = indices.cast("int64").fill_null(len(codes))
-        picked: Codes = table[indices.to_numpy(zero_copy_only=False)]
-        return picked
+        return np.asarray(table[indices.to_numpy(zero_copy_only=False)])
 
     def text_codes(self) -> dict[str, int]:
         """Return the code of every text that is compared as text, neutralised ones included."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -57,8 +58,7 @@ class SourceGroups:
         source = self.open()
         if source.trust == "inferred":
             raise inferred_refusal(groupings[0].column)
-        scratch = Scratch()
-        try:
+        with closing(Scratch()) as scratch:
             tallies = {g.column: _Tally(g) for g in groupings}
             held = 0
             for column, piece in source.pieces(list(tallies)):
@@ -69,8 +69,6 @@ class SourceGroups:
                     held = 0
             for tally in tallies.values():
                 yield tally.groups(above)
-        finally:
-            scratch.close()
 
 
 @dataclass
@@ -152,15 +150,12 @@ class WarehouseGroups:
     open: Callable[[], Warehouse]
 
     def groups(self, groupings: Sequence[Grouping], above: int) -> Iterator[Groups]:
-        warehouse = self.open()
-        try:
+        with closing(self.open()) as warehouse:
             if warehouse.trust == "inferred":
                 raise inferred_refusal(groupings[0].column)
             columns = {column.name: column for column in warehouse.columns}
             for grouping in groupings:
                 yield _grouped(warehouse, columns[grouping.column], grouping, above)
-        finally:
-            warehouse.close()
 
 
 def _grouped(warehouse: Warehouse, column: Column, grouping: Grouping, above: int) -> Groups:

@@ -21,14 +21,11 @@ from understudy.schema import Axis, Schema
 _PASS = 1 << 20  # rows of a view that are packed at a time
 
 
-class MappedEngine(CachedEngine):
-    """Counts column files; `close` removes them."""
+def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> CachedEngine:
+    """Code the source into files, which `close` removes, or refuse it as the in-memory engine would.
 
-    name = "mapped"
-
-
-def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> MappedEngine:
-    """Code the source into files, or refuse it as the in-memory engine would; a refusal leaves nothing behind."""
+    A refusal leaves nothing behind.
+    """
     scratch = Scratch(needed)
     try:
         files = {a.name: ColumnFile(scratch, f"column-{i}", a.size) for i, a in enumerate(schema.modelled)}
@@ -37,7 +34,7 @@ def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> MappedEng
     except BaseException:
         scratch.close()
         raise
-    return MappedEngine(MappedStore(columns, rows, schema, scratch), schema)
+    return CachedEngine(MappedStore(columns, rows, schema, scratch), schema, "mapped")
 
 
 class ColumnFile:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
-from understudy.engines.covering import cover, holds, project
+from understudy.engines.covering import check_cells, cover, holds, project
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.inferred_sql import InferredWriter
 from understudy.engines.sql_coding import UNREADABLE, Column, Writer
 from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import Types, inferred_fault
-from understudy.errors import DataError, TooLarge, UnderstudyError
+from understudy.errors import DataError, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
 from understudy.schema.row_major import strides
@@ -30,7 +31,6 @@ from understudy.schema.table_runs import table_runs
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
-MAX_CELLS = 100_000_000
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
 KEPT = "understudy_coded"  # what a private copy is called
@@ -126,9 +126,7 @@ class SqlEngine:
 
     def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
         """Yield the marginals of a workload, with one pass over the rows for all that earlier passes do not answer."""
-        for axes in workload:
-            if (cells := self._schema.cells(axes)) > MAX_CELLS:
-                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
+        check_cells(workload, self._schema)
         if fresh := self._unknown(workload):
             blocks = self._planned(fresh)
             sizes, most = [self._schema.cells(block) for block in blocks], self._warehouse.syntax.tables_at_once
@@ -284,14 +282,12 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
 
 def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     """Return every reason why `open_sql` would refuse."""
-    try:
+    with closing(warehouse):
         found = structure_misfits([column.name for column in warehouse.columns], schema)
         part, wrong = readable(warehouse, schema)
         if part is None:
             return found + wrong
         return found + wrong + table_fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
-    finally:
-        warehouse.close()
 
 
 def readable(warehouse: Warehouse, schema: Schema) -> tuple[Schema | None, list[Misfit]]:

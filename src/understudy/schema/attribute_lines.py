@@ -35,9 +35,7 @@ def domain_lines(name: str, facts: Facts) -> list[str]:
         return [f"pattern = {toml.string(facts.pattern)}"]
     if facts.kind in FLAG_KINDS:
         return _boolean_lines(facts)
-    if facts.kind in ORDERED_KINDS:
-        return _range_lines(name, facts)
-    return []
+    return _range_lines(name, facts) if facts.kind in ORDERED_KINDS else []
 
 
 def _boolean_lines(facts: Facts) -> list[str]:

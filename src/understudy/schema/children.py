@@ -46,7 +46,7 @@ class ChildTable:
         return body | {"at_most": self.at_most} | ({} if self.file is None else {"file": self.file})
 
 
-def read_child(name: str, body: Any, schema_of: Callable[[Mapping[str, Any]], Schema]) -> ChildTable:
+def read_child(name: str, body: Any, schema_of: Callable[[str, Mapping[str, Any]], Schema]) -> ChildTable:
     """Return what `[tables.NAME]` says; `schema_of` reads its `csv` and `attributes`."""
     where = f"[tables.{name}]"
     check_keys(body, CHILD_KEYS, where)
@@ -63,7 +63,7 @@ def read_child(name: str, body: Any, schema_of: Callable[[Mapping[str, Any]], Sc
             f"{where} needs `at_most`, how many rows of one row of its parent are used: from 1 to {MAX_CHILDREN:,}"
         )
     try:
-        schema = schema_of(body)
+        schema = schema_of(name, body)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error.message}", attribute=error.attribute) from None
     references = body.get("references", body["key"])

@@ -263,9 +263,7 @@ class ConditionParser:
         place, left = self._next, self._operator()
         middle = self._sum()
         start = ComparedTerms(left, first, middle, place)
-        if self._next.kind != "operator":
-            return start
-        return self._chain(start, place)
+        return self._chain(start, place) if self._next.kind == "operator" else start
 
     def _chain(self, start: ComparedTerms, place: Token) -> Expression:
         middle, again = start.right, self._next

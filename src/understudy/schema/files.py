@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -115,7 +114,7 @@ def _children(
         csv = dialect if "csv" not in body else _dialect(body["csv"])
         return Schema(name, attributes, None, "add-remove", account=str(table.get("account", table["name"])), csv=csv)
 
-    return tuple(read_child(str(name), body, partial(child, str(name))) for name, body in bodies.items())
+    return tuple(read_child(str(name), body, child) for name, body in bodies.items())
 
 
 def _dialect(csv: Any) -> CsvDialect:

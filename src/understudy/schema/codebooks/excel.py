@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -
         raise SchemaError(f"cannot read {path.name!r} as an Excel file ({type(error).__name__})") from None
     except Exception as error:
         raise SchemaError(f"{path.name!r} is no Excel file, or damaged ({type(error).__name__})") from None
-    try:
+    with closing(book):
         named = [name for name in book.sheetnames if name.strip().casefold() in _SHEETS]
         sheet = book[named[0]] if codebook and named else book.worksheets[0]
         sheet.reset_dimensions()  # what a writer says about the size may be wrong
@@ -35,8 +36,6 @@ def sheet_rows(path: Path, *, codebook: bool = False, rows: int | None = None) -
             if all(value is None for value in row):
                 return
             yield list(row)
-    finally:
-        book.close()
 
 
 def first_row(path: Path) -> list[str]:
