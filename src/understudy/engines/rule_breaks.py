@@ -54,22 +54,20 @@ def _columns(source: RowSource, schema: Schema, names: tuple[str, ...]) -> dict[
     coders = {name: coder_of(schema[name], schema.csv.decimal, source.trust) for name in names}
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
     for column, piece in source.pieces([schema[name].column for name in names]):
-        codes = coders[column].code(piece)
-        ordered = schema[column].intervals is not None
-        values = _values(schema[column], piece, schema.csv.decimal) if ordered else None
-        parts[column].append((codes, values))
+        parts[column].append((coders[column].code(piece), _values(schema[column], piece, schema.csv.decimal)))
     found = {}
     for name, pieces in parts.items():
-        codes = np.concatenate([codes for codes, _ in pieces])
-        ordered = schema[name].intervals is not None
-        values = np.concatenate([values for _, values in pieces]) if ordered else None
+        codes, values = (np.concatenate(part) for part in zip(*pieces))
         absent = codes == schema[name].missing_code
-        found[name] = Cells.of_values(codes, None if values is None else np.where(absent, 0.0, values), absent)
+        ordered = schema[name].intervals is not None
+        found[name] = Cells.of_values(codes, np.where(absent, 0.0, values) if ordered else None, absent)
     return found
 
 
 def _values(attribute: Attribute, piece: Any, decimal: str) -> NDArray[np.float64]:
-    domain = attribute.ordered
+    """Return the number of each cell; of an attribute without order none."""
+    if (domain := attribute.intervals) is None:
+        return np.empty(0)
     if (numbers := domain.scale.numbers(piece)) is not None:
         return numbers[0]
     texts, indices = as_texts(piece, attribute.name)

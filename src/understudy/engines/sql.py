@@ -225,9 +225,7 @@ class SqlEngine:
 
     def _view(self, axis: Axis) -> str:
         place = self._place[axis.attribute]
-        if axis.base:
-            return place
-        return self._warehouse.syntax.pick(self._schema.view_map(axis).tolist(), place)
+        return place if axis.base else self._warehouse.syntax.pick(self._schema.view_map(axis).tolist(), place)
 
     # -- what is known already -------------------------------------------------------------------------------
 

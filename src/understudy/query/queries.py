@@ -159,10 +159,9 @@ def _noise(
     if query.measure in ("rate", "sum", "median", "quantile"):
         return None, None
     if query.of is None:
-        found = quietest(measurements, query.schema, query.selections, query.by)
+        found = quietest(measurements, query)
     else:
-        means = np.nan_to_num(values)
-        found = mean_noise(measurements, query.schema, query.selections, query.by, query.of, means, counts)
+        found = mean_noise(measurements, query, np.nan_to_num(values), counts)
     if found is None:
         return None, None
     measurement, variance = found

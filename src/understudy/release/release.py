@@ -160,7 +160,7 @@ class Release:
 
         `rows`, `given`, `seed` and `progress` are those of `sample`. Tables with foreign keys go to a folder.
         """
-        from understudy.release.writing import write_rows
+        from understudy.release.writing import decode_chunks, write_table
 
         generator = self.generator(seed)
         if isinstance(self.model, LinkedModel):
@@ -169,7 +169,8 @@ class Release:
         with self._progress(rows, progress) as bar:
             drawing = Drawing.of(self, rows, given)
             batches = drawing.placed(generator, bar)
-            write_rows(batches, path, self._placed, self.columns, generator, drawing.settling)
+            tables = decode_chunks(batches, self._placed, self.columns, generator, drawing.settling)
+            write_table(tables, path, self._placed)
 
     @cached_property
     def shapes(self) -> Shapes:

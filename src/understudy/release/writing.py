@@ -147,24 +147,11 @@ def check_output(path: str | Path) -> Literal["csv", "parquet"]:
     return "parquet" if name.endswith(".parquet") else "csv"
 
 
-def write_rows(
-    rows: Rows | Iterable[Rows],
-    path: str | Path,
-    schema: Schema,
-    order: Sequence[str] | None,
-    generator: np.random.Generator,
-    settle: Settle | None = None,
-) -> None:
-    """Decode and write coded rows, or batches that follow each other, a chunk at a time."""
-    batches = [rows] if isinstance(rows, dict) else rows
-    with _one_ahead(decode_chunks(batches, schema, order, generator, settle)) as tables:
-        write_table(tables, path, schema)
-
-
 def write_table(tables: Any, path: str | Path, schema: Schema) -> None:
     """Write a table, or tables that follow each other, in the format the file's name asks for."""
     write = _write_parquet if check_output(path) == "parquet" else _write_csv
-    write(iter([tables] if hasattr(tables, "column_names") else tables), Path(path), schema)
+    with _one_ahead(iter([tables] if hasattr(tables, "column_names") else tables)) as ready:
+        write(ready, Path(path), schema)
 
 
 def _write_parquet(tables: Iterator[Any], path: Path, schema: Schema) -> None:

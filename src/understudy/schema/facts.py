@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from understudy.schema.domain import Kind
@@ -37,7 +37,7 @@ class Facts:
 
     def over(self, weaker: Facts) -> Facts:
         """Return these facts, completed by those of a weaker source."""
-        return Facts(**{f.name: _first(getattr(self, f.name), getattr(weaker, f.name)) for f in fields(Facts)})
+        return replace(weaker, **{name: fact for name, fact in vars(self).items() if fact is not None})
 
     def takes(self, key: str) -> bool:
         """Return whether the schema file may have this key in an attribute of the kind."""
@@ -161,7 +161,3 @@ def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
 def kind_of_format(format: str) -> Kind:
     """Return the kind whose values are written in this format."""
     return next(scale.kind for scale in MOMENT_SCALES if scale.is_format(format))
-
-
-def _first(strong: Any, weak: Any) -> Any:
-    return weak if strong is None else strong

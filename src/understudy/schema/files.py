@@ -194,10 +194,8 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
 
 def _provenance(body: Mapping[str, Any]) -> str:
     given = body.get("provenance", "declared")
-    if given in PROVENANCES:
-        return str(given)
-    source, colon, _ = given.partition(": ") if isinstance(given, str) else ("", "", "")
-    if colon and source in PROVENANCE_SOURCES:
+    source, colon, _ = str(given).partition(": ")
+    if given in PROVENANCES or (colon and source in PROVENANCE_SOURCES):
         return str(given)
     known = [*PROVENANCES, *(f"{source}: NAME" for source in PROVENANCE_SOURCES)]
     raise SchemaError(f"`provenance` is one of {', '.join(known)}")

@@ -24,6 +24,7 @@ from understudy.schema.column_names import Origin, check_names, check_unique, nu
 from understudy.schema.delimited_names import has_tabs, is_any_text, is_delimited
 from understudy.schema.facts import Source
 
+_PARQUET = (".parquet", ".pq")
 MAX_LINE = 1 << 22  # bytes of a first line; more is no header
 
 
@@ -58,7 +59,7 @@ def read_header(
     """
     _check_request(path, header, names)
     try:
-        if _is_parquet(path):
+        if path.name.lower().endswith(_PARQUET):
             return _footer(path, header, names, vouched)
         if path.suffix.casefold() in STATISTICAL:
             return _metadata(path, header, names, vouched)
@@ -95,7 +96,7 @@ def _check_request(path: Path, header: bool | None, names: Path | None) -> None:
             f"{path.name!r}: a text file may hold anything. If it is a table as in a .csv file, say --header (its "
             "first line names the columns), --no-header or --names FILE"
         )
-    known = (".parquet", ".pq", *STATISTICAL, *EXCEL)
+    known = (*_PARQUET, *STATISTICAL, *EXCEL)
     if not is_delimited(path.name) and not path.name.lower().endswith(known):
         # of another format, the first line could be anything, such as a person's record in JSON
         raise UsageError(
@@ -196,10 +197,6 @@ def _line(file: IO[bytes]) -> bytes:
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.name.lower().endswith((".parquet", ".pq"))
 
 
 def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:

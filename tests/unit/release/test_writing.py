@@ -27,7 +27,7 @@ from understudy.privacy.custodian import ExactTable
 from understudy.release import replacement, writing
 from understudy.release.frames import library_of, to_frame
 from understudy.release.replacement import replacing
-from understudy.release.writing import check_output, decode_rows, write_rows, write_table
+from understudy.release.writing import check_output, decode_chunks, decode_rows, write_table
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Dropped, Identifier, Intervals, Schema
 from understudy.schema.spreadsheet import neutral, neutral_forms
 
@@ -55,6 +55,10 @@ DIALECTS = [
     CsvDialect("|", "utf-16"),
     CsvDialect(",", "utf-8-sig"),
 ]
+
+
+def write_rows(rows: Any, path: Path, schema: Schema, order: tuple[str, ...] | None, generator: Any) -> None:
+    write_table(decode_chunks([rows], schema, order, generator), path, schema)
 
 
 def rng() -> np.random.Generator:

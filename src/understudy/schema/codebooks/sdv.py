@@ -9,16 +9,8 @@ from understudy.schema.codebooks.document import Document, Reader, TrustClass
 from understudy.schema.facts import Facts, Source
 
 _PERSONAL = (
-    "name",
-    "first_name",
-    "last_name",
-    "email",
-    "phone_number",
-    "address",
-    "ssn",
-    "street_address",
-    "ipv4_address",
-)
+    "name", "first_name", "last_name", "email", "phone_number", "address", "ssn", "street_address", "ipv4_address",
+)  # fmt: skip
 
 
 def _columns(tree: Mapping[str, Any]) -> Mapping[str, Any]:
