@@ -43,7 +43,7 @@ class CachedEngine:
         return RowFingerprint(key, self._schema).of_store(self._store)
 
     def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
-        """Yield the table of each ask.
+        """Yield the marginals of a workload, in order.
 
         Equal tables, and tables that differ only in the order of their axes, are counted once.
         """

@@ -93,8 +93,7 @@ class CellCoder:
         return np.fromiter(found, dtype=np.int32, count=len(texts))
 
     def _encode(self, texts: Sequence[str]) -> list[int]:
-        found: list[int] = self.attribute.encode(texts, self.decimal).tolist()
-        return found
+        return list(map(int, self.attribute.encode(texts, self.decimal)))
 
     def _pick(self, codes: Codes, indices: Any) -> Codes:
         """Return the code at each index; a null index is an empty cell."""

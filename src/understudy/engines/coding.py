@@ -178,7 +178,10 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
 
 
 def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
-    """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
+    """Give the coded pieces of each column to `keep`.
+
+    Return how many rows there are, and which attributes have a cell that no rule of the schema covers.
+    """
     coders = {a.name: coder_of(a, schema.csv.decimal, source.trust) for a in schema.modelled}
     readers: dict[str, list[str]] = {}
     for a in schema.modelled:

@@ -51,9 +51,9 @@ def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
     return found
 
 
-def holds(block: Axes, ask: Axes) -> bool:
-    """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
-    return all(axis in block or Axis(axis.attribute) in block for axis in ask)
+def holds(block: Axes, axes: Axes) -> bool:
+    """Return whether the table over `axes` follows from the block's by summing out axes and generalising attributes."""
+    return all(axis in block or Axis(axis.attribute) in block for axis in axes)
 
 
 def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:

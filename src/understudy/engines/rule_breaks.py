@@ -23,8 +23,7 @@ def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
     """
     book = schema.rule_book
     names = [n for c in book.constraints for n in c.names]
-    for name, known in book.determined.items():
-        names += [name, *known.sources]
+    names += [n for name, known in book.determined.items() for n in (name, *known.sources)]
     columns = _columns(source, schema, tuple(dict.fromkeys(names)))
     broken = [0] * len(schema.rules)
     texts = [rule.text for rule in schema.rules]

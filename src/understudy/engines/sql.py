@@ -230,7 +230,7 @@ class SqlEngine:
     # -- what is known already -------------------------------------------------------------------------------
 
     def _holding(self, axes: Axes) -> Axes | None:
-        """Return the smallest table at hand that holds the ask."""
+        """Return the smallest counted table that holds the one over these axes."""
         found = set.intersection(*(self._blocks_with.get(axis.attribute, set()) for axis in axes)) if axes else set()
         return min((b for b in found if holds(b, axes)), key=lambda b: self._blocks[b].size, default=None)
 

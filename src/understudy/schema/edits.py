@@ -63,10 +63,8 @@ def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
 
 def _kept_range(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the range of an integer that becomes a number."""
-    numbers = {"integer", "number"}
-    if {body.get("kind"), keys["kind"]} <= numbers and "range" in body:
-        return {"range": body["range"]}
-    return {}
+    numbers = {body.get("kind"), keys["kind"]} <= {"integer", "number"}
+    return {"range": body["range"]} if numbers and "range" in body else {}
 
 
 def _changed(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:

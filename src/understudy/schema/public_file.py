@@ -89,15 +89,10 @@ def _facts(cells: list[str]) -> Facts:
     scale = ordered_scale(kind)
     place = number_of if scale.arithmetic else scale.parse
     low, high = min(seen, key=place), max(seen, key=place)
-    span = low != high and not (scale.whole_numbers and len(seen) <= _FEW)
-    return Facts(
-        kind=kind if span else "category",
-        values=values,
-        low=low if span else None,
-        high=high if span else None,
-        missing=missing,
-        decimals=_decimals(seen) if "decimals" in scale.keys and span else None,
-    )
+    if low == high or (scale.whole_numbers and len(seen) <= _FEW):
+        return Facts(kind="category", values=values, missing=missing)
+    decimals = _decimals(seen) if "decimals" in scale.keys else None
+    return Facts(kind=kind, values=values, low=low, high=high, missing=missing, decimals=decimals)
 
 
 def _decimals(seen: set[str]) -> int | None:

@@ -24,9 +24,8 @@ _ENDS = ("min", "max")
 
 def _is_dictionary(document: Document) -> bool:
     entries = list(document.tree.values())
-    if not entries or not all(isinstance(entry, Mapping) for entry in entries):
-        return False
-    return all({"description", "values", "label"} & set(entry) for entry in entries)
+    said = {"description", "values", "label"}
+    return bool(entries) and all(isinstance(entry, Mapping) and said & set(entry) for entry in entries)
 
 
 def _read_dictionary(document: Document) -> Source:
