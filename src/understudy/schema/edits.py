@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from understudy.errors import SchemaError
-from understudy.schema.scales import ORDERED_KINDS
+from understudy.schema.scales import NUMBER_KINDS, ORDERED_KINDS
 from understudy.schema.table import Schema, plain_lists
 
 _KIND_OF_KEY = {"values": "category", "true": "boolean"}  # a new `values` takes the old range away
@@ -63,7 +63,7 @@ def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]
 
 def _kept_range(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the range of an integer that becomes a number."""
-    numbers = {body.get("kind"), keys["kind"]} <= {"integer", "number"}
+    numbers = {body.get("kind"), keys["kind"]} <= {*NUMBER_KINDS}
     return {"range": body["range"]} if numbers and "range" in body else {}
 
 
