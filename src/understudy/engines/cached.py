@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from understudy.engines.counting import Counter
-from understudy.engines.covering import cover
+from understudy.engines.covering import check_cells, cover, project
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
 from understudy.engines.pairs import PairCounts
 from understudy.engines.store import Store, regrouped
-from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
-from understudy.schema.row_major import coarse_index, summed
 
 CACHE_CELLS = 32_000_000  # 256 MB of counts
-MAX_CELLS = 100_000_000
 COVER_ROWS = 100_000  # fewer are read as fast as a cover is found
 COVER_CELLS = 1 << 14  # of a wider table: its cells stay in the nearest caches
 FEW_ONES = 10_000_000  # rows × binary tables below which popcounts save nothing: they are counted as all others
@@ -27,9 +25,8 @@ MAX_BINARY = 12  # wider binary tables are counted row by row: 2^k popcounts wou
 class CachedEngine:
     """Plans and remembers; the store has the rows."""
 
-    name = "cached"
-
-    def __init__(self, store: Store, schema: Schema) -> None:
+    def __init__(self, store: Store, schema: Schema, name: str) -> None:
+        self.name = name
         self._schema = schema
         self._store = store
         self._counter = Counter(store, schema)
@@ -46,7 +43,7 @@ class CachedEngine:
         return RowFingerprint(key, self._schema).of_store(self._store)
 
     def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
-        """Yield the table of each ask.
+        """Yield the marginals of a workload, in order.
 
         Equal tables, and tables that differ only in the order of their axes, are counted once.
         """
@@ -58,13 +55,10 @@ class CachedEngine:
         self._shrink()
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> CachedEngine:
-        coarser = CachedEngine(regrouped(self._store, schema, homes), schema)
-        coarser.name = self.name
-        return coarser
+        return CachedEngine(regrouped(self._store, schema, homes), schema, self.name)
 
     def viewed(self, schema: Schema) -> CachedEngine:
-        grouped = CachedEngine(self._store, schema)
-        grouped.name = self.name
+        grouped = CachedEngine(self._store, schema, self.name)
         for key, table in self._cache.items():
             grouped._keep(key, table)
         return grouped
@@ -84,14 +78,10 @@ class CachedEngine:
     # -- planning a batch ------------------------------------------------------------------------------------
 
     def _count_all(self, keys: list[Axes]) -> None:
-        for key in keys:
-            if (cells := self._schema.cells(key)) > MAX_CELLS:
-                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
-        by_width: dict[int, list[Axes]] = {}
-        for key in keys:
-            by_width.setdefault(len(key), []).append(key)
-        for width in sorted(by_width, reverse=True):  # the widest first: narrower ones may be their projections
-            self._count_width(by_width[width])
+        check_cells(keys, self._schema)
+        widest_first = sorted(keys, key=len, reverse=True)  # narrower ones may be their projections
+        for _, same in groupby(widest_first, key=len):
+            self._count_width(list(same))
 
     def _count_width(self, keys: list[Axes]) -> None:
         binary: list[Axes] = []
@@ -115,7 +105,7 @@ class CachedEngine:
         if binary:
             self._count(binary, self._counter.binary_tables)
         for key, whole in coarse.items():
-            self._keep(key, self._generalise(self._cache[whole], key))
+            self._keep(key, project(self._cache[whole], whole, key, self._schema))
 
     def _summable(self, key: Axes) -> bool:
         """Return whether a generalised table comes from adding cells of its small base table, without reading rows."""
@@ -151,12 +141,6 @@ class CachedEngine:
             self.tables_counted += len(keys)
             for key, table in zip(keys, count(keys)):
                 self._keep(key, table)
-
-    def _generalise(self, base: Counts, key: Axes) -> Counts:
-        names = sorted({axis.attribute for axis in key})
-        shape = self._schema.sizes(key)
-        codes = [self._schema.view_map(axis) for axis in key]
-        return summed(base, coarse_index(base.shape, [names.index(a.attribute) for a in key], codes, shape), shape)
 
     # -- the cache -------------------------------------------------------------------------------------------
 

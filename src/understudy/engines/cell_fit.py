@@ -55,14 +55,8 @@ class CellFit:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plain form, without the cells where none are kept."""
-        body: dict[str, Any] = {
-            "rows": self.rows,
-            "missing": self.missing,
-            "below": self.below,
-            "above": self.above,
-            "undeclared": self.undeclared,
-            "remedies": list(self.remedies),
-        }
+        numbers = {key: getattr(self, key) for key in ("rows", "missing", "below", "above", "undeclared")}
+        body = numbers | {"remedies": list(self.remedies)}
         shown = {what: [list(cell) for cell in found] for what, found in self.cells.items()}
         return body | ({"cells": shown} if shown else {})
 
@@ -86,7 +80,7 @@ def warehouse_fit(warehouse: Warehouse, schema: Schema) -> list[CellFit]:
     """Count the cells of a table in a database, in one statement; the cells themselves stay there."""
     from understudy.engines.sql import coded_rows, readable
 
-    part = readable(warehouse, schema)
+    part, _ = readable(warehouse, schema)
     if part is None:
         return []
     audited = replace(part, attributes=tuple(spanned(a) for a in part.modelled), text=None)

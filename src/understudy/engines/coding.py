@@ -7,32 +7,24 @@ plain numbers and dates are parsed by Arrow, and whatever Arrow cannot read goes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.engines.arrow_parsing import as_texts, is_numeric_type
-from understudy.engines.inferred import InferredCoder, codes_between, offsets, pick
-from understudy.engines.misfit_sql import finding_sql
-from understudy.engines.sources import RowSource, TableHeader
+from understudy.engines.arrow_parsing import is_numeric_type
+from understudy.engines.cell_coder import CellCoder
+from understudy.engines.inferred import InferredCoder
+from understudy.engines.sources import RowSource
 from understudy.engines.threads import stream
 from understudy.engines.trust import Trust, inferred_fault, numeric_fault
 from understudy.errors import DataError, did_you_mean
 from understudy.schema import MAX_ROWS, Attribute, Schema
-from understudy.schema.domain import UNFIT, Codes
-from understudy.schema.readings import Readings
-from understudy.schema.spreadsheet import neutralised
-from understudy.schema.text_classes import TextClasses
-from understudy.schema.written_forms import written_forms
-
-__all__ = ["CodedTable", "Misfit", "encode_pieces", "encode_table", "failing_attributes", "finding_sql", "misfits"]
+from understudy.schema.domain import UNFIT
 
 Keep = Callable[[str, NDArray[Any]], None]  # the name of an attribute, and the codes of its next rows
 
-_REMEMBERED = 100_000
 _AHEAD = 16  # pieces that are read before they are needed
 
 
@@ -73,7 +65,7 @@ def encode_table(source: RowSource, schema: Schema, empty: bool = False) -> Code
 
 def encode_pieces(source: RowSource, schema: Schema, keep: Keep, empty: bool = False) -> int:
     """Code the table piece by piece, each given to `keep`; the number of rows, or a refusal with the first misfit."""
-    for misfit in structure_misfits(source, schema) + type_misfits(source, schema):
+    for misfit in structure_misfits(source.columns, schema) + type_misfits(source, schema):
         raise misfit.error()
     rows, unfit = _code(source, schema, keep)
     for misfit in cell_misfits(schema, unfit, source.trust) + row_misfits(schema, rows):
@@ -84,7 +76,7 @@ def encode_pieces(source: RowSource, schema: Schema, keep: Keep, empty: bool = F
 
 def misfits(source: RowSource, schema: Schema) -> list[Misfit]:
     """Return every reason why `encode_table` would refuse, in the order of columns and attributes."""
-    found = structure_misfits(source, schema)
+    found = structure_misfits(source.columns, schema)
     present = [a.name for a in schema.attributes if a.column in source.columns]
     found += (wrong := type_misfits(source, schema))
     present = [name for name in present if name not in {misfit.attribute for misfit in wrong}]
@@ -98,26 +90,14 @@ def misfits(source: RowSource, schema: Schema) -> list[Misfit]:
     return found + cell_misfits(schema, unfit, source.trust) + row_misfits(schema, rows)
 
 
-def text_codes(attribute: Attribute, decimal: str) -> tuple[dict[str, int], int]:
-    """Return the code of every text that is compared as text, neutralised ones included, and the code of a null."""
-    coder = _Coder(attribute, decimal)
-    texts = [*sorted(coder.declared), *coder.neutralised]
-    return dict(zip(texts, coder._code_slowly(texts).tolist())), coder.null_code
-
-
-def failing_attributes(source: RowSource, schema: Schema) -> list[str]:
-    """Return the names of all columns and attributes that do not fit."""
-    return list(dict.fromkeys(m.attribute for m in misfits(source, schema) if m.attribute is not None))
-
-
 # -- what does not fit ---------------------------------------------------------------------------------------
 
 
-def structure_misfits(source: RowSource | TableHeader, schema: Schema) -> list[Misfit]:
+def structure_misfits(found: Sequence[str], schema: Schema) -> list[Misfit]:
     """Return the columns that only one of the two has. A name of the data that the schema lacks may be a cell of a file
     without a header (or of a frame that was read from one): it is told by its place, never quoted.
     """
-    known, found = schema.columns, source.columns
+    known = schema.columns
     absent = [Misfit("absent", name, _absent(name)) for name in known if name not in found]
     if len(absent) == len(known):
         return [Misfit("undeclared", None, _nothing_known(found)), *absent]
@@ -198,7 +178,10 @@ def row_misfits(schema: Schema, rows: int) -> list[Misfit]:
 
 
 def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]:
-    """Hand on the coded pieces of each column; the rows, and the attributes with a cell that no rule covers."""
+    """Give the coded pieces of each column to `keep`.
+
+    Return how many rows there are, and which attributes have a cell that no rule of the schema covers.
+    """
     coders = {a.name: coder_of(a, schema.csv.decimal, source.trust) for a in schema.modelled}
     readers: dict[str, list[str]] = {}
     for a in schema.modelled:
@@ -221,97 +204,6 @@ def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]
     return rows, unfit
 
 
-def coder_of(attribute: Attribute, decimal: str, trust: Trust) -> _Coder | InferredCoder:
+def coder_of(attribute: Attribute, decimal: str, trust: Trust) -> CellCoder:
     """Return what codes the cells of one attribute in a source of this trust."""
-    coder = _Coder(attribute, decimal)
-    return InferredCoder(attribute, decimal, coder._plain) if trust == "inferred" else coder
-
-
-@dataclass(frozen=True)
-class _Coder:
-    """The codes of one attribute's cells of text, or of a declared type; remembers texts that are slow to parse."""
-
-    attribute: Attribute
-    decimal: str
-    known: dict[str, int] = field(default_factory=dict)
-
-    def code(self, piece: Any) -> Codes:
-        import pyarrow as pa
-
-        domain = self.attribute.intervals
-        if pa.types.is_dictionary(piece.type) and pa.types.is_boolean(piece.type.value_type):
-            piece = piece.dictionary_decode()
-        if domain is None and pa.types.is_boolean(piece.type):
-            return self._pick(self.boolean_codes, piece.cast(pa.int8()))
-        if domain is not None and (whole := domain.scale.whole(piece)) is not None:
-            return self._code_whole(*whole)
-        if domain is not None and (numbers := domain.scale.numbers(piece)) is not None:
-            return self._code_numbers(*numbers)
-        texts, indices = as_texts(piece, self.attribute.name)
-        codes = self._code_texts(texts)
-        codes[texts.is_null().to_numpy(zero_copy_only=False)] = self.null_code
-        return self._pick(codes, indices)
-
-    def _pick(self, codes: Codes, indices: Any) -> Codes:
-        return pick(codes, indices, self.null_code)
-
-    def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
-        """Code a column of whole numbers by coding each number from the least to the greatest once."""
-        return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
-
-    def _code_numbers(self, values: NDArray[np.float64], absent: NDArray[np.bool_]) -> Codes:
-        codes = self.attribute.encode_numbers(values, absent)
-        codes[absent] = self.null_code
-        return codes
-
-    def _code_texts(self, texts: Any) -> Codes:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if (domain := self.attribute.intervals) is None:
-            return self._code_slowly(texts.fill_null("").to_pylist())
-        missing = pc.is_in(texts, pa.array(self.attribute.missing, texts.type))
-        values = domain.scale.plain(pc.if_else(missing, None, texts), domain.format, self.decimal)
-        slow = np.isnan(values)
-        codes = domain.encode_numbers(values)
-        if slow.any():
-            codes[slow] = self._code_slowly(texts.filter(pa.array(slow)).fill_null("").to_pylist())
-        return codes
-
-    def _code_slowly(self, texts: Sequence[str]) -> Codes:
-        fresh = [text for text in texts if text not in self.known]
-        if len(self.known) + len(fresh) > _REMEMBERED:
-            return self.attribute.encode([self._plain(text) for text in texts], self.decimal)
-        codes = self.attribute.encode([self._plain(text) for text in fresh], self.decimal)
-        self.known.update(zip(fresh, codes.tolist()))
-        return np.fromiter((self.known[text] for text in texts), dtype=np.int32, count=len(texts))
-
-    def _plain(self, text: str) -> str:
-        """Return the declared text behind one that our CSV output has neutralised or a program wrote otherwise."""
-        return self.neutralised.get(text, text)
-
-    @cached_property
-    def neutralised(self) -> dict[str, str]:
-        forms = written_forms(self.declared) if self.attribute.intervals is None else {}
-        return neutralised(self.declared) | forms
-
-    @cached_property
-    def readings(self) -> Readings:
-        return Readings(self.attribute, self.decimal)
-
-    @cached_property
-    def declared(self) -> frozenset[str]:
-        return frozenset(self.readings.declared)
-
-    @property
-    def null_code(self) -> int:
-        return self.readings.null_code
-
-    @property
-    def boolean_codes(self) -> Codes:
-        """Return the codes of false and of true; in a list, `True`, `true` and a boolean are one text."""
-        if self.attribute.domain.flags:
-            return np.asarray([0, 1], dtype=np.int32)
-        if isinstance(self.attribute.domain, TextClasses):
-            return self.attribute.domain.encode(["false", "true"])
-        return np.asarray([self.readings.code(word) for word in ("false", "true")], dtype=np.int32)
+    return (InferredCoder if trust == "inferred" else CellCoder)(attribute, decimal)

@@ -7,24 +7,21 @@ multiset of digests, so the order of rows and columns, dialect, compression and 
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, cast
 
 from understudy.engines.other_programs import SUFFIXES as OTHER_SUFFIXES
 from understudy.engines.other_programs import open_other
 from understudy.errors import DataError, UsageError
 from understudy.schema.facts import number_of
-from understudy.schema.header import Header
+from understudy.schema.header import Header, unpacked
 
 _CHUNK = 1 << 20
 _EMPTY = frozenset(("", "nan", "nat", "na", "n/a", "<na>", "null", "none"))
@@ -81,7 +78,7 @@ def canonical(cell: str) -> str:
 def holds_the_same_bytes(data: Path, other: Path) -> bool:
     """Return whether two files have the same content, compressed or not."""
     try:
-        with _plain(data) as one, _plain(other) as two:
+        with unpacked(data) as one, unpacked(other) as two:
             while (chunk := one.read(_CHUNK)) == two.read(_CHUNK):
                 if not chunk:
                     return True
@@ -126,7 +123,7 @@ def _readings(data: Path, header: Header, names: Sequence[str]) -> Iterator[Iter
 def _text_rows(path: Path, header: Header, names: Sequence[str], encoding: str) -> Iterator[list[str]]:
     """Yield the cells of these columns, read forgivingly; blank lines are no rows."""
     places = [header.names.index(name) for name in names]
-    with _plain(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="") as text:
+    with unpacked(path) as raw, io.TextIOWrapper(raw, encoding=encoding, errors="replace", newline="") as text:
         rows = (row for row in csv.reader(text, delimiter=header.settings.get("delimiter", ",")) if row)
         if "header" not in header.settings:
             next(rows, None)
@@ -150,11 +147,3 @@ def _parquet_rows(path: Path, names: Sequence[str]) -> Iterator[tuple[str, ...]]
         for batch in file.iter_batches(columns=list(names)):
             columns = [batch.column(name).to_pylist() for name in names]
             yield from zip(*(["" if cell is None else str(cell) for cell in column] for column in columns))
-
-
-@contextmanager
-def _plain(path: Path) -> Iterator[IO[bytes]]:
-    with path.open("rb") as probe:
-        zipped = probe.read(2) == b"\x1f\x8b"
-    with cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb") as file:
-        yield file

@@ -104,10 +104,9 @@ class Counter:
             length = stop - start
             if length < narrow.shape[1]:
                 narrow, wide = (np.empty((len(lines), length), dtype=lines.dtype) for lines in (narrow, wide))
-            for i, name in enumerate(tables.narrow):
-                narrow[i] = self._store.codes(name, start, stop)
-            for i, name in enumerate(tables.wide):
-                wide[i] = self._store.codes(name, start, stop)
+            for lines, names in ((narrow, tables.narrow), (wide, tables.wide)):
+                for i, name in enumerate(names):
+                    lines[i] = self._store.codes(name, start, stop)
             kernels.count_tables(narrow, wide, tables, out)
         return tables.split(out.astype(np.int64))
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from understudy.engines.engine import Counts
+from understudy.errors import TooLarge
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.row_major import coarse_index, summed
+
+MAX_CELLS = 100_000_000  # of one table
+
+
+def check_cells(workload: Iterable[Axes], schema: Schema) -> None:
+    """Refuse a table that is too large to be counted."""
+    for axes in workload:
+        if (cells := schema.cells(axes)) > MAX_CELLS:
+            raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
 
 
 def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
@@ -41,9 +51,9 @@ def cover(keys: Sequence[Axes], schema: Schema, most: int) -> list[Axes]:
     return found
 
 
-def holds(block: Axes, ask: Axes) -> bool:
-    """Return whether the ask's table follows from the block's by leaving out axes and generalising attributes."""
-    return all(axis in block or Axis(axis.attribute) in block for axis in ask)
+def holds(block: Axes, axes: Axes) -> bool:
+    """Return whether the table over `axes` follows from the block's by summing out axes and generalising attributes."""
+    return all(axis in block or Axis(axis.attribute) in block for axis in axes)
 
 
 def project(table: Counts, block: Axes, axes: Axes, schema: Schema) -> Counts:

@@ -46,6 +46,7 @@ class Delimited:
     declared: tuple[str, ...] | None = None
     trim: bool = False
     trust: ClassVar[Literal["text"]] = "text"
+    types: ClassVar[dict[str, Any]] = {}  # text declares none
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
@@ -77,20 +78,14 @@ class Delimited:
             )
         return numbered(names)
 
-    @property
-    def types(self) -> dict[str, Any]:
-        """Return no types: text declares none."""
-        return {}
-
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         """Yield the cells of these columns, block after block; other columns are not even decoded."""
         header = self.declared is None
         with unchanged(self.path), self._told():
             for block in _blocks(self._utf8(BLOCK), self.delimiter):
-                if isinstance(block, _Loose):
-                    yield from map(self._trimmed, self._parse_loosely(block, names, header))
-                    return
-                yield from map(self._trimmed, self._parse(block, names, header))
+                asked = (names, header)
+                cells = self._parse(block, *asked) if isinstance(block, _Whole) else self._parse_loosely(block, *asked)
+                yield from map(self._trimmed, cells)
                 header = False
 
     def _trimmed(self, piece: Piece) -> Piece:
@@ -132,7 +127,7 @@ class Delimited:
         held = b""
         for text in self._utf8(1 << 16):
             held += text
-            ends = _Marks.of(held).ends
+            _, ends = _marks(held)
             if len(ends):
                 return held[: ends[0]].decode()
             if len(held) > LONGEST_RECORD:
@@ -168,11 +163,11 @@ class Delimited:
             for chunk in table.column(name).chunks:
                 yield name, chunk
 
-    def _parse_loosely(self, loose: _Loose, names: Sequence[str], header: bool) -> Iterator[Piece]:
+    def _parse_loosely(self, texts: Iterator[bytes], names: Sequence[str], header: bool) -> Iterator[Piece]:
         """Read with Python's own reader a file with a bare quote inside a cell: slower, and strict about the rest."""
         import pyarrow as pa
 
-        rows = csv.reader(_lines(loose.texts), delimiter=self.delimiter, strict=True, skipinitialspace=self.trim)
+        rows = csv.reader(_lines(texts), delimiter=self.delimiter, strict=True, skipinitialspace=self.trim)
         if header:
             next(rows)
         width = len(self.columns)
@@ -229,20 +224,12 @@ class Delimited:
             raise DataError(f"{self.path.name!r} cannot be read to its end: it is damaged or cut off") from None
 
 
-@dataclass(frozen=True)
-class _Marks:
-    """Where the quotes of a text are, and the line ends outside them."""
-
-    quotes: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-    @staticmethod
-    def of(text: bytes) -> _Marks:
-        """Return the marks of a text that starts where a record starts."""
-        data = np.frombuffer(text, np.uint8)
-        quotes = np.flatnonzero(data == _QUOTE)
-        ends = np.flatnonzero((data == _LF) | (data == _CR))
-        return _Marks(quotes, ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends)
+def _marks(text: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the quotes are, and the line ends outside them, of a text that starts where a record starts."""
+    data = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(data == _QUOTE)
+    ends = np.flatnonzero((data == _LF) | (data == _CR))
+    return quotes, ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
 
 
 @dataclass(frozen=True)
@@ -262,39 +249,29 @@ class _Whole:
         return bool(((data[first] != _CR) | (data[first + 1] != _LF)).any())
 
 
-@dataclass(frozen=True)
-class _Loose:
-    """The rest of a file in which a quote stands where none should."""
-
-    texts: Iterator[bytes]
-
-
-def _blocks(texts: Iterator[bytes], delimiter: str) -> Iterator[_Whole | _Loose]:
+def _blocks(texts: Iterator[bytes], delimiter: str) -> Iterator[_Whole | Iterator[bytes]]:
+    """Yield blocks of whole records; last, the texts from where a quote stands where none should."""
     held = b""
     for text in texts:
         held += text
-        marks = _Marks.of(held)
-        if len(held) > LONGEST_RECORD or not _in_order(held, marks.quotes, delimiter):
-            yield _Loose(itertools.chain([held], texts))
+        quotes, ends = _marks(held)
+        if len(held) > LONGEST_RECORD or not _in_order(held, quotes, delimiter):
+            yield itertools.chain([held], texts)
             return
         # a carriage return at the very end may be half of a line end: it waits for the next block
-        ends = marks.ends[marks.ends < len(held) - held.endswith(b"\r")]
+        ends = ends[ends < len(held) - held.endswith(b"\r")]
         if len(ends):
             cut = int(ends[-1]) + 1
-            yield _Whole(held[:cut], bool(len(marks.quotes)), ends)
+            yield _Whole(held[:cut], bool(len(quotes)), ends)
             held = held[cut:]
     if held:
-        marks = _Marks.of(held)
-        if len(marks.quotes) % 2:
-            yield _Loose(iter([held]))
-            return
-        yield _Whole(held if held.endswith((b"\n", b"\r")) else held + b"\n", bool(len(marks.quotes)), marks.ends)
+        quotes, ends = _marks(held)
+        whole = _Whole(held if held.endswith((b"\n", b"\r")) else held + b"\n", bool(len(quotes)), ends)
+        yield iter([held]) if len(quotes) % 2 else whole
 
 
 def _in_order(text: bytes, quotes: NDArray[np.int64], delimiter: str) -> bool:
     """Return whether each quote opens at a cell's start, closes at its end, or is one of a doubled pair inside."""
-    if not len(quotes):
-        return True
     data = np.frombuffer(text, np.uint8)
     border = np.zeros(256, dtype=bool)
     border[[_LF, _CR, _QUOTE, ord(delimiter)]] = True

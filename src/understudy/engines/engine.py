@@ -28,7 +28,7 @@ class CountingEngine(Protocol):
     def rows(self) -> int: ...
 
     def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
-        """Yield one table for each ask, in order, with one dimension for each axis."""
+        """Yield the marginals of a workload, in order: a table with one dimension for each axis."""
         ...
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> CountingEngine:
@@ -48,7 +48,7 @@ class ForesightedEngine(Protocol):
     """An engine for which a pass over the rows is expensive: it counts in one what will be asked for in several."""
 
     def foresee(self, workload: Sequence[Axes]) -> None:
-        """Count these tables too when rows are next read for an ask, as far as there is room for them."""
+        """Count these marginals too when rows are next read, as far as there is room for them."""
         ...
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.schema import Schema
 
@@ -41,24 +40,17 @@ class RowFingerprint:
 
     def of_store(self, store: Store) -> str:
         """Return the fingerprint of coded columns."""
-        names = self._schema.names
-        shares = [
-            np.arange(self._schema[name].size, dtype=np.int64) * weight % PRIME
-            for name, weight in zip(names, self._weights)
-        ]
+        weights = dict(zip(self._schema.names, self._weights))
+        shares = {n: np.arange(self._schema[n].size, dtype=np.int64) * weights[n] % PRIME for n in weights}
         total = 0
         for start in range(0, store.rows, _PASS):
             stop = min(start + _PASS, store.rows)
-            codes = [store.codes(name, start, stop) for name in names]
-            total += self._chunk(codes, shares)
+            u = np.zeros(stop - start, dtype=np.int64)
+            for name, share in shares.items():
+                u += share[store.codes(name, start, stop)]
+            u %= PRIME
+            total += int(((u * u % PRIME) * ((u + self._shift) % PRIME) % PRIME).sum())
         return self.text(store.rows, total)
-
-    def _chunk(self, codes: Sequence[NDArray[Any]], shares: Sequence[NDArray[np.int64]]) -> int:
-        u = np.zeros(len(codes[0]) if codes else 0, dtype=np.int64)
-        for column, share in zip(codes, shares):
-            u += share[column]
-        u %= PRIME
-        return int(((u * u % PRIME) * ((u + self._shift) % PRIME) % PRIME).sum())
 
     def row_sql(self, places: Sequence[str], syntax: Syntax) -> str:
         """Return u of a row as SQL over the columns of codes."""

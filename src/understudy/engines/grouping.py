@@ -9,14 +9,17 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from understudy.engines.arrow_parsing import as_texts
 from understudy.engines.engine import MAX_TEXT, Grouping, Groups, listable
-from understudy.engines.scratch import Scratch
+from understudy.engines.scratch import Scratch, write_all
 from understudy.engines.sources import RowSource
 from understudy.engines.sql import Warehouse
 from understudy.engines.sql_coding import Column
@@ -37,6 +40,11 @@ def inferred_refusal(column: str) -> DataError:
     )
 
 
+def groups_of(found: list[tuple[str, int]], rows: int, missing: int, apart: bool) -> Groups:
+    """Return texts with the numbers of their rows as an engine gives them."""
+    return Groups([text for text, _ in found], np.asarray([n for _, n in found], np.int64), rows, missing, apart)
+
+
 # -- rows of a file or frame -------------------------------------------------------------------------------------
 
 
@@ -50,8 +58,7 @@ class SourceGroups:
         source = self.open()
         if source.trust == "inferred":
             raise inferred_refusal(groupings[0].column)
-        scratch = Scratch()
-        try:
+        with closing(Scratch()) as scratch:
             tallies = {g.column: _Tally(g) for g in groupings}
             held = 0
             for column, piece in source.pieces(list(tallies)):
@@ -62,8 +69,6 @@ class SourceGroups:
                     held = 0
             for tally in tallies.values():
                 yield tally.groups(above)
-        finally:
-            scratch.close()
 
 
 @dataclass
@@ -106,33 +111,18 @@ class _Tally:
         for key, count in sorted(self.counts.items()):
             part += _RECORD.pack(len(key), count) + key
             if len(part) > _BUFFER:
-                _write(file, part)
-                part.clear()
-        _write(file, part)
+                write_all(file, part)
+                part = bytearray()
+        write_all(file, part)
         self.runs.append(file)
         self.counts.clear()
 
     def groups(self, above: int) -> Groups:
-        texts, counts = [], []
-        last, total = None, 0
-        for key, count in heapq.merge(*(_read(run) for run in self.runs), sorted(self.counts.items())):
-            if key != last:
-                if last is not None and total > above:
-                    texts.append(last.decode())
-                    counts.append(total)
-                last, total = key, 0
-            total += count
-        if last is not None and total > above:
-            texts.append(last.decode())
-            counts.append(total)
+        merged = heapq.merge(*(_read(run) for run in self.runs), sorted(self.counts.items()))
+        totals = ((key, sum(count for _, count in same)) for key, same in groupby(merged, key=itemgetter(0)))
+        found = [(key.decode(), total) for key, total in totals if total > above]
         apart = self.grouping.counts_missing
-        return Groups(texts, np.asarray(counts, dtype=np.int64), self.rows, self.missing * apart, apart)
-
-
-def _write(file: BinaryIO, part: bytearray) -> None:
-    left = memoryview(bytes(part))
-    while len(left):
-        left = left[file.write(left) :]
+        return groups_of(found, self.rows, self.missing * apart, apart)
 
 
 def _read(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
@@ -160,15 +150,12 @@ class WarehouseGroups:
     open: Callable[[], Warehouse]
 
     def groups(self, groupings: Sequence[Grouping], above: int) -> Iterator[Groups]:
-        warehouse = self.open()
-        try:
+        with closing(self.open()) as warehouse:
             if warehouse.trust == "inferred":
                 raise inferred_refusal(groupings[0].column)
             columns = {column.name: column for column in warehouse.columns}
             for grouping in groupings:
                 yield _grouped(warehouse, columns[grouping.column], grouping, above)
-        finally:
-            warehouse.close()
 
 
 def _grouped(warehouse: Warehouse, column: Column, grouping: Grouping, above: int) -> Groups:
@@ -182,9 +169,7 @@ def _grouped(warehouse: Warehouse, column: Column, grouping: Grouping, above: in
     assert rows is not None and present is not None
     apart = grouping.counts_missing
     t = syntax.as_text("t")
-    some = (
-        f"SELECT {t} AS k, count(*) AS n FROM {texts} WHERE t IS NOT NULL GROUP BY {t} HAVING count(*) > {int(above)}"
-    )
+    many = f"GROUP BY {t} HAVING count(*) > {int(above)}"
+    some = f"SELECT {t} AS k, count(*) AS n FROM {texts} WHERE t IS NOT NULL {many}"
     found = [(k, n) for k, n in warehouse.texts(some) if k not in grouping.unlisted and listable(k)]
-    counts = np.asarray([n for _, n in found], dtype=np.int64)
-    return Groups([k for k, _ in found], counts, rows, (rows - present) * apart, apart)
+    return groups_of(found, rows, (rows - present) * apart, apart)

@@ -2,119 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.engines.arrow_parsing import as_texts, is_moment_type
+from understudy.engines.cell_coder import CellCoder
 from understudy.errors import DataError
-from understudy.schema import Attribute
+from understudy.schema import Intervals
 from understudy.schema.canonical import canonical_number
-from understudy.schema.domain import UNFIT, Codes
-from understudy.schema.readings import Readings
+from understudy.schema.domain import UNFIT, Codes, Floats
 
 _REMEMBERED = 100_000
 
 
-@dataclass(frozen=True)
-class InferredCoder:
-    """The codes of one attribute's cells; remembers texts that are slow to parse."""
+class InferredCoder(CellCoder):
+    """The codes of one attribute's cells, by their canonical texts."""
 
-    attribute: Attribute
-    decimal: str
-    plain: Callable[[str], str]  # of a text that our own output has neutralised
-    remembered: dict[str, int] = field(default_factory=dict)
-
-    @cached_property
-    def readings(self) -> Readings:
-        return Readings(self.attribute, self.decimal)
-
-    def code(self, piece: Any) -> Codes:
-        domain = self.attribute.intervals
-        if domain is not None and (whole := domain.scale.whole(piece)) is not None:
-            return self._code_whole(*whole)
-        if domain is not None and (numbers := domain.scale.numbers(piece)) is not None:
-            return self._code_numbers(*numbers, domain.scale.misread(piece))
-        if is_moment_type(piece.type):  # no list has dates or times: `fault` sees to that
-            return self._pick(np.full(1, UNFIT, dtype=np.int32), _zeros(piece))
-        texts, indices = as_texts(piece, self.attribute.name, widened=True)
-        codes = self._code_texts(texts)
-        codes[texts.is_null().to_numpy(zero_copy_only=False)] = self.readings.null_code
-        return self._pick(codes, indices)
-
-    def _pick(self, codes: Codes, indices: Any) -> Codes:
-        return pick(codes, indices, self.readings.null_code)
-
-    def _code_whole(self, piece: Any, low: int, high: int) -> Codes:
-        return self._pick(codes_between(self.attribute, low, high), offsets(piece, low))
-
-    def _code_numbers(self, values: Any, absent: Any, misread: Any) -> Codes:
+    def _number_codes(self, piece: Any, values: Floats, absent: NDArray[np.bool_]) -> Codes:
         codes = self.readings.number_codes(values, absent)
-        if misread is not None:
+        if (misread := self.attribute.ordered.scale.misread(piece)) is not None:
             codes[misread] = UNFIT
-        codes[absent] = self.readings.null_code
         return codes
 
-    def _code_texts(self, texts: Any) -> Codes:
-        import pyarrow as pa
+    def _code_others(self, piece: Any) -> Codes:
+        if is_moment_type(piece.type):  # no list has dates or times: `fault` sees to that
+            absent = piece.is_null().to_numpy(zero_copy_only=False)
+            return np.where(absent, self.null_code, UNFIT).astype(np.int32)
+        return self._code_texts(*as_texts(piece, self.attribute.name, widened=True))
 
-        if (domain := self.attribute.intervals) is None:
-            return self._code_slowly(texts.fill_null("").to_pylist())
+    def _plain_codes(self, texts: Any, domain: Intervals) -> tuple[Floats, Codes]:
         values = domain.scale.plain(texts, domain.format, ".", loose=True)
-        slow = np.isnan(values)
-        codes = self.readings.number_codes(values, slow)
-        if slow.any():
-            codes[slow] = self._code_slowly(texts.filter(pa.array(slow)).fill_null("").to_pylist())
-        return codes
+        return values, self.readings.number_codes(values, np.isnan(values))
 
-    def _code_slowly(self, texts: Sequence[str]) -> Codes:
-        return np.fromiter(map(self._remember, texts), dtype=np.int32, count=len(texts))
-
-    def _remember(self, text: str) -> int:
-        found = self.remembered.get(text)
-        if found is None:
-            found = self.readings.code(self.plain(text))
-            if len(self.remembered) < _REMEMBERED:
-                self.remembered[text] = found
-        return found
-
-
-# -- codes by place ------------------------------------------------------------------------------------------
-
-
-def pick(codes: Codes, indices: Any, null_code: int) -> Codes:
-    """Return the code at each index; a null index is an empty cell."""
-    table = np.append(codes, np.int32(null_code))
-    if indices.null_count:
-        indices = indices.cast("int64").fill_null(len(codes))
-    picked: Codes = table[indices.to_numpy(zero_copy_only=False)]
-    return picked
-
-
-def codes_between(attribute: Attribute, low: int, high: int) -> Codes:
-    """Return the code of each whole number from low to high."""
-    values = np.arange(low, high + 1, dtype=np.float64)
-    return attribute.encode_numbers(values, np.zeros(len(values), dtype=bool))
-
-
-def offsets(piece: Any, low: int) -> Any:
-    """Return how far each whole number is above the least."""
-    import pyarrow.compute as pc
-
-    return pc.subtract(piece.cast("int64"), low)
-
-
-def _zeros(piece: Any) -> Any:
-    """Index 0 for each cell that is not null."""
-    import pyarrow as pa
-
-    absent = piece.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(np.zeros(len(piece), dtype=np.int64), mask=absent)
+    def _encode(self, texts: Sequence[str]) -> list[int]:
+        return [self.readings.code(text) for text in texts]
 
 
 # -- columns that hold Python's own objects ------------------------------------------------------------------

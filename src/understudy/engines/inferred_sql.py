@@ -11,30 +11,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from understudy.engines.sql_coding import UNREADABLE, Column, Expression, Writer, steps
+from understudy.engines.sql_coding import UNREADABLE, Expression, Writer, steps
 from understudy.engines.trust import inferred_fault
 from understudy.errors import DataError
-from understudy.schema import Attribute, Intervals
+from understudy.schema import Intervals
 from understudy.schema.canonical import NULLS, numeral
 from understudy.schema.domain import UNFIT
 from understudy.schema.readings import Readings
 from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell
-from understudy.schema.scales.sql_syntax import Syntax
 from understudy.schema.scales.sql_types import MOMENTS, NUMBERS, UNLISTED
 from understudy.schema.spreadsheet import neutralised
 
 
-def inferred_expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
-    """Return the SQL of a cell's code; the names of columns in between end in `at`."""
-    fault = inferred_fault(attribute, decimal)
-    if fault is not None:
-        raise DataError(fault, attribute=attribute.name)
-    return _InferredWriter(attribute, column, at, syntax, decimal).expression()
-
-
 @dataclass(frozen=True)
-class _InferredWriter(Writer):
+class InferredWriter(Writer):
+    """What is written for an attribute and a column whose type was inferred."""
+
     def expression(self) -> Expression:
+        if (fault := inferred_fault(self.attribute, self.decimal)) is not None:
+            raise DataError(fault, attribute=self.attribute.name)
         domain, type = self.attribute.intervals, self.column.type
         if type is None or (type == "boolean" and self.attribute.domain.flags):
             return super().expression()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from understudy.engines.cached import CachedEngine
 from understudy.engines.coding import encode_pieces
 from understudy.engines.kernels import pack
-from understudy.engines.scratch import Scratch
+from understudy.engines.scratch import Scratch, write_all
 from understudy.engines.sources import RowSource
 from understudy.engines.store import Words, code_type
 from understudy.schema import Axis, Schema
@@ -21,14 +21,11 @@ from understudy.schema import Axis, Schema
 _PASS = 1 << 20  # rows of a view that are packed at a time
 
 
-class MappedEngine(CachedEngine):
-    """Counts column files; `close` removes them."""
+def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> CachedEngine:
+    """Code the source into files, which `close` removes, or refuse it as the in-memory engine would.
 
-    name = "mapped"
-
-
-def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> MappedEngine:
-    """Code the source into files, or refuse it as the in-memory engine would; a refusal leaves nothing behind."""
+    A refusal leaves nothing behind.
+    """
     scratch = Scratch(needed)
     try:
         files = {a.name: ColumnFile(scratch, f"column-{i}", a.size) for i, a in enumerate(schema.modelled)}
@@ -37,7 +34,7 @@ def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> MappedEng
     except BaseException:
         scratch.close()
         raise
-    return MappedEngine(MappedStore(columns, rows, schema, scratch), schema)
+    return CachedEngine(MappedStore(columns, rows, schema, scratch), schema, "mapped")
 
 
 class ColumnFile:
@@ -71,10 +68,8 @@ class ColumnFile:
             return np.asarray(np.memmap(file, type, "r", shape=(size // type.itemsize,)))
 
     def _write(self, values: NDArray[Any]) -> None:
-        left = memoryview(values.view(np.uint8).data)
         with self._scratch.told():
-            while len(left):
-                left = left[self._file.write(left) :]
+            write_all(self._file, values.view(np.uint8).data)
 
 
 def binary(size: int) -> bool:

@@ -14,7 +14,5 @@ from understudy.schema import Schema
 class MemoryEngine(CachedEngine):
     """Counts columns of codes, given by name."""
 
-    name = "memory"
-
     def __init__(self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema) -> None:
-        super().__init__(MemoryStore(columns, rows, schema), schema)
+        super().__init__(MemoryStore(columns, rows, schema), schema, "memory")

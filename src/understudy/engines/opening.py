@@ -6,6 +6,7 @@ What can be refused without a charge is refused here: absent columns, cells that
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,14 +168,12 @@ def fit_of_cells(rows: PrivateData, schema: Schema, show: int = 0) -> list[CellF
 
     warehouse = rows.warehouse()
     try:
-        if warehouse is not None:
+        if warehouse is None:
+            return source_fit(rows.source(schema), schema, show)
+        with closing(warehouse):
             return warehouse_fit(warehouse, schema)
-        return source_fit(rows.source(schema), schema, show)
     except DataError:
         return []
-    finally:
-        if warehouse is not None:
-            warehouse.close()
 
 
 def find_rule_breaks(rows: PrivateData, schema: Schema) -> list[int] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from understudy.engines.delimited import Piece
 from understudy.engines.file_guard import unchanged
@@ -19,9 +19,9 @@ from understudy.engines.inferred import cell_texts
 from understudy.engines.trust import Types
 from understudy.errors import DataError, SchemaError
 from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
-from understudy.schema.codebooks.excel import cell_text, sheet_rows
-from understudy.schema.codebooks.statistical_files import READ, library, read_metadata
+from understudy.schema.codebooks.excel import first_row, sheet_rows
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
+from understudy.schema.codebooks.statistical_files import read_metadata, reader_of
 from understudy.schema.column_names import numbered
 
 SUFFIXES = (*STATISTICAL, *EXCEL)
@@ -33,6 +33,7 @@ class StatisticalFile:
 
     path: Path
     trust: Types = "inferred"
+    types: ClassVar[dict[str, Any]] = {}  # none are known before rows are read
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -41,17 +42,11 @@ class StatisticalFile:
         except SchemaError as error:
             raise DataError(error.message) from None
 
-    @property
-    def types(self) -> dict[str, Any]:
-        """Return no types: none are known before rows are read."""
-        return {}
-
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
-        read = getattr(library(), READ[self.path.suffix.casefold()])
-        options = {"user_missing": True} if self.path.suffix.casefold() in (".sav", ".zsav") else {}
+        read = reader_of(self.path)
         with unchanged(self.path):
             try:
-                columns, _ = read(str(self.path), usecols=list(names), output_format="dict", **options)
+                columns, _ = read(usecols=list(names), output_format="dict")
             except Exception as error:  # its text may hold a cell
                 raise DataError(f"{self.path.name!r} cannot be read to its end ({type(error).__name__})") from None
             for name in names:
@@ -69,24 +64,20 @@ class Sheet:
 
     path: Path
     trust: Types = "inferred"
+    types: ClassVar[dict[str, Any]] = {}  # a column of a sheet has none
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        first = [cell_text(value) for row in self._rows(1) for value in row]
-        while first and not first[-1]:
-            first.pop()
-        return numbered(first)
-
-    @property
-    def types(self) -> dict[str, Any]:
-        """Return no types: a column of a sheet has none."""
-        return {}
+        try:
+            return numbered(first_row(self.path))
+        except SchemaError as error:
+            raise DataError(error.message) from None
 
     def pieces(self, names: Sequence[str]) -> Iterator[Piece]:
         places = {name: self.columns.index(name) for name in names}
         cells: dict[str, list[Any]] = {name: [] for name in names}
         with unchanged(self.path):
-            rows = self._rows(None)
+            rows = self._rows()
             next(rows, None)
             for row in rows:
                 if any(value is not None for value in row[len(self.columns) :]):
@@ -96,9 +87,9 @@ class Sheet:
         for name in names:
             yield name, cell_texts(cells.pop(name), name)
 
-    def _rows(self, rows: int | None) -> Iterator[list[Any]]:
+    def _rows(self) -> Iterator[list[Any]]:
         try:
-            yield from sheet_rows(self.path, rows=rows)
+            yield from sheet_rows(self.path)
         except SchemaError as error:
             raise DataError(error.message) from None
 

@@ -50,10 +50,8 @@ def _for_list(attribute: Attribute, texts: list[str]) -> list[str]:
         return ["trim = true in [table.csv] reads them: they differ by blanks at their ends"]
     if all(text.strip().casefold() in folded for text in texts):
         return ["they differ from the listed values by upper and lower case: list them as the file writes them"]
-    how_many = (
-        "a value is not listed: list it" if len(texts) == 1 else f"{len(texts):,} values are not listed: list them"
-    )
-    return [f"{how_many}, or send what is not listed to one value with `other`"]
+    many = "a value is not listed: list it" if len(texts) == 1 else f"{len(texts):,} values are not listed: list them"
+    return [f"{many}, or send what is not listed to one value with `other`"]
 
 
 def _for_numbers(domain: Intervals, texts: list[str], decimal: str) -> list[str]:
@@ -66,10 +64,8 @@ def _for_numbers(domain: Intervals, texts: list[str], decimal: str) -> list[str]
     fits = next((said for said, reads in tries if all(map(reads, texts))), None)
     if fits is not None:
         return [fits]
-    plain = sum(
-        text.strip().strip("$€£%").replace(",", "").replace(" ", "").replace("'", "").isdecimal() for text in texts
-    )
-    if plain == len(texts):
+    bare = [text.strip().strip("$€£%").replace(",", "").replace(" ", "").replace("'", "") for text in texts]
+    if all(map(str.isdecimal, bare)):
         return ["they are numbers with signs of thousands, money or per cent: write them without, or list them"]
     return ["they are no numbers: declare the texts among them in `missing`, or send them to a value with `other`"]
 

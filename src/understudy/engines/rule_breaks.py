@@ -13,7 +13,7 @@ from understudy.engines.sources import RowSource
 from understudy.schema import Attribute, Schema
 from understudy.schema.predicates import Cells
 from understudy.schema.resolution import Determined
-from understudy.schema.rules import Constraint, written_steps
+from understudy.schema.rules import written_steps
 
 
 def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
@@ -23,22 +23,17 @@ def rule_breaks(source: RowSource, schema: Schema) -> list[int]:
     """
     book = schema.rule_book
     names = [n for c in book.constraints for n in c.names]
-    for name, known in book.determined.items():
-        names += [name, *known.sources]
+    names += [n for name, known in book.determined.items() for n in (name, *known.sources)]
     columns = _columns(source, schema, tuple(dict.fromkeys(names)))
     broken = [0] * len(schema.rules)
     texts = [rule.text for rule in schema.rules]
     ranges = {schema.rules[known.rule].text for known in book.determined.values()}
     for constraint in book.constraints:
         if constraint.text not in ranges:
-            broken[texts.index(constraint.text)] += _false(constraint, columns)
+            broken[texts.index(constraint.text)] += int(constraint.predicate.truth(columns).false.sum())
     for name, known in book.determined.items():
         broken[known.rule] += _differing(schema[name], known, columns)
     return broken
-
-
-def _false(constraint: Constraint, columns: dict[str, Cells]) -> int:
-    return int(constraint.predicate.truth(columns).false.sum())
 
 
 def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells]) -> int:
@@ -47,10 +42,9 @@ def _differing(attribute: Attribute, known: Determined, columns: dict[str, Cells
         return int((known.codes[columns[known.source].codes] != own.codes).sum())
     steps = written_steps(attribute)
     near = steps.size / 2 if steps is not None else 0.0
-    assert own.bounds is not None
     wanted = known.term.bounds(columns)
-    size = np.maximum(np.abs(wanted.low), np.abs(own.bounds.low))
-    differ = ~(np.abs(wanted.low - own.bounds.low) <= near + 1e-9 * np.maximum(size, 1.0))
+    size = np.maximum(np.abs(wanted.low), np.abs(own.values))
+    differ = ~(np.abs(wanted.low - own.values) <= near + 1e-9 * np.maximum(size, 1.0))
     return int((differ & ~wanted.absent & ~own.absent).sum() + (wanted.absent != own.absent).sum())
 
 
@@ -59,22 +53,20 @@ def _columns(source: RowSource, schema: Schema, names: tuple[str, ...]) -> dict[
     coders = {name: coder_of(schema[name], schema.csv.decimal, source.trust) for name in names}
     parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in names}
     for column, piece in source.pieces([schema[name].column for name in names]):
-        codes = coders[column].code(piece)
-        ordered = schema[column].intervals is not None
-        values = _values(schema[column], piece, schema.csv.decimal) if ordered else None
-        parts[column].append((codes, values))
+        parts[column].append((coders[column].code(piece), _values(schema[column], piece, schema.csv.decimal)))
     found = {}
     for name, pieces in parts.items():
-        codes = np.concatenate([codes for codes, _ in pieces])
-        ordered = schema[name].intervals is not None
-        values = np.concatenate([values for _, values in pieces]) if ordered else None
+        codes, values = (np.concatenate(part) for part in zip(*pieces))
         absent = codes == schema[name].missing_code
-        found[name] = Cells.of_values(codes, None if values is None else np.where(absent, 0.0, values), absent)
+        ordered = schema[name].intervals is not None
+        found[name] = Cells.of_values(codes, np.where(absent, 0.0, values) if ordered else None, absent)
     return found
 
 
 def _values(attribute: Attribute, piece: Any, decimal: str) -> NDArray[np.float64]:
-    domain = attribute.ordered
+    """Return the number of each cell; of an attribute without order none."""
+    if (domain := attribute.intervals) is None:
+        return np.empty(0)
     if (numbers := domain.scale.numbers(piece)) is not None:
         return numbers[0]
     texts, indices = as_texts(piece, attribute.name)

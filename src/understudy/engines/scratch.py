@@ -45,8 +45,9 @@ class Scratch:
             self._files.append(os.fdopen(handle, "w+b", buffering=0))
             return self._files[-1]
 
+    @staticmethod
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def told() -> Iterator[None]:
         """Turn the error of a disk that refuses into one that says which folder, and how to choose another."""
         try:
             yield
@@ -55,6 +56,13 @@ class Scratch:
 
     def close(self) -> None:
         self._close()
+
+
+def write_all(file: BinaryIO, data: bytearray | memoryview) -> None:
+    """Write bytes to a file without a buffer, which may take them in several parts."""
+    left = memoryview(data)
+    while len(left):
+        left = left[file.write(left) :]
 
 
 def _root() -> Path:
@@ -113,10 +121,8 @@ def _empty(path: Path, lock: ProcessLock) -> None:
 
 def _new_folder(root: Path) -> tuple[Path, ProcessLock]:
     for _ in range(10):
-        try:
+        with Scratch.told():
             path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=root))
-        except OSError as error:
-            raise UsageError(_full(error.strerror or "the disk refused")) from None
         lock = ProcessLock(path / _LOCK)
         try:
             # another start may have taken the folder for an abandoned one before the lock was held

@@ -47,14 +47,6 @@ class RowSource(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class TableHeader:
-    """What a table says about itself without its rows."""
-
-    columns: tuple[str, ...]
-    types: dict[str, Any]
-
-
 def open_source(
     data: Any, dialect: CsvDialect | None = None, types: Types | None = None, *, names: Sequence[str] = ()
 ) -> RowSource:
@@ -68,19 +60,10 @@ def open_source(
             f"a {scheme}:// address is read by `publish`, `check`, `party`, and by `evaluate` as the original; "
             "here, name a file"
         )
-    trust = types or "inferred"
-    if isinstance(data, str | os.PathLike):
-        source = _open_path(Path(data), dialect or CsvDialect(), trust, names)
-    else:
-        source = _open_frame(data, trust)
+    trust, is_path = types or "inferred", isinstance(data, str | os.PathLike)
+    source = _open_path(Path(data), dialect or CsvDialect(), trust, names) if is_path else _open_frame(data, trust)
     _check_names(source.columns)
     return source
-
-
-def header(data: Any, dialect: CsvDialect | None = None) -> TableHeader:
-    """Return the column names and declared types."""
-    source = open_source(data, dialect)
-    return TableHeader(source.columns, source.types)
 
 
 def _check_names(columns: tuple[str, ...]) -> None:

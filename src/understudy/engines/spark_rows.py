@@ -78,10 +78,8 @@ class SparkRows:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(
-            Column(field.name, _type(declared := field.dataType.simpleString()), declared)
-            for field in self._frame.schema.fields
-        )
+        declared = [(field.name, field.dataType.simpleString()) for field in self._frame.schema.fields]
+        return tuple(Column(name, _type(type), type) for name, type in declared)
 
     def keep(self, coded: str, name: str = KEPT) -> str:
         """Write the codes, counting the rows that are written; a copy that other machines cannot see is noticed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.coding import Misfit, cell_misfits, row_misfits, structure_misfits
-from understudy.engines.covering import cover, holds, project
+from understudy.engines.covering import check_cells, cover, holds, project
 from understudy.engines.engine import Codes, Counts
 from understudy.engines.fingerprint import RowFingerprint
-from understudy.engines.inferred_sql import inferred_expression
-from understudy.engines.sources import TableHeader
-from understudy.engines.sql_coding import UNREADABLE, Column, Expression, expression
+from understudy.engines.inferred_sql import InferredWriter
+from understudy.engines.sql_coding import UNREADABLE, Column, Writer
 from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import Types, inferred_fault
-from understudy.errors import DataError, TooLarge, UnderstudyError
+from understudy.errors import DataError, UnderstudyError
 from understudy.schema import Axes, Axis, Schema
 from understudy.schema.domain import UNFIT
 from understudy.schema.row_major import strides
@@ -31,7 +31,6 @@ from understudy.schema.table_runs import table_runs
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
-MAX_CELLS = 100_000_000
 SCAN_CELLS = 64_000_000
 PAIRED = 64  # attributes of a table all of whose pairs are counted in the first pass
 KEPT = "understudy_coded"  # what a private copy is called
@@ -127,13 +126,12 @@ class SqlEngine:
 
     def marginals(self, workload: Sequence[Axes]) -> Iterator[Counts]:
         """Yield the marginals of a workload, with one pass over the rows for all that earlier passes do not answer."""
-        for axes in workload:
-            if (cells := self._schema.cells(axes)) > MAX_CELLS:
-                raise TooLarge(f"a table of {cells:,} cells was asked for; the limit is {MAX_CELLS:,}")
-        fresh = self._unknown(workload)
-        if fresh:
-            for blocks in self._scans(self._planned(fresh)):
-                self._scan(blocks)
+        check_cells(workload, self._schema)
+        if fresh := self._unknown(workload):
+            blocks = self._planned(fresh)
+            sizes, most = [self._schema.cells(block) for block in blocks], self._warehouse.syntax.tables_at_once
+            for run in table_runs(blocks, sizes, SCAN_CELLS, most):  # one statement, or a few where one is too long
+                self._scan(run)
         for axes in workload:
             yield self._table(axes)
         self._shrink()
@@ -174,7 +172,9 @@ class SqlEngine:
         more = self._unknown([*([] if self._blocks else self._soon(fresh, limit)), *self._foreseen])
         self._foreseen = []
         room = CACHE_CELLS - sum(table.size for table in self._blocks.values())
-        for wanted in ([*fresh, *_within(more, self._schema, room // 2)], fresh):
+        ends = itertools.accumulate(map(self._schema.cells, more))
+        within = [axes for axes, end in zip(more, ends) if end <= room // 2]
+        for wanted in ([*fresh, *within], fresh):
             for most in (limit, FEW_CELLS):  # a table that holds several has more cells than they have
                 blocks = cover(wanted, self._schema, most)
                 if sum(map(self._schema.cells, blocks)) <= room:
@@ -194,11 +194,6 @@ class SqlEngine:
             return single
         pairs = [(*a, *b) for a, b in itertools.combinations(single, 2)]
         return single + [pair for pair in pairs if self._schema.cells(pair) <= limit]
-
-    def _scans(self, blocks: list[Axes]) -> Iterator[list[Axes]]:
-        """Return the blocks of each statement: all in one, or in a few where one would be too long or too large."""
-        most = self._warehouse.syntax.tables_at_once
-        return table_runs(blocks, [self._schema.cells(block) for block in blocks], SCAN_CELLS, most)
 
     def _scan(self, blocks: list[Axes]) -> None:
         ends = np.cumsum([self._schema.cells(block) for block in blocks])
@@ -230,14 +225,12 @@ class SqlEngine:
 
     def _view(self, axis: Axis) -> str:
         place = self._place[axis.attribute]
-        if axis.base:
-            return place
-        return self._warehouse.syntax.pick(self._schema.view_map(axis).tolist(), place)
+        return place if axis.base else self._warehouse.syntax.pick(self._schema.view_map(axis).tolist(), place)
 
     # -- what is known already -------------------------------------------------------------------------------
 
     def _holding(self, axes: Axes) -> Axes | None:
-        """Return the smallest table at hand that holds the ask."""
+        """Return the smallest counted table that holds the one over these axes."""
         found = set.intersection(*(self._blocks_with.get(axis.attribute, set()) for axis in axes)) if axes else set()
         return min((b for b in found if holds(b, axes)), key=lambda b: self._blocks[b].size, default=None)
 
@@ -262,12 +255,6 @@ class SqlEngine:
                 self._blocks_with[axis.attribute].discard(block)
 
 
-def _within(workload: Sequence[Axes], schema: Schema, room: int) -> list[Axes]:
-    """Return the first ones that have no more cells together than there is room for."""
-    ends = itertools.accumulate(map(schema.cells, workload))
-    return [axes for axes, end in zip(workload, ends) if end <= room]
-
-
 # -- opening -----------------------------------------------------------------------------------------------------
 
 
@@ -278,7 +265,7 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
     """
     try:
         names = tuple(column.name for column in warehouse.columns)
-        for misfit in structure_misfits(TableHeader(names, {}), schema):
+        for misfit in structure_misfits(names, schema):
             raise misfit.error()
         coded = warehouse.keep(coded_rows(warehouse, schema))
         rows, found, fingerprint = table_fit(warehouse, schema, coded, key)
@@ -293,31 +280,24 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
 
 def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
     """Return every reason why `open_sql` would refuse."""
-    try:
-        names = tuple(column.name for column in warehouse.columns)
-        found = structure_misfits(TableHeader(names, {}), schema)
-        present = [a.name for a in schema.attributes if a.column in names]
-        if not any(schema[name].modelled for name in present):
-            return found
-        wrong = _wrong_types(warehouse, schema.project(present))
-        part = readable(warehouse, schema)
+    with closing(warehouse):
+        found = structure_misfits([column.name for column in warehouse.columns], schema)
+        part, wrong = readable(warehouse, schema)
         if part is None:
             return found + wrong
         return found + wrong + table_fit(warehouse, part, warehouse.keep(coded_rows(warehouse, part)))[1]
-    finally:
-        warehouse.close()
 
 
-def readable(warehouse: Warehouse, schema: Schema) -> Schema | None:
-    """Return the attributes whose columns are there and of types that can be read; None where none is to publish."""
+def readable(warehouse: Warehouse, schema: Schema) -> tuple[Schema | None, list[Misfit]]:
+    """Return the attributes whose columns are there and of types that can be read (None where none is to publish), and
+    what is wrong with the types of others."""
     names = {column.name for column in warehouse.columns}
     present = [a.name for a in schema.attributes if a.column in names]
     if not any(schema[name].modelled for name in present):
-        return None
-    part = schema.project(present)
-    wrong = {misfit.attribute for misfit in _wrong_types(warehouse, part)}
-    left = [a.name for a in part.attributes if a.name not in wrong]
-    return part.project(left) if any(schema[name].modelled for name in left) else None
+        return None, []
+    wrong = _wrong_types(warehouse, schema.project(present))
+    left = [name for name in present if name not in {misfit.attribute for misfit in wrong}]
+    return schema.project(left) if any(schema[name].modelled for name in left) else None, wrong
 
 
 def _wrong_types(warehouse: Warehouse, schema: Schema) -> list[Misfit]:
@@ -365,9 +345,9 @@ def _unreadable(misfit: Misfit) -> str:
 def coded_rows(warehouse: Warehouse, schema: Schema, also: Mapping[str, str] | None = None) -> str:
     """Return the codes q0, q1, … of every row, as a subquery; `also` names SQL over the source's columns to keep."""
     by_name = {column.name: column for column in warehouse.columns}
-    syntax = warehouse.syntax
-    write = inferred_expression if warehouse.trust == "inferred" else expression
-    parts = [write(a, by_name[a.column], i, syntax, schema.csv.decimal) for i, a in enumerate(schema.modelled)]
+    syntax, decimal = warehouse.syntax, schema.csv.decimal
+    writer = InferredWriter if warehouse.trust == "inferred" else Writer
+    parts = [writer(a, by_name[a.column], i, syntax, decimal).expression() for i, a in enumerate(schema.modelled)]
     inner = warehouse.relation
     names: list[str] = []
     for stage in range(3):
@@ -377,10 +357,6 @@ def coded_rows(warehouse: Warehouse, schema: Schema, also: Mapping[str, str] | N
             selected = names + [f"{sql} AS {name}" for name, sql in fresh.items()]
             inner = f"(SELECT {', '.join(selected)} FROM {inner}{syntax.fence}) AS s{stage}"
             names += list(fresh)
-    codes = ", ".join([*(f"{_code(part, syntax)} AS q{i}" for i, part in enumerate(parts)), *(also or {})])
+    codes = [f"CAST({part.code} AS INTEGER) AS q{i}" for i, part in enumerate(parts)]
     joins = "".join(f" {part.join}" for part in parts if part.join)
-    return f"(SELECT {codes} FROM {inner}{joins}{syntax.fence}) AS coded"
-
-
-def _code(part: Expression, syntax: Syntax) -> str:
-    return f"CAST({part.code} AS INTEGER)"
+    return f"(SELECT {', '.join([*codes, *(also or {})])} FROM {inner}{joins}{syntax.fence}) AS coded"

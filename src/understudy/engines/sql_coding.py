@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from understudy.engines.arrow_parsing import as_texts
-from understudy.engines.coding import text_codes
+from understudy.engines.cell_coder import CellCoder
 from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
@@ -56,14 +56,9 @@ class Expression:
         return self.read, self.parts, self.value
 
 
-def expression(attribute: Attribute, column: Column, at: int, syntax: Syntax, decimal: str) -> Expression:
-    """Return the SQL of a cell's code; the names of columns in between end in `at`."""
-    return Writer(attribute, column, at, syntax, decimal).expression()
-
-
 @dataclass(frozen=True)
 class Writer:
-    """What is written for one attribute and the column that it is read from."""
+    """What is written for one attribute and the column that it is read from; names of stages in between end in `at`."""
 
     attribute: Attribute
     column: Column
@@ -72,6 +67,7 @@ class Writer:
     decimal: str
 
     def expression(self) -> Expression:
+        """Return the SQL of a cell's code."""
         domain, type = self.attribute.intervals, self.column.type
         if type is None or (type in UNLISTED and domain is None):
             raise self._refusal('no kind of attribute reads that: convert it in a view, or declare it kind = "drop"')
@@ -79,8 +75,10 @@ class Writer:
             return self._digests()
         if isinstance(self.attribute.domain, TextClasses):
             return self._classes(self.attribute.domain)
+        if domain is None and self.attribute.domain.flags and type == "boolean":
+            return self._flags()
         if domain is None:
-            return self._flags() if self.attribute.domain.flags and type == "boolean" else self._list()
+            return self._texts() if type == "text" else self._typed_texts()
         scale = domain.scale
         if type in scale.sql_types:
             return self._typed(domain)
@@ -135,12 +133,13 @@ class Writer:
         return self.syntax.quoted(self.column.name)
 
     @property
-    def _codes(self) -> tuple[dict[str, int], int]:
-        return text_codes(self.attribute, self.decimal)
+    def _known(self) -> dict[str, int]:
+        """Return the code of each text that is compared as text."""
+        return CellCoder(self.attribute, self.decimal).text_codes()
 
     @property
     def _null(self) -> int:
-        return self._codes[1]
+        return CellCoder(self.attribute, self.decimal).null_code
 
     @property
     def _unfit(self) -> int:
@@ -158,17 +157,11 @@ class Writer:
         code = f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 ELSE {self._null} END"
         return Expression(code, {name: self._source})
 
-    def _list(self) -> Expression:
-        return self._texts() if self.column.type == "text" else self._typed_texts()
-
     def _texts(self) -> Expression:
-        known, null = self._codes
         cell = self._name("x")
-        read = {cell: self.syntax.as_text(self._source)}
-        cases, join = self._lookup(cell, known)
-        return Expression(
-            f"CASE WHEN {cell} IS NULL THEN {null} {' '.join(cases)} ELSE {self._unfit} END", read, join=join
-        )
+        cases, join = self._lookup(cell, self._known)
+        code = f"CASE WHEN {cell} IS NULL THEN {self._null} {' '.join(cases)} ELSE {self._unfit} END"
+        return Expression(code, {cell: self.syntax.as_text(self._source)}, join=join)
 
     def _lookup(self, cell: str, known: dict[str, int]) -> tuple[list[str], str]:
         """Return cases for texts and their codes, and a table to join with where there are many."""
@@ -182,15 +175,11 @@ class Writer:
         """Return the SQL for a typed cell: each declared text becomes the value whose text `coding` takes it for."""
         if self.column.type in NUMBERS and (fault := numeric_fault(self.attribute)) is not None:
             raise DataError(fault, attribute=self.attribute.name)
-        known, null = self._codes
         cell = self._name("x")
-        cases = [
-            f"WHEN {cell} = {literal} THEN {code}"
-            for text, code in known.items()
-            if (literal := self._literal(text)) is not None
-        ]
+        literals = [(self._literal(text), code) for text, code in self._known.items()]
+        cases = [f"WHEN {cell} = {literal} THEN {code}" for literal, code in literals if literal is not None]
         absent = f"{cell} IS NULL" + (f" OR {self.cell.is_nan(cell)}" if self.column.type in ("real", "double") else "")
-        code = f"CASE WHEN {absent} THEN {null} {' '.join(cases)} ELSE {self._unfit} END"
+        code = f"CASE WHEN {absent} THEN {self._null} {' '.join(cases)} ELSE {self._unfit} END"
         return Expression(code, {cell: self._source})
 
     def _literal(self, text: str) -> str | None:
@@ -211,14 +200,10 @@ class Writer:
                 return f"DATE '{text}'" if date.fromisoformat(text).isoformat() == text else None
             moment = datetime.fromisoformat(text)
             same = moment.isoformat() == text and (moment.tzinfo is not None) == (type == "instant")
-            return self._moment(moment) if same else None
+            name = self.syntax.timestamp if moment.tzinfo is None else self.syntax.instant
+            return f"{name} '{moment.isoformat(' ')}'" if same else None
         except (ValueError, InvalidOperation, OverflowError):
             return None
-
-    def _moment(self, moment: datetime) -> str:
-        if moment.tzinfo is None:
-            return f"{self.syntax.timestamp} '{moment.isoformat(' ')}'"
-        return f"{self.syntax.instant} '{moment.isoformat(' ')}'"
 
     # -- places on a scale -----------------------------------------------------------------------------------
 
@@ -278,9 +263,8 @@ class Writer:
     def _parsed_code(self, unreadable: str) -> str:
         """Return the SQL of the code of a cell of text whose number is null where it is not plainly written."""
         cell, number = self._name("x"), self._name("v")
-        known, null = self._codes
-        cases = [f"WHEN {cell} IS NULL THEN {null}"]
-        cases += [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in known.items()]
+        cases = [f"WHEN {cell} IS NULL THEN {self._null}"]
+        cases += [f"WHEN {cell} = {self.syntax.text(text)} THEN {code}" for text, code in self._known.items()]
         cases += [f"WHEN {number} IS NOT NULL THEN {self._step(number)[0]}"]
         cases += [f"WHEN {unreadable} THEN {UNREADABLE}"]
         return f"CASE {' '.join(cases)} ELSE {self._unfit} END"

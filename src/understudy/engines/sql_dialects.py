@@ -52,9 +52,8 @@ class DuckDBSyntax(Syntax):
         each = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names))
         sets = ", ".join(f"({name})" for name in names)
         first = f"coalesce({', '.join(names)})" if len(names) > 1 else names[0]
-        return (
-            f"SELECT {first} AS k, count(*) AS n FROM (SELECT {each} FROM {relation}) GROUP BY GROUPING SETS ({sets})"
-        )
+        keyed = f"SELECT {each} FROM {relation}"
+        return f"SELECT {first} AS k, count(*) AS n FROM ({keyed}) GROUP BY GROUPING SETS ({sets})"
 
 
 class PostgreSQLSyntax(Syntax):
@@ -100,9 +99,8 @@ class PostgreSQLSyntax(Syntax):
 
     def keys(self, keys: Sequence[str], relation: str) -> str:
         # a set-returning function in the SELECT list is a plain loop; grouping sets would sort once for each set
-        return (
-            f"SELECT k, count(*) AS n FROM (SELECT unnest(ARRAY[{', '.join(keys)}]) AS k FROM {relation}) z GROUP BY k"
-        )
+        keyed = f"SELECT unnest(ARRAY[{', '.join(keys)}]) AS k FROM {relation}"
+        return f"SELECT k, count(*) AS n FROM ({keyed}) z GROUP BY k"
 
 
 class SparkSyntax(Syntax):
@@ -176,9 +174,8 @@ class SparkSyntax(Syntax):
         return self.pick(codes, f"aggregate(array({steps}), 0, (i, s) -> {further})"), ""
 
     def keys(self, keys: Sequence[str], relation: str) -> str:
-        return (
-            f"SELECT k, count(*) AS n FROM (SELECT explode(array({', '.join(keys)})) AS k FROM {relation}) GROUP BY k"
-        )
+        keyed = f"SELECT explode(array({', '.join(keys)})) AS k FROM {relation}"
+        return f"SELECT k, count(*) AS n FROM ({keyed}) GROUP BY k"
 
 
 def tree(value: str, bounds: Sequence[float], codes: Sequence[int], syntax: Syntax) -> str:

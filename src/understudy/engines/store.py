@@ -37,7 +37,8 @@ class MemoryStore:
     def __init__(self, columns: dict[str, NDArray[Any]], rows: int, schema: Schema) -> None:
         self.rows = rows
         self._schema = schema
-        self._columns = {a.name: _smallest(columns[a.name], a.size) for a in schema.modelled}
+        own = {a.name: (columns[a.name], code_type(a.size)) for a in schema.modelled}
+        self._columns = {name: np.ascontiguousarray(codes, dtype=type) for name, (codes, type) in own.items()}
         self._bits: dict[Axis, Words] = {}
 
     def codes(self, name: str, start: int, stop: int) -> NDArray[Any]:
@@ -89,7 +90,3 @@ def regrouped(store: Store, schema: Schema, homes: Mapping[str, NDArray[np.int64
 
 def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if size <= 256 else np.uint16
-
-
-def _smallest(codes: NDArray[Any], size: int) -> NDArray[Any]:
-    return np.ascontiguousarray(codes, dtype=code_type(size))

@@ -28,7 +28,7 @@ from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.student import student_reach
 from understudy.models.ruled_model import RuledModel, computed_tables
 from understudy.query.answers import Answer, Comparison, Figure
-from understudy.query.evaluation import Evaluated, evaluate, table_of
+from understudy.query.evaluation import Evaluated, evaluate
 from understudy.query.queries import Answering, Query
 
 Floats = NDArray[np.float64]
@@ -186,7 +186,7 @@ class Inference:
         names, model = evaluated.names, self.release.model
         if names not in self._draws:
             free = model.sources(names) if isinstance(model, RuledModel) else names
-            table = evaluated.table if free == names else table_of(model, free)
+            table = evaluated.table if free == names else model.project(free).table
             drawn = self._drawn(table, free)
             if drawn is None:
                 return None
@@ -306,7 +306,7 @@ def _links(release: Released, query: Query) -> tuple[str, ...]:
     if len(query.by) != 1 or not asked:
         return ()
     try:
-        table = table_of(release.model, [query.by[0], *asked])
+        table = release.model.project([query.by[0], *asked]).table
     except TooLarge:
         return ()
     flat = table.reshape(len(table), -1)

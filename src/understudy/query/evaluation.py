@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from understudy.query.queries import Query
 
 
+STACK = ""  # the name of the axis that several tables are stacked along
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluated:
     """The table over a query's attributes, their order, and a factor for what was conditioned on."""
@@ -32,11 +35,7 @@ def evaluate(model: Model, query: Query) -> Evaluated:
     """Return the probability table over all attributes of the query; TooLarge where it cannot be held."""
     if not query.names:
         return Evaluated(np.ones(()), ())
-    return Evaluated(table_of(model, query.names), query.names)
-
-
-def table_of(model: Model, names: Sequence[str]) -> Floats:
-    return model.project(names).table
+    return Evaluated(model.project(query.names).table, query.names)
 
 
 def evaluate_somehow(model: Model, query: Query) -> Evaluated:
@@ -68,19 +67,33 @@ def _given_evidence(model: Model, query: Query) -> Evaluated:
 
 def values(query: Query, found: Evaluated, rows: float) -> tuple[Floats, Floats]:
     """Return the answer for each code of `by`, and the number of rows behind it."""
-    names, table = found.names, joined(found.table, found.names, query.joint)
-    weights = {name: query.selections[name].weights for name in names}
+    return _measured(query, found, rows, {})
+
+
+def stacked_values(query: Query, names: Sequence[str], tables: Floats, rows: Floats) -> Floats:
+    """Return the answers on several tables at once, stacked along their first axis; not of quantiles."""
+    found, many = Evaluated(tables, tuple(names)), rows.reshape(-1, *[1] * len(query.by))
+    return _measured(query, found, many, {STACK: np.ones(len(tables))})[0]
+
+
+def _measured(
+    query: Query, found: Evaluated, rows: Floats | float, stack: Mapping[str, Floats]
+) -> tuple[Floats, Floats]:
+    """Return answers and numbers of rows; `stack` has the weights of an axis of tables that comes before all others."""
+    names, by = (*stack, *found.names), (*stack, *query.by)
+    table = joined(found.table, found.names, query.joint)
+    weights = {**stack, **{name: query.selections[name].weights for name in found.names}}
     if query.of is None:
-        shares = found.scale * weigh(table, names, weights, query.by)
+        shares = found.scale * weigh(table, names, weights, by)
         if query.measure == "rate":
-            whole = weigh(found.table, names, group_weights(query, names), query.by)
+            whole = weigh(found.table, names, {**stack, **group_weights(query, found.names)}, by)
             return _ratio(shares, whole), whole * rows
         return (shares if query.measure == "share" else shares * rows), shares * rows
     selection = query.selections[query.of]
-    mass = weigh(table, names, weights | {query.of: selection.present}, query.by)
+    mass = weigh(table, names, weights | {query.of: selection.present}, by)
     if query.measure in ("median", "quantile"):
         return quantiles(query, table, names), found.scale * mass * rows
-    total = weigh(table, names, weights | {query.of: selection.moments}, query.by)
+    total = weigh(table, names, weights | {query.of: selection.moments}, by)
     if query.measure == "sum":
         return found.scale * total * rows, found.scale * mass * rows
     return np.where(found.scale * mass > 0, _ratio(total, mass), np.nan), found.scale * mass * rows
@@ -113,25 +126,3 @@ def weigh(table: Floats, names: Sequence[str], weights: Mapping[str, Floats], by
     for i, name in enumerate(by):
         table = table * weights[name].reshape([-1 if j == i else 1 for j in range(len(by))])
     return np.asarray(table, dtype=np.float64)
-
-
-STACK = ""  # the name of the axis that several tables are stacked along
-
-
-def stacked_values(query: Query, names: Sequence[str], tables: Floats, rows: Floats) -> Floats:
-    """Return the answers on several tables at once, stacked along their first axis; not of quantiles."""
-    every, by = (STACK, *names), (STACK, *query.by)
-    one = {STACK: np.ones(len(tables))}
-    weights = one | {name: query.selections[name].weights for name in names}
-    n = rows.reshape(-1, *[1] * len(query.by))
-    whole, tables = tables, joined(tables, names, query.joint)
-    if query.of is not None:
-        selection = query.selections[query.of]
-        total = weigh(tables, every, weights | {query.of: selection.moments}, by)
-        if query.measure == "sum":
-            return total * n
-        return _ratio(total, weigh(tables, every, weights | {query.of: selection.present}, by))
-    shares = weigh(tables, every, weights, by)
-    if query.measure == "rate":
-        return _ratio(shares, weigh(whole, every, one | group_weights(query, names), by))
-    return shares if query.measure == "share" else shares * n

@@ -13,35 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from understudy.errors import UsageError
-from understudy.schema import Attribute, Schema
-from understudy.schema.expressions import (
-    FLIPPED,
-    MAX_TEXT,
-    Chain,
-    ComparedTerms,
-    ConditionParser,
-    Expression,
-    Membership,
-    Missing,
-    Not,
-    Operator,
-    Symbol,
-    conjuncts,
-)
-from understudy.schema.tokens import Token, complain, hint
+from understudy.schema import Schema
+from understudy.schema import expressions as written
+from understudy.schema.tokens import Token, complain
 from understudy.schema.value_names import codes_named, means_missing, place_of
-
-__all__ = [
-    "Condition",
-    "Measure",
-    "Token",
-    "ValueTest",
-    "WrittenQuery",
-    "complain",
-    "hint",
-    "parse",
-    "simple_condition",
-]
 
 Measure = Literal["count", "share", "rate", "mean", "sum", "median", "quantile"]
 MAX_NAMES = 3  # after `by`
@@ -53,7 +28,7 @@ _MEASURES: tuple[Measure, ...] = ("count", "share", "rate", "mean", "sum", "medi
 class ValueTest:
     """One comparison with a value."""
 
-    operator: Operator | Literal["is missing", "is not missing"]
+    operator: written.Operator | Literal["is missing", "is not missing"]
     value: Token
 
 
@@ -74,44 +49,44 @@ class WrittenQuery:
     measure: Measure
     of: Token | None = None
     by: tuple[Token, ...] = ()
-    where: tuple[Expression, ...] = ()  # all of them must hold
+    where: tuple[written.Expression, ...] = ()  # all of them must hold
     at: float = 0.5  # of a quantile: the share of values below it
 
 
 def parse(text: str) -> WrittenQuery:
     """Return the question a text asks, or raise a UsageError that points at the place."""
-    if len(text) > MAX_TEXT:
-        raise UsageError(f"a query may have {MAX_TEXT:,} characters, this one has {len(text):,}")
+    if len(text) > written.MAX_TEXT:
+        raise UsageError(f"a query may have {written.MAX_TEXT:,} characters, this one has {len(text):,}")
     return _QuestionParser(text, "query").question()
 
 
-def simple_condition(expression: Expression, schema: Schema) -> Condition | None:
+def simple_condition(expression: written.Expression, schema: Schema) -> Condition | None:
     """Return an expression that compares one attribute with values as such; None for any other."""
     match expression:
-        case ComparedTerms():
+        case written.ComparedTerms():
             return _compared(expression, schema)
-        case Chain(parts):
-            sides = [_compared(part, schema) for part in parts if isinstance(part, ComparedTerms)]
+        case written.Chain(parts):
+            sides = [_compared(part, schema) for part in parts if isinstance(part, written.ComparedTerms)]
             if sides[0] is None or sides[1] is None or sides[0].name != sides[1].name:
                 return None
             return Condition(sides[0].name, sides[0].tests + sides[1].tests)
-        case Membership(term=Symbol(word), values=values):
+        case written.Membership(term=written.Symbol(word), values=values):
             return Condition(word, tuple(ValueTest("=", value.word) for value in values), any=True)
-        case Missing(name, place):
+        case written.Missing(name, place):
             return Condition(name, (ValueTest("is missing", place),))
-        case Not(Missing(name, place)):
+        case written.Not(written.Missing(name, place)):
             return Condition(name, (ValueTest("is not missing", place),))
     return None
 
 
-def _compared(found: ComparedTerms, schema: Schema) -> Condition | None:
-    if not isinstance(found.left, Symbol) or not isinstance(found.right, Symbol):
+def _compared(found: written.ComparedTerms, schema: Schema) -> Condition | None:
+    if not isinstance(found.left, written.Symbol) or not isinstance(found.right, written.Symbol):
         return None
     left, right = found.left.word, found.right.word
     if _may_be_name(left) and not _is_column(right, left, schema):
         return Condition(left, (ValueTest(found.operator, right),))
     if _may_be_name(right) and not _is_column(left, right, schema):
-        return Condition(right, (ValueTest(FLIPPED[found.operator], left),))
+        return Condition(right, (ValueTest(written.FLIPPED[found.operator], left),))
     return None
 
 
@@ -123,27 +98,25 @@ def _is_column(word: Token, other: Token, schema: Schema) -> bool:
     """Return whether a word is a column, and no value of the attribute that it is compared with."""
     if not _may_be_name(word) or schema.find(word.text) is None:
         return False
-    attribute = schema.find(other.text)
-    return attribute is None or not attribute.modelled or not _is_value(attribute, word.text)
-
-
-def _is_value(attribute: Attribute, text: str) -> bool:
+    attribute, text = schema.find(other.text), word.text
+    if attribute is None or not attribute.modelled:
+        return True
     named = means_missing(attribute, text) or place_of(attribute, text) is not None
-    return named or codes_named(attribute, text) is not None
+    return not named and codes_named(attribute, text) is None
 
 
-class _QuestionParser(ConditionParser):
+class _QuestionParser(written.ConditionParser):
     """Reads a question around an expression."""
 
     def question(self) -> WrittenQuery:
         measure, of, at = self._measure()
         by: tuple[Token, ...] = ()
-        where: tuple[Expression, ...] = ()
+        where: tuple[written.Expression, ...] = ()
         while self._next.kind != "end":
             if not by and self._skip("by"):
                 by = self._by()
             elif not where and self._skip("where"):
-                where = conjuncts(self.expression())
+                where = written.conjuncts(self.expression())
             else:
                 self._surplus(bool(by), bool(where))
         return WrittenQuery(self._text, measure, of, by, where, at)

@@ -7,7 +7,6 @@ condition counts. A cell that meets it everywhere or nowhere has exactly 1 or 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from understudy.schema.predicates import Cells
 from understudy.schema.rule_blocks import Block, FixedPlaces
 from understudy.schema.rules import Constraint
 
+CodesByName = dict[str, NDArray[np.int64]]
 SPREAD = 128  # values that stand for a cell
 STEPS = (0.6180339887498949, 0.7548776662466927, 0.8191725133961645, 0.8566748838545029, 0.8812714616335696)
 
@@ -31,28 +31,20 @@ def joint_shares(schema: Schema, constraint: Constraint, shapes: Shapes) -> Fact
     schema
         The free columns, with bins.
     """
-    own = _decided(schema, constraint, constraint.names)
+    found, undecided = _decided(schema, constraint, constraint.names)
+    if not len(undecided):
+        return found
     blocks = [b for b in schema.blocks if b.open.any() and set(b.wide) & set(constraint.names)]
-    if own.open is None:
-        return own.factor
     names = tuple(dict.fromkeys([*constraint.names, *(name for b in blocks for name in b.names)]))
-    found = _decided(schema, constraint, names) if blocks else own
-    assert found.open is not None
-    codes = dict(zip(names, np.unravel_index(found.open, found.factor.table.shape)))
-    flat = found.factor.table.reshape(-1)
-    flat[found.open] = _part(schema, constraint, shapes, codes, blocks)
-    return found.factor
+    if blocks:
+        found, undecided = _decided(schema, constraint, names)
+    codes = dict(zip(names, np.unravel_index(undecided, found.table.shape)))
+    found.table.reshape(-1)[undecided] = _part(schema, constraint, shapes, codes, blocks)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Decided:
-    """What cells alone decide: 1 and 0, and which cells are open (None: none)."""
-
-    factor: Factor
-    open: NDArray[np.int64] | None
-
-
-def _decided(schema: Schema, constraint: Constraint, names: tuple[str, ...]) -> _Decided:
+def _decided(schema: Schema, constraint: Constraint, names: tuple[str, ...]) -> tuple[Factor, NDArray[np.int64]]:
+    """Return what cells alone decide, 1 or 0, and which cells they leave open."""
     axes = tuple(Axis(name) for name in names)
     check_cells(schema.cells(axes), axes, MAX_CELLS // SPREAD)
     cells = {
@@ -61,17 +53,13 @@ def _decided(schema: Schema, constraint: Constraint, names: tuple[str, ...]) -> 
     }
     truth = constraint.predicate.truth(cells)
     true, other = (np.broadcast_to(m, schema.sizes(axes)) for m in (truth.true, truth.false | truth.unknown))
-    still_open = np.flatnonzero(true & other)
-    return _Decided(Factor(axes, true.astype(np.float64)), still_open if len(still_open) else None)
+    return Factor(axes, true.astype(np.float64)), np.flatnonzero(true & other)
 
 
 def _part(
-    schema: Schema,
-    constraint: Constraint,
-    shapes: Shapes,
-    codes: dict[str, NDArray[np.int64]],
-    blocks: Sequence[Block],
+    schema: Schema, constraint: Constraint, shapes: Shapes, codes: CodesByName, blocks: Sequence[Block]
 ) -> NDArray[np.float64]:
+    """Return the part of the values of each open cell that meet the constraint, of those that rules allow."""
     met, allowed = np.zeros((2, len(next(iter(codes.values())))))
     for t in range(SPREAD):
         columns = {name: _spread(schema, shapes, name, own, i, t) for i, (name, own) in enumerate(codes.items())}
@@ -82,21 +70,20 @@ def _part(
         allowed += held
     never = np.flatnonzero(allowed == 0)  # a rule that few values meet: rows have the cell's witness there
     if len(never):
-        columns = {name: _witness(schema, blocks, name, codes, never) for name in codes}
+        rare = {name: own[never] for name, own in codes.items()}
+        columns = {name: _witness(schema, blocks, name, rare) for name in codes}
         met[never], allowed[never] = constraint.predicate.truth(columns).true, 1.0
     return met / allowed
 
 
-def _witness(
-    schema: Schema, blocks: Sequence[Block], name: str, codes: dict[str, NDArray[np.int64]], rows: NDArray[np.int64]
-) -> Cells:
-    own = {n: c[rows] for n, c in codes.items()}
+def _witness(schema: Schema, blocks: Sequence[Block], name: str, own: CodesByName) -> Cells:
+    """Return the values that witness open cells of rules."""
     found = _spread(schema, {}, name, own[name], 0, SPREAD // 2)
     for block in blocks:
         if name in block.wide and found.bounds is not None:
             cells = block.cells(own)
             known = block.open.ravel()[cells]
-            values = found.bounds.low.copy()
+            values = found.values.copy()
             values[known] = block.witnesses(cells[known])[:, block.wide.index(name)]
             found = Cells.of_values(own[name], values, found.absent)
     return found

@@ -53,10 +53,7 @@ def pieces_of(attribute: Attribute, cuts: Sequence[float]) -> Pieces:
 
 def _lay_out(domain: Intervals, cuts: Floats, mass: Floats, moment: Floats, values: Floats) -> None:
     """Fill in bins and points; the row of "missing" stays as it is."""
-    points = np.asarray(sorted(domain.points), dtype=np.float64)
-    is_bin = np.zeros(domain.size, dtype=bool)
-    is_bin[domain.bin_codes] = True
-    alone = np.flatnonzero(~is_bin)  # codes follow the line, so the points come in order
+    points, alone = np.asarray(domain.points, dtype=np.float64), domain.point_codes
     mass[alone], moment[alone] = _segments(*_points_below(points, cuts))
     stepped = domain.steps is not None
     count, total = _steps_below(domain, cuts) if stepped else _numbers_below(domain, cuts)

@@ -102,12 +102,8 @@ def of_masses(query: Query, table: Floats, names: Sequence[str]) -> Floats:
 def _extents(attribute: Attribute) -> tuple[Floats, Floats, Floats]:
     domain = attribute.ordered
     low, high, held = np.full((3, attribute.size), np.nan)
-    is_bin = np.zeros(domain.size, dtype=bool)
-    is_bin[domain.bin_codes] = True
-    points = np.asarray(sorted(domain.points), dtype=np.float64)
-    alone = np.flatnonzero(~is_bin)
-    low[alone] = high[alone] = points
-    held[alone] = 1
+    low[domain.point_codes] = high[domain.point_codes] = domain.points
+    held[domain.point_codes] = 1
     if domain.steps is None:
         low[domain.bin_codes], high[domain.bin_codes] = domain.edges[:-1], domain.edges[1:]
         held[domain.bin_codes] = 0

@@ -24,16 +24,15 @@ from understudy.query.answers import Answer as Answer
 from understudy.query.answers import Figure as Figure
 from understudy.query.evaluation import evaluate_somehow
 from understudy.query.evaluation import values as _values
-from understudy.query.grammar import Condition, Measure, WrittenQuery, complain, hint, parse, simple_condition
+from understudy.query.grammar import Condition, Measure, WrittenQuery, parse, simple_condition
 from understudy.query.joint_shares import joint_shares
 from understudy.query.pieces import Floats
 from understudy.query.selection import SelectedCells, select
 from understudy.query.standard_errors import alone, mean_noise, quietest
 from understudy.schema import Schema
 from understudy.schema.expressions import Expression
-from understudy.schema.resolution import Resolver
 from understudy.schema.rules import Constraint
-from understudy.schema.tokens import Token
+from understudy.schema.tokens import Token, complain, hint
 
 MAX_GROUPS = 100_000  # lines of one answer
 
@@ -91,6 +90,15 @@ class Query:
             raise TooLarge(f"the answer would have {lines:,} groups, the limit is {MAX_GROUPS:,}; narrow it by `where`")
         return tuple(product(*codes))
 
+    def figures(self, values: Sequence[float | None], errors: Sequence[float | None]) -> tuple[Figure, ...]:
+        """Return the lines of the answer: the labels of each group, its value and its standard error."""
+        labels = [self.schema[name].labels for name in self.by]
+        found = []
+        for codes, value, error in zip(self.groups, values, errors):
+            own = {name: labels[i][code] for i, (name, code) in enumerate(zip(self.by, codes))}
+            found.append(Figure(own, value, error))
+        return tuple(found)
+
 
 @runtime_checkable
 class Answering(Protocol):
@@ -108,15 +116,8 @@ def answer(model: Model, query: Query, measurements: Sequence[Measurement] = ())
     stderr, covers = _noise(query, measurements, values, counts)
     whole = all(np.isfinite(values[codes]) for codes in groups)
     empty = () if whole else (f"a {query.measure} over no rows is left empty",)
-    labels = [query.schema[name].labels for name in query.by]
-    figures = tuple(
-        Figure(
-            {name: labels[i][code] for i, (name, code) in enumerate(zip(query.by, codes))},
-            _number(values[codes]),
-            None if stderr is None else _number(stderr[codes]),
-        )
-        for codes in groups
-    )
+    errors = [None if stderr is None else _number(stderr[codes]) for codes in groups]
+    figures = query.figures([_number(values[codes]) for codes in groups], errors)
     return Answer(query.measure, query.by, figures, covers, query.notes + empty)
 
 
@@ -136,9 +137,7 @@ def _simple(part: Expression, schema: Schema) -> Condition | None:
 
 def _shares(part: Expression, text: str, schema: Schema, shapes: Shapes) -> Factor:
     """Return what a condition on several attributes lets through of their cells."""
-    known = {a.name: a for a in schema.attributes}
-    resolver = Resolver(known, schema.rule_book.determined, text)
-    return joint_shares(schema.free, Constraint(resolver.predicate(part), text, strict=True), shapes)
+    return joint_shares(schema.free, Constraint.of_condition(part, text, schema), shapes)
 
 
 def _joint_notes(joint: Sequence[Factor]) -> tuple[str, ...]:
@@ -160,11 +159,9 @@ def _noise(
     if query.measure in ("rate", "sum", "median", "quantile"):
         return None, None
     if query.of is None:
-        found = quietest(measurements, query.schema, query.selections, query.by)
+        found = quietest(measurements, query)
     else:
-        found = mean_noise(
-            measurements, query.schema, query.selections, query.by, query.of, np.nan_to_num(values), counts
-        )
+        found = mean_noise(measurements, query, np.nan_to_num(values), counts)
     if found is None:
         return None, None
     measurement, variance = found
@@ -189,13 +186,11 @@ def _covers(query: Query, measurement: Measurement) -> str:
 
 
 def _name(word: Token, question: WrittenQuery, schema: Schema) -> str:
-    known = {a.name: a for a in schema.attributes}
-    if word.text not in known:
+    if (found := schema.find(word.text)) is None:
         near = hint(word.text, schema.names)
         complain(question.text, word, f"there is no attribute {word.text!r}. {near}".rstrip(), word.text)
-    if not known[word.text].modelled:
-        kind = known[word.text].kind
-        complain(question.text, word, f"{word.text} is not part of the release (kind {kind})", word.text)
+    if not found.modelled:
+        complain(question.text, word, f"{word.text} is not part of the release (kind {found.kind})", word.text)
     return word.text
 
 

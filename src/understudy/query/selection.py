@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.within_bins import Shape
-from understudy.query.grammar import Condition, ValueTest, complain, hint
+from understudy.query.grammar import Condition, ValueTest
 from understudy.query.pieces import Floats, Pieces, pieces_of
 from understudy.schema import Attribute, Intervals
-from understudy.schema.tokens import Token
+from understudy.schema.tokens import Token, complain, hint
 from understudy.schema.value_names import codes_meant, means_missing, names_of, place_of
 
 Mask = NDArray[np.bool_]  # [code, segment]; either side may be 1 long
@@ -69,10 +69,7 @@ class SelectedFineCells:
 
 
 def _without_missing(weights: Floats, attribute: Attribute) -> Floats:
-    kept = weights.copy()
-    if attribute.has_missing:
-        kept[attribute.missing_code] = 0
-    return kept
+    return np.where(np.arange(attribute.size) == attribute.missing_code, 0.0, weights)
 
 
 def select(
@@ -80,9 +77,8 @@ def select(
 ) -> SelectedCells:
     """Return what all these conditions on the attribute let through together; `text` is the query, for messages."""
     resolver = _Resolver(attribute, text)
-    positions = [
-        p for c in conditions for t in c.tests if isinstance(p := resolver.meaning(t), float)
-    ]  # every condition is cut at every value, so that conditions on one attribute meet inside a bin
+    # every condition is cut at every value, so that conditions on one attribute meet inside a bin
+    positions = [p for c in conditions for t in c.tests if isinstance(p := resolver.meaning(t), float)]
     pieces = pieces_of(attribute, positions)
     allowed = np.ones((1, 1), dtype=bool)
     notes: list[str] = []
@@ -119,9 +115,7 @@ class _Resolver:
     def __init__(self, attribute: Attribute, text: str) -> None:
         self._attribute = attribute
         self._text = text
-        self._known: Mask = np.ones(attribute.size, dtype=bool)  # the codes that are not missing
-        if attribute.has_missing:
-            self._known[attribute.missing_code] = False
+        self._known: Mask = np.arange(attribute.size) != attribute.missing_code
 
     def fail(self, word: Token, message: str) -> NoReturn:
         complain(self._text, word, message, self._attribute.name)
@@ -132,12 +126,10 @@ class _Resolver:
             return ~self._known
         if test.operator not in ("=", "!="):
             return self._place(test.value)
-        named = self._missing_code(test.value.text)
-        if named is not None:
-            return named
-        if (place := self._position(test.value.text)) is not None:
-            return place
-        return self._codes(test.value)
+        if means_missing(self._attribute, test.value.text):
+            return ~self._known
+        place = place_of(self._attribute, test.value.text)
+        return place if place is not None else self._codes(test.value)
 
     def mask(self, test: ValueTest, pieces: Pieces) -> Mask:
         """Return where the test holds. A missing value meets no comparison, not even `!=`."""
@@ -183,16 +175,9 @@ class _Resolver:
         attribute = self._attribute
         if (domain := attribute.intervals) is None:
             self.fail(word, f"{attribute.name} has no order (kind {attribute.kind}): compare with =, != or in")
-        place = self._position(word.text)
-        if place is None:
+        if (place := place_of(attribute, word.text)) is None:
             self.fail(word, _not_a_value(attribute, domain, word.text))
         return place
-
-    def _position(self, text: str) -> float | None:
-        return place_of(self._attribute, text)
-
-    def _missing_code(self, text: str) -> NDArray[np.bool_] | None:
-        return ~self._known if means_missing(self._attribute, text) else None
 
     def _codes(self, word: Token) -> NDArray[np.bool_]:
         attribute, domain = self._attribute, self._attribute.intervals
@@ -220,11 +205,10 @@ def _cut_notes(
 ) -> list[str]:
     codes = [int(c) for c in np.flatnonzero(cut)]
     held = values if shape is None else np.full(len(values), np.inf)
-    parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MAX_NAMED]]
-    if len(codes) > _MAX_NAMED:
-        parts.append(f"{len(codes) - _MAX_NAMED} more")
     if not codes:
         return []
+    parts = [f"{attribute.labels[c]} ({_part(weights[c], held[c])})" for c in codes[:_MAX_NAMED]]
+    parts += [f"{len(codes) - _MAX_NAMED} more"] if len(codes) > _MAX_NAMED else []
     bins = f"{'the bin' if len(codes) == 1 else 'the bins'} {', '.join(parts)}"
     taken = "values are taken as uniform inside"
     if shape is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from understudy.privacy.measurement import Measurement
 from understudy.query.pieces import Floats
 from understudy.query.selection import SelectedCells, SelectedFineCells
 from understudy.schema import Axes, Schema
+
+if TYPE_CHECKING:
+    from understudy.query.queries import Query
 
 _TINY = 1e-12
 
@@ -47,17 +51,15 @@ def sum_noise(
     return np.asarray(variance)
 
 
-def quietest(
-    measurements: Sequence[Measurement], schema: Schema, selections: Mapping[str, SelectedCells], by: Sequence[str]
-) -> tuple[Measurement, Floats] | None:
+def quietest(measurements: Sequence[Measurement], query: Query) -> tuple[Measurement, Floats] | None:
     """Return the measured table whose plain sum has the least noise, and its variance for each group."""
-    weights = {name: selection.weights for name, selection in selections.items()}
+    weights, by = {name: selection.weights for name, selection in query.selections.items()}, query.by
     more = np.zeros(())
-    if (inside := alone(selections)) is not None:
-        ((name, _),) = selections.items()
+    if (inside := alone(query.selections)) is not None:
+        (name,) = query.names
         weights[name], squares = inside.shape.adjoint(inside.weights)
         more = inside.shape.variance * (squares if by else squares.sum())
-    found = [(m, v + more) for m in measurements if (v := sum_noise(m, schema, weights, by)) is not None]
+    found = [(m, v + more) for m in measurements if (v := sum_noise(m, query.schema, weights, by)) is not None]
     return min(found, key=lambda pair: float(pair[1].sum())) if found else None
 
 
@@ -71,21 +73,16 @@ def alone(selections: Mapping[str, SelectedCells]) -> SelectedFineCells | None:
 
 
 def mean_noise(
-    measurements: Sequence[Measurement],
-    schema: Schema,
-    selections: Mapping[str, SelectedCells],
-    by: Sequence[str],
-    of: str,
-    means: Floats,
-    counts: Floats,
+    measurements: Sequence[Measurement], query: Query, means: Floats, counts: Floats
 ) -> tuple[Measurement, Floats] | None:
     """Return the quietest table and the variance of a mean, by the delta method: Σ (value − mean) × cell / count."""
-    if of in by:
+    of, schema, selections = query.of, query.schema, query.selections
+    if of is None or of in query.by:
         return None  # inside one cell a mean is an assumption, not a measurement
     inside = alone(selections)
-    flat = dict(selections) | {of: replace(selections[of], weights=np.ones(schema[of].size), inside=None)}
+    flat = {**selections, of: replace(selections[of], weights=np.ones(schema[of].size), inside=None)}
     based = [m for m in measurements if _at_base(m.axes, schema, of)]
-    found = quietest(based, schema, flat, by)
+    found = quietest(based, replace(query, selections=flat))
     if found is None:
         return None
     selection, (measurement, rest) = selections[of], found

@@ -36,15 +36,8 @@ def answer(model: WaveletModel, query: Query) -> Answer | None:
     weights = {name: selection.weights for name, selection in query.selections.items()}
     unit = query.rows if query.measure == "share" else 1
     values, variances = _sums(model, weights, query)
-    labels = [query.schema[name].labels for name in query.by]
-    figures = tuple(
-        Figure(
-            {name: labels[i][code] for i, (name, code) in enumerate(zip(query.by, codes))},
-            float(values[codes]) / unit,
-            float(np.sqrt(variances[codes])) / unit,
-        )
-        for codes in query.groups
-    )
+    errors = [float(np.sqrt(variances[codes])) / unit for codes in query.groups]
+    figures = query.figures([float(values[codes]) / unit for codes in query.groups], errors)
     return Answer(query.measure, query.by, figures, _covers(query, COVERS), query.notes + _notes(figures))
 
 

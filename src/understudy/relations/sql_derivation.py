@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from understudy.engines.coding import structure_misfits
-from understudy.engines.sources import TableHeader
 from understudy.engines.sql import Passes, SqlEngine, Warehouse, coded_rows, table_fit
 from understudy.relations.derivation import falls, same_place, two_values
 from understudy.relations.panel import PEOPLE, ROWS, STEPS, Panel, now, previous
@@ -41,7 +40,7 @@ class SqlHistories:
         self._panel = panel
         self._place = {name: str(i) for i, name in enumerate(panel.schema.names)}
         self.columns = tuple(column.name for column in warehouse.columns)
-        for misfit in structure_misfits(TableHeader(self.columns, {}), panel.schema):
+        for misfit in structure_misfits(self.columns, panel.schema):
             raise misfit.error()
         whose = {"p": id_text(warehouse, panel.schema[panel.person.id].column)}
         self._ordered = warehouse.keep(self._in_order(coded_rows(warehouse, panel.schema, whose)))

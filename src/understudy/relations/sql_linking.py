@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.engines.coding import NO_ROWS, structure_misfits
-from understudy.engines.sources import TableHeader
 from understudy.engines.sql import Passes, SqlEngine, Warehouse, coded_rows, table_fit
 from understudy.errors import DataError
 from understudy.relations.linking import no_parent, of_table, twice
@@ -110,7 +109,7 @@ class SqlTables:
         """Code the rows of a table and join them to those above; refuse what does not fit. The number of rows."""
         try:
             warehouse = self._warehouses[branch.name]
-            for misfit in structure_misfits(TableHeader(tuple(c.name for c in warehouse.columns), {}), branch.schema):
+            for misfit in structure_misfits([c.name for c in warehouse.columns], branch.schema):
                 raise misfit.error()
             base = self._kept(self._called("b", branch.name), self._coded(branch, warehouse))
             rows, found, _ = table_fit(self._keeper, branch.schema, self._whole(f"SELECT * FROM {base}"))

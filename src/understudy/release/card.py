@@ -178,6 +178,7 @@ class Card(ReadByWords):
         unit = unit_of(schema, together is not None)
         payer = _payer(schema, budget, account, together)
         several = (payer.held_by_several,) if isinstance(payer, OwnersTotal) else ()
+        large = ("epsilon above 10 promises very little",) if budget.epsilon > 10 else ()
         return cls(
             unit=unit,
             neighbours=schema.neighbours,
@@ -194,7 +195,7 @@ class Card(ReadByWords):
             versions=_versions(),
             not_promised=several + not_promised(schema),
             notes=notes + choices_not_covered(schema),
-            warnings=_warnings(budget, private),
+            warnings=(*(() if private else (STAMP,)), *large),
             private=private,
             bought=BoughtFacts.of(schema, budget, declared),
         )
@@ -212,10 +213,8 @@ class Card(ReadByWords):
         """Return the card of a file; raise a ValueError, LookupError or TypeError where a part is missing or odd."""
         plain: dict[str, Any] = {n: document[n] for n in (*_TEXTS, *_DICTS, "epsilon", "delta", "private")}
         lists: dict[str, Any] = {name: tuple(listed(document[name])) for name in _LISTS}
-        charges = tuple(
-            ChargeTotal(*(c[name] for name in ("purpose", "unit", "cost", "times")))
-            for c in listed(document["charges"])
-        )
+        paid = listed(document["charges"])
+        charges = tuple(ChargeTotal(c["purpose"], c["unit"], c["cost"], c["times"]) for c in paid)
         card = cls(
             **plain, **lists, charges=charges, payer=_payer_from(document),
             rows_per_person=document.get("rows_per_person", 1), bought=BoughtFacts.from_json(document),
@@ -229,13 +228,10 @@ class Card(ReadByWords):
         texts = [*(getattr(self, name) for name in _TEXTS), *(t for c in self.charges for t in (c.purpose, c.unit))]
         texts += [line for name in _LISTS for line in getattr(self, name)]
         texts += [text for line in self.payer_lines() for text in line]
-        if not all(type(a) in (int, float) and 0 <= a < math.inf for a in amounts):
-            raise ValueError
-        if not all(type(c.times) is int for c in self.charges) or type(self.private) is not bool:
-            raise ValueError
-        if not all(isinstance(t, str) for t in texts):
-            raise ValueError
-        if not all(isinstance(getattr(self, name), dict) for name in _DICTS):
+        kinds = [type(self.private) is bool, *(type(c.times) is int for c in self.charges)]
+        kinds += [type(a) in (int, float) and 0 <= a < math.inf for a in amounts] + [isinstance(t, str) for t in texts]
+        kinds += [isinstance(getattr(self, name), dict) for name in _DICTS]
+        if not all(kinds):
             raise ValueError
 
     def as_json(self) -> dict[str, Any]:
@@ -314,11 +310,6 @@ def _versions() -> dict[str, str]:
 
     own = {"understudy": VERSION, "python": platform.python_version()}
     return own | {name: version(name) for name in ("numpy", "opendp")}
-
-
-def _warnings(budget: Budget, private: bool) -> tuple[str, ...]:
-    large = ("epsilon above 10 promises very little",) if budget.epsilon > 10 else ()
-    return (*(() if private else (STAMP,)), *large)
 
 
 # -- words -------------------------------------------------------------------------------------------------------

@@ -33,17 +33,10 @@ _TYPES = {"integer": "sc:Integer", "number": "sc:Float", "date": "sc:Date", "boo
 
 
 def croissant(
-    release: Release,
-    path: Path,
-    *,
-    license: str,
-    creator: str,
-    url: str,
-    date: str,
-    data: Path | None = None,
+    release: Release, path: Path, *, license: str, creator: str, url: str, date: str, data: Path | None = None
 ) -> dict[str, Any]:
     """Return the metadata of the release file and, with `data`, of a CSV of synthetic rows and its columns."""
-    name = _identifier(release.schema.name)
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in release.schema.name)
     files = [_file("release", path, "application/zip", "The model, its noisy tables, the schema and the privacy card.")]
     found: dict[str, Any] = {
         "@context": CONTEXT,
@@ -72,11 +65,7 @@ def croissant(
 
 def _promise(release: Release) -> str:
     card = release.card
-    delta = f", delta {card.delta:.6g}" if card.delta else ""
-    return (
-        f"Differential privacy, epsilon {card.epsilon:.6g}{delta} for {card.unit} "
-        f"({card.neighbours_in_words}): {card.in_words}."
-    )
+    return f"Differential privacy, {card.promise} for {card.unit} ({card.neighbours_in_words}): {card.in_words}."
 
 
 def _description(release: Release) -> str:
@@ -118,7 +107,3 @@ def _field(attribute: Attribute) -> dict[str, Any]:
         "dataType": data_type,
         "source": {"fileObject": {"@id": "rows"}, "extract": {"column": attribute.name}},
     }
-
-
-def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)

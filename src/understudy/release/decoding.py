@@ -6,7 +6,6 @@ distribution inside them given the rules; where that does not help soon, the cel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,7 @@ from understudy.schema.predicates import Cells
 from understudy.schema.rule_blocks import Block, repaired
 
 TRIES = 24  # times that values are drawn again
+Drawn = dict[str, NDArray[np.float64]]  # values of ordered columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Settling:
         columns = {name: self._cells(name, rows[name], drawn.get(name)) for name in rows}
         placed = {name: shape for name, shape in self.shapes.items() if name not in drawn}
         found = placed_rows(rows, placed, generator)
-        values: Values = {name: self._typed(name, drawn[name], rows[name]) for name in drawn}
+        values: Values = {name: (self._whole(name, drawn[name]), columns[name].absent) for name in drawn}
         for name, known in self.schema.rule_book.determined.items():
             if known.term is None:
                 found[name] = computed_codes(self.schema, known, columns)
@@ -97,9 +97,7 @@ class Settling:
     def _cells(self, name: str, codes: NDArray[Any], values: NDArray[np.float64] | None) -> Cells:
         return Cells.of_values(codes, values, codes == self.schema[name].missing_code)
 
-    def _settle(
-        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], generator: np.random.Generator
-    ) -> None:
+    def _settle(self, block: Block, rows: Rows, drawn: Drawn, generator: np.random.Generator) -> None:
         """Draw the values of a block again until all rows meet it; `drawn` is changed."""
         cells = block.cells(rows)
         left = np.flatnonzero(block.open.ravel()[cells])
@@ -107,43 +105,31 @@ class Settling:
         for _ in range(TRIES):
             if not len(left):
                 return
-            again = {name: self._draw(name, rows[name][left], generator) for name in block.wide}
-            for name, values in again.items():
-                drawn[name][left] = values
+            for name in block.wide:
+                drawn[name][left] = self._draw(name, rows[name][left], generator)
             left = left[~self._held(block, rows, drawn, left)]
         left = self._repair(block, rows, drawn, left)
         witness = block.witnesses(cells[left])
         for i, name in enumerate(block.wide):
             drawn[name][left] = witness[:, i]
 
-    def _repair(
-        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], left: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _repair(self, block: Block, rows: Rows, drawn: Drawn, left: NDArray[np.int64]) -> NDArray[np.int64]:
         """Move one value of a row to where a comparison becomes an equation; return the rows that it does not help."""
         if not len(left):
             return left
-        own = {name: self._cells(name, rows[name][left], _some(drawn, name, left)) for name in block.names}
+        own = self._columns(block, rows, drawn, left)
         moved, held = repaired({a.name: a for a in self.schema.attributes}, block, own)
         for name in block.wide:
-            bounds = moved[name].bounds
-            assert bounds is not None
-            drawn[name][left[held]] = bounds.low[held]
+            drawn[name][left[held]] = moved[name].values[held]
         return left[~held]
 
-    def _held(
-        self, block: Block, rows: Rows, drawn: dict[str, NDArray[np.float64]], left: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        own = {name: self._cells(name, rows[name][left], _some(drawn, name, left)) for name in block.names}
-        return np.broadcast_to(block.held(own), left.shape)
+    def _held(self, block: Block, rows: Rows, drawn: Drawn, left: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.broadcast_to(block.held(self._columns(block, rows, drawn, left)), left.shape)
 
-    def _typed(self, name: str, values: NDArray[np.float64], codes: NDArray[Any]) -> tuple[Any, NDArray[np.bool_]]:
-        return self._whole(name, values), codes == self.schema[name].missing_code
+    def _columns(self, block: Block, rows: Rows, drawn: Drawn, left: NDArray[np.int64]) -> dict[str, Cells]:
+        """Return some rows of the block's columns, with values where they were drawn."""
+        values = {name: drawn[name][left] if name in drawn else None for name in block.names}
+        return {name: self._cells(name, rows[name][left], values[name]) for name in block.names}
 
     def _whole(self, name: str, values: NDArray[np.float64]) -> NDArray[Any]:
         return np.rint(values).astype(np.int64) if self.schema[name].ordered.integral else values
-
-
-def _some(
-    drawn: dict[str, NDArray[np.float64]], name: str, rows: NDArray[np.int64] | Sequence[int]
-) -> NDArray[np.float64] | None:
-    return drawn[name][rows] if name in drawn else None

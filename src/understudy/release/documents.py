@@ -20,11 +20,11 @@ def read_document(data: bytes, name: str) -> dict[str, Any]:
     """Return the object that a member of the release holds; anything odd about it is a ReleaseError."""
     try:
         document = _parsed(data)
+        if isinstance(document, dict):
+            return document
     except (ValueError, RecursionError):
-        raise ReleaseError(f"{name} of the release is damaged") from None
-    if not isinstance(document, dict):
-        raise ReleaseError(f"{name} of the release is damaged")
-    return document
+        pass
+    raise ReleaseError(f"{name} of the release is damaged")
 
 
 def listed(value: Any) -> list[Any]:

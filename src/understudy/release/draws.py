@@ -15,8 +15,6 @@ from understudy.models.within_bins import placed_rows, placed_schema
 from understudy.release.drawing import Drawing
 
 if TYPE_CHECKING:
-    from understudy.models.model import Rows
-    from understudy.release.decoding import Settling
     from understudy.release.release import Release
 
 
@@ -51,35 +49,33 @@ class Draws:
         import pyarrow as pa
 
         from understudy.release.frames import to_frame
-        from understudy.release.writing import decode_chunks
 
-        release = self.release
-        for i, rows in enumerate(self.coded):
-            generator = np.random.default_rng([self.coded.seed, i, 1])
-            placed, settling = self._placed(rows, generator)
-            schema = placed_schema(release.schema, release.shapes)
-            tables = list(decode_chunks([placed], schema, release.columns, generator, settling))
-            yield to_frame(pa.concat_tables(tables), release.schema, release.library)
+        for chunks in self._decoded():
+            yield to_frame(pa.concat_tables(chunks), self.release.schema, self.release.library)
 
     def write(self, path: str | Path) -> list[Path]:
         """Write each table to a file of its own, NAME-01.csv and so on, and return their names."""
-        from understudy.release.writing import write_rows
+        from understudy.release.writing import write_table
 
-        release, target, out = self.release, Path(path), []
+        target, out = Path(path), []
+        schema = placed_schema(self.release.schema, self.release.shapes)
         digits = max(2, len(str(len(self))))
-        for i, rows in enumerate(self.coded):
-            generator = np.random.default_rng([self.coded.seed, i, 1])
-            own = target.with_name(f"{target.stem}-{i + 1:0{digits}}{target.suffix}")
-            placed, settling = self._placed(rows, generator)
-            schema = placed_schema(release.schema, release.shapes)
-            write_rows(iter([placed]), own, schema, release.columns, generator, settling)
-            out.append(own)
+        for number, chunks in enumerate(self._decoded(), 1):
+            out.append(target.with_name(f"{target.stem}-{number:0{digits}}{target.suffix}"))
+            write_table(chunks, out[-1], schema)
         return out
 
-    def _placed(self, rows: Rows, generator: np.random.Generator) -> tuple[Rows, Settling | None]:
-        """Return rows for decoding, and what settles their values where rules leave them open."""
-        settling = Drawing.of(self.release, 0, None).settling
-        return (placed_rows(rows, self.release.shapes, generator) if settling is None else rows), settling
+    def _decoded(self) -> Iterator[Iterator[Any]]:
+        """Yield each table, decoded a chunk at a time; values are settled where rules leave them open."""
+        from understudy.release.writing import decode_chunks
+
+        release = self.release
+        settling = Drawing.of(release, 0, None).settling
+        schema = placed_schema(release.schema, release.shapes)
+        for i, rows in enumerate(self.coded):
+            generator = np.random.default_rng([self.coded.seed, i, 1])
+            placed = placed_rows(rows, release.shapes, generator) if settling is None else rows
+            yield decode_chunks([placed], schema, release.columns, generator, settling)
 
     def combine(self, estimates: Sequence[float], variances: Sequence[float]) -> Combined:
         """Combine one estimate and one squared standard error of each table, by the rule that belongs to these rows."""

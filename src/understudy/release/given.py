@@ -17,12 +17,11 @@ from understudy.models.model import Model
 from understudy.models.ruled_model import RuledModel, weighted
 from understudy.models.structural_zeros import logarithm
 from understudy.models.within_bins import FLAT, Shapes
-from understudy.query.grammar import Condition, simple_condition
+from understudy.query.grammar import simple_condition
 from understudy.query.joint_shares import joint_shares
 from understudy.query.selection import select
 from understudy.schema import Axis, Schema
 from understudy.schema.expressions import ComparedTerms, Equivalence, Expression, Symbol, conjuncts, parse_condition
-from understudy.schema.resolution import Resolver
 from understudy.schema.rule_blocks import Block, blocks_of
 from understudy.schema.rules import Constraint
 from understudy.schema.tokens import Token
@@ -44,9 +43,7 @@ class GivenConditions:
         shares, constraints = [], []
         for text, expression in _expressions(given, schema):
             for part in conjuncts(expression):
-                known = {a.name: a for a in schema.attributes}
-                resolver = Resolver(known, schema.rule_book.determined, text)
-                constraint = Constraint(resolver.predicate(part), text, strict=True)
+                constraint = Constraint.of_condition(part, text, schema)
                 constraints.append(constraint)
                 found = _shares(part, constraint, schema, shapes)
                 if shapes and not found.table.any():
@@ -86,15 +83,9 @@ def _shares(part: Expression, constraint: Constraint, schema: Schema, shapes: Sh
     A value can lie where the shape inside its bin has no mass, by noise alone: `of` then asks again without shapes.
     """
     simple = simple_condition(part, schema)
-    if simple is not None and simple.name.text in schema.free.names:
-        return _selected(simple, constraint.text, schema, shapes)
-    return joint_shares(schema.free, constraint, shapes)
-
-
-def _selected(condition: Condition, text: str, schema: Schema, shapes: Shapes) -> Factor:
-    name = condition.name.text
-    found = select(schema[name], [condition], text, shapes.get(name))
-    return Factor((Axis(name),), found.weights)
+    if simple is None or (name := simple.name.text) not in schema.free.names:
+        return joint_shares(schema.free, constraint, shapes)
+    return Factor((Axis(name),), select(schema[name], [simple], constraint.text, shapes.get(name)).weights)
 
 
 def _expressions(given: Given, schema: Schema) -> list[tuple[str, Expression]]:

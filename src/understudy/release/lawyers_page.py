@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from understudy.privacy.measurement import Measurement
 from understudy.release.card import AccountTotal, OwnersTotal, at_most, promise_text
 from understudy.release.release import Release
 
@@ -42,6 +41,8 @@ def _odds(release: Release) -> list[str]:
     epsilon, replaced = float(card.epsilon), card.neighbours == "replace-one"
     value = epsilon if replaced else 2 * epsilon  # a changed row is one removed and one added
     crowd = 1 / max(2, release.rows)
+    factor = posterior(crowd, value) / crowd
+    often = f"{factor:.3g} times" if factor < 1e6 else "very many times"
     but = f" But for a failure of probability {card.delta:.6g}." if card.delta else ""
     there = (
         "That a person is in the table at all is not hidden: the number of rows is public. What their row says is."
@@ -50,8 +51,8 @@ def _odds(release: Release) -> list[str]:
     )
     return [
         f"- **Singling out.** A guess that one of the {release.rows:,} rows is a certain person's, right once in "
-        f"{round(1 / crowd):,} by chance, is right at most {_times(posterior(crowd, value) / crowd)} as often for "
-        f"whoever has the release; synthetic rows are about nobody.{but}",
+        f"{round(1 / crowd):,} by chance, is right at most {often} as often for whoever has the release; synthetic "
+        f"rows are about nobody.{but}",
         f"- **Linkage.** {there} Data from elsewhere, however much, does not change these bounds.{but}",
         f"- **Inference.** What a person's row says: a suspicion of 1 % becomes at most {_grown(0.01, value)}, one of "
         f"10 % at most {_grown(0.1, value)}, one of 50 % at most {_grown(0.5, value)}. What holds for people like them "
@@ -63,14 +64,10 @@ def _grown(prior: float, loss: float) -> str:
     return at_most(posterior(prior, loss))
 
 
-def _times(factor: float) -> str:
-    return f"{factor:.3g} times" if factor < 1e6 else "very many times"
-
-
 def _threshold(release: Release) -> str:
     if not release.measurements:
         return "This release holds no tables of noisy counts, so there is no count to compare a threshold with."
-    margins = sorted({_margin(m) for m in release.measurements})
+    margins = sorted({m.noise.margin(0.95) for m in release.measurements})
     least, most = f"{margins[0]:,}", f"{margins[-1]:,}"
     reach = least if least == most else f"{least} (in some tables {most})"
     return (
@@ -78,10 +75,6 @@ def _threshold(release: Release) -> str:
         "large once in twenty. A reader learns about as much of such a cell as under a rule that suppresses counts "
         "below that threshold; and unlike under such a rule, also where tables overlap or others know all rows but one."
     )
-
-
-def _margin(measurement: Measurement) -> int:
-    return measurement.noise.margin(0.95)
 
 
 def _questions(release: Release) -> list[str]:

@@ -14,7 +14,7 @@ from understudy.relations.table_tree import Branch
 from understudy.release.drawing import Drawing
 from understudy.release.frames import to_frame
 from understudy.release.given import Given
-from understudy.release.writing import check_output, decode_rows, fresh_ids, write_table
+from understudy.release.writing import WRITTEN, check_output, decode_rows, fresh_ids, write_table
 from understudy.schema import Schema
 from understudy.schema.patterns import FreshIds
 
@@ -46,11 +46,8 @@ def write_tables(
 def output_files(schema: Schema) -> dict[str, str]:
     """Return the name of each table's file: the one that the schema gives it where that can be written, else .csv."""
     named = {schema.name: schema.file} | {child.name: child.file for child in schema.tables}
-    return {name: file if file and _written(file) else f"{name}.csv" for name, file in named.items()}
-
-
-def _written(file: str) -> bool:
-    return file.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet"))
+    written = {name: file for name, file in named.items() if file and file.lower().endswith(WRITTEN)}
+    return {name: written.get(name, f"{name}.csv") for name in named}
 
 
 def check_folder(folder: Path, schema: Schema) -> None:
@@ -95,9 +92,7 @@ def _with_keys(branch: Branch, drawn: DrawnTable) -> dict[str, Any]:
 
 def _fresh(branch: Branch, model: LinkedModel, root: dict[str, FreshIds]) -> dict[str, FreshIds]:
     """Return the ids of a table's columns that have a pattern: of the root its own, of its children those they name."""
-    if branch.child is None:
+    if (child := branch.child) is None:
         return root
-    child = branch.child
-    if child.parent == model.schema.name and child.references in root:
-        return {child.key: root[child.references]}
-    return {}
+    own = child.parent == model.schema.name and child.references in root
+    return {child.key: root[child.references]} if own else {}

@@ -14,7 +14,7 @@ from typing import Any
 
 from understudy.privacy.accounting import COMPOSITION_RULE, accounting_of, total_cost
 from understudy.privacy.budget import Budget
-from understudy.release.card import AccountTotal, Card, OwnersTotal, choices_not_covered, promise_text
+from understudy.release.card import AccountTotal, OwnersTotal, choices_not_covered, promise_text
 from understudy.release.release import Release
 
 CURATOR_TYPES = ("Government", "Industry", "Nonprofit")
@@ -60,9 +60,9 @@ class Publisher:
 
 def registry_entry(release: Release, publisher: Publisher) -> dict[str, Any]:
     """Return the entry as plain data, in the registry's fields."""
-    name = f"Synthetic stand-in for {release.schema.name}"
+    title = f"{release.schema.name} {publisher.curator} {publisher.date[:4]}"
     basic: dict[str, Any] = {
-        "name": name,
+        "name": f"Synthetic stand-in for {release.schema.name}",
         "data_curators": [{"data_curator_name": publisher.curator, "data_curator_type": publisher.curator_type}],
         "description": _description(release),
         "intended_use": publisher.intended_use,
@@ -73,7 +73,7 @@ def registry_entry(release: Release, publisher: Publisher) -> dict[str, Any]:
     if publisher.sector is not None:
         basic["data_product_sector"] = publisher.sector
     return {
-        "url_slug": _slug(f"{release.schema.name} {publisher.curator} {publisher.date[:4]}"),
+        "url_slug": re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
         "deployment": {
             "basic": basic,
             "dp_variant": _variant(release),
@@ -123,13 +123,12 @@ def _privacy_loss(release: Release) -> dict[str, Any]:
 
 def _model(release: Release) -> dict[str, Any]:
     payer = release.card.payer
+    trust = (
+        "The custodian holds the rows, runs the program and is trusted with them. Everyone else, with whatever they "
+        "know already, is not."
+    )
     if isinstance(payer, OwnersTotal):
         trust = f"No owner's rows leave it. The promise holds against {payer.against}."
-    else:
-        trust = (
-            "The custodian holds the rows, runs the program and is trusted with them. Everyone else, with whatever "
-            "they know already, is not."
-        )
     return {
         "model_name": "Federated" if isinstance(payer, OwnersTotal) else "Central",
         "model_name_details": trust,
@@ -154,7 +153,8 @@ def _payer(release: Release) -> str:
 
 def _implementation(release: Release) -> dict[str, Any]:
     card = release.card
-    kinds = sorted({m.noise.name for m in release.measurements}) or [_default_noise(card)]
+    usual = accounting_of(Budget(card.epsilon, card.delta)).noise.name
+    kinds = sorted({m.noise.name for m in release.measurements}) or [usual]
     choice = "the exponential mechanism" if card.delta else "permute-and-flip"
     versions = ", ".join(f"{name} {number}" for name, number in card.versions.items())
     charges = "; ".join(map(str, card.charges))
@@ -177,14 +177,6 @@ def _before(release: Release) -> str:
     """Return what was done with rows before noise; a schema written by somebody who had seen some is no public one."""
     seen = " ".join(choices_not_covered(release.schema))
     return f"{_SEEN_SCHEMA.format(seen) if seen else _SCHEMA} {_BEFORE}"
-
-
-def _default_noise(card: Card) -> str:
-    return accounting_of(Budget(card.epsilon, card.delta)).noise.name
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def yaml_text(document: Any, indent: int = 0) -> str:

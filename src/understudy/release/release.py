@@ -31,11 +31,7 @@ from understudy.release.facts import ReleaseFacts
 from understudy.release.given import Given
 from understudy.release.linked_tables import sampled_tables, write_tables
 from understudy.release.replacement import replacing
-from understudy.release.storage import (
-    content_hash,
-    reading,
-    release_bytes,
-)
+from understudy.release.storage import content_hash, reading, release_bytes
 from understudy.release.summary import summary_of
 from understudy.schema import Schema
 from understudy.showing import figure_of, html_of
@@ -164,7 +160,7 @@ class Release:
 
         `rows`, `given`, `seed` and `progress` are those of `sample`. Tables with foreign keys go to a folder.
         """
-        from understudy.release.writing import write_rows
+        from understudy.release.writing import decode_chunks, write_table
 
         generator = self.generator(seed)
         if isinstance(self.model, LinkedModel):
@@ -173,7 +169,8 @@ class Release:
         with self._progress(rows, progress) as bar:
             drawing = Drawing.of(self, rows, given)
             batches = drawing.placed(generator, bar)
-            write_rows(batches, path, self._placed, self.columns, generator, drawing.settling)
+            tables = decode_chunks(batches, self._placed, self.columns, generator, drawing.settling)
+            write_table(tables, path, self._placed)
 
     @cached_property
     def shapes(self) -> Shapes:

@@ -20,6 +20,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,16 +30,21 @@ from numpy.typing import NDArray
 from understudy.errors import ReleaseError
 from understudy.release.documents import read_document, write_document
 
-PLAIN_FORMAT = 1
-DETAILS_FORMAT = 2  # with details inside bins, which a reader of format 1 would leave out
-TREES_FORMAT = 3  # with noisy trees, whose bins and shapes a reader of format 2 would leave out
-RULES_FORMAT = 4  # with rules or uses, which a reader of format 3 would not keep
-HISTORIES_FORMAT = 5  # with histories of people, which a reader of format 4 does not know
-TABLES_FORMAT = 6  # with tables that belong together, which a reader of format 5 does not know
-PRIOR_FORMAT = 7  # with what was known before, which a reader of format 6 does not know
-GROUPS_FORMAT = 8  # with tables over merged groups of values, which a reader of format 7 does not know
-CURVES_FORMAT = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
-FORMAT = 9  # the newest that can be read
+
+class Format(IntEnum):
+    """The format of a release file: the least number that has all of a release, and which an older reader refuses."""
+
+    PLAIN = 1
+    DETAILS = 2  # with details inside bins, which a reader of format 1 would leave out
+    TREES = 3  # with noisy trees, whose bins and shapes a reader of format 2 would leave out
+    RULES = 4  # with rules or uses, which a reader of format 3 would not keep
+    HISTORIES = 5  # with histories of people, which a reader of format 4 does not know
+    TABLES = 6  # with tables that belong together, which a reader of format 5 does not know
+    PRIOR = 7  # with what was known before, which a reader of format 6 does not know
+    GROUPS = 8  # with tables over merged groups of values, which a reader of format 7 does not know
+    CURVES = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
+
+
 MAX_BYTES = 2 * 1024**3
 MAX_DOCUMENT_BYTES = 32 * 1024**2  # of all documents together
 FREE_BYTES = 64 * 1024**2  # what any file may unpack to; beyond it, what its own size allows
@@ -54,7 +60,12 @@ _APART = ("manifest.json", "ledger.json")  # not hashed
 
 
 def content_hash(members: Mapping[str, bytes]) -> str:
-    return _joint_hash({name: hashlib.sha256(data).hexdigest() for name, data in members.items()})
+    """Return the hash of a release: that of the names and hashes of its members."""
+    return _joint_hash(_digests(members))
+
+
+def _digests(members: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
 
 
 def _joint_hash(digests: Mapping[str, str]) -> str:
@@ -75,10 +86,10 @@ def pack(documents: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> di
     return members
 
 
-def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = PLAIN_FORMAT) -> bytes:
+def release_bytes(members: Mapping[str, bytes], ledger: Mapping[str, Any], format: int = Format.PLAIN) -> bytes:
     """Return a release file's content."""
-    manifest = {"format": format, "members": {n: hashlib.sha256(d).hexdigest() for n, d in members.items()}}
-    manifest["hash"] = content_hash(members)
+    digests = _digests(members)
+    manifest = {"format": format, "members": digests, "hash": _joint_hash(digests)}
     every = {"manifest.json": write_document(manifest), **members, "ledger.json": write_document(ledger)}
     packed = _zip(every, zipfile.ZIP_DEFLATED)
     if sum(map(len, every.values())) > _most_bytes(len(packed)):  # a reader would take it for a bomb: stored, it opens
@@ -120,9 +131,7 @@ def reading(path: Path) -> Iterator[StoredRelease]:
 def _archive(file: BinaryIO, name: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError):
-        raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
-    except OSError:  # an offset outside the file
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, LookupError, OSError):
         raise ReleaseError(f"{name!r} is not a release file, or it is truncated") from None
 
 
@@ -133,13 +142,10 @@ def _infos(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
         raise ReleaseError(f"{path.name!r} has too many or repeated parts to be a release")
     if sum(info.file_size for info in infos.values()) > _most_bytes(path.stat().st_size):
         raise ReleaseError(f"{path.name!r} would unpack to far more than its size; refused")
-    if sum(info.file_size for name, info in infos.items() if _is_document(name)) > MAX_DOCUMENT_BYTES:
+    documents = [info for name, info in infos.items() if not (name.startswith("arrays/") and name.endswith(".npy"))]
+    if sum(info.file_size for info in documents) > MAX_DOCUMENT_BYTES:
         raise ReleaseError(f"{path.name!r} has documents of more than {MAX_DOCUMENT_BYTES // 1024**2} MiB; refused")
     return infos
-
-
-def _is_document(name: str) -> bool:
-    return not (name.startswith("arrays/") and name.endswith(".npy"))
 
 
 class StoredRelease:
@@ -155,13 +161,12 @@ class StoredRelease:
         self.hash = str(manifest["hash"])
         self.ledger = read_document(self._unpacked("ledger.json"), "ledger.json")
         self._members: dict[str, bytes] = {}
-        self.documents = {
-            name: read_document(self._member(f"{name}.json"), f"{name}.json") for name in sorted(_DOCUMENTS)
-        }
+        files = {name: f"{name}.json" for name in sorted(_DOCUMENTS)}
+        self.documents = {name: read_document(self._member(file), file) for name, file in files.items()}
 
     def _checked(self, manifest: dict[str, Any]) -> dict[str, str]:
         format, digests = manifest.get("format"), manifest.get("members")
-        if type(format) is not int or not 1 <= format <= FORMAT:
+        if type(format) is not int or not 1 <= format <= max(Format):
             raise ReleaseError("this release was written by a newer understudy: upgrade to open it")
         if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
             raise self._changed

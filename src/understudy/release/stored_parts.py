@@ -13,22 +13,10 @@ from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.relations.storage import method_model, model_of, parts_of
 from understudy.release.card import Card
+from understudy.release.documents import listed
 from understudy.release.facts import ReleaseFacts, check_facts
 from understudy.release.release import Release
-from understudy.release.storage import (
-    CURVES_FORMAT,
-    DETAILS_FORMAT,
-    GROUPS_FORMAT,
-    HISTORIES_FORMAT,
-    MAX_ATTRIBUTES,
-    PLAIN_FORMAT,
-    PRIOR_FORMAT,
-    RULES_FORMAT,
-    TABLES_FORMAT,
-    TREES_FORMAT,
-    StoredRelease,
-    pack,
-)
+from understudy.release.storage import MAX_ATTRIBUTES, Format, StoredRelease, pack
 from understudy.schema import Schema
 from understudy.schema.files import schema_from_dict
 
@@ -37,7 +25,7 @@ def members_of(release: Release) -> dict[str, bytes]:
     """Return the content of a release's file, by the names of its parts."""
     refuse_exact(release.facts, release.card)
     model, arrays = parts_of(free_model(release.model))
-    listed, tables = tables_parts(release.measurements, "measurement")
+    measured, tables = tables_parts(release.measurements, "measurement")
     arrays |= tables
     body = {"rows": release.rows, "columns": list(release.columns), "facts": release.facts.as_json(), "model": model}
     for name, (parts, more) in (("details", details_parts(release.details)), ("trees", trees_parts(release.trees))):
@@ -53,63 +41,56 @@ def members_of(release: Release) -> dict[str, bytes]:
         "schema": release.schema.as_json(),
         "card": release.card.as_json(),
         "model": body,
-        "measurements": {"measurements": listed},
+        "measurements": {"measurements": measured},
     }
     return pack(documents, arrays)
 
 
-def format_of(release: Release) -> int:
-    """Return the least number of the file's format that a program must know to read all of the release."""
+def format_of(release: Release) -> Format:
+    """Return the least format of the file that a program must know to read all of the release."""
     schema = release.schema
-    if any(not tree.levels for tree in release.trees):
-        return CURVES_FORMAT
-    if any(a.groups for a in method_model(release.model).schema.attributes):
-        return GROUPS_FORMAT
-    if release.prior is not None:
-        return PRIOR_FORMAT
-    if schema.tables:
-        return TABLES_FORMAT
-    if schema.person is not None:
-        return HISTORIES_FORMAT
-    if schema.rules or schema.uses:
-        return RULES_FORMAT
-    return TREES_FORMAT if release.trees else DETAILS_FORMAT if release.details else PLAIN_FORMAT
+    needed = {
+        Format.PLAIN: True,
+        Format.DETAILS: bool(release.details),
+        Format.TREES: bool(release.trees),
+        Format.RULES: bool(schema.rules or schema.uses),
+        Format.HISTORIES: schema.person is not None,
+        Format.TABLES: bool(schema.tables),
+        Format.PRIOR: release.prior is not None,
+        Format.GROUPS: any(a.groups for a in method_model(release.model).schema.attributes),
+        Format.CURVES: any(not tree.levels for tree in release.trees),
+    }
+    return max(format for format, wanted in needed.items() if wanted)
 
 
 def release_from(stored: StoredRelease) -> Release:
     """Return the release of a file, each part checked against the others before it is unpacked."""
     body = stored.documents["model"]
-    columns = tuple(_listed(body["columns"]))
+    columns = tuple(listed(body["columns"]))
     if len(columns) > MAX_ATTRIBUTES or len(columns) != len(stored.documents["schema"]["attributes"]):
         raise ValueError
     schema = _in_order(schema_from_dict(stored.documents["schema"], stored.max_codes), columns)
-    schema = _tables_in_order(schema, _listed(body.get("tables", [])))
+    schema = _tables_in_order(schema, listed(body.get("tables", [])))
     schema = with_groups(body["model"], schema)
     check_facts(body["facts"], schema)
-    listed = _listed(stored.documents["measurements"]["measurements"])
+    measured = listed(stored.documents["measurements"]["measurements"])
     release = Release(
         schema,
         with_rules(model_of(body["model"], stored, schema), schema),
-        tables_from_parts(listed, "measurement", stored, schema),
+        tables_from_parts(measured, "measurement", stored, schema),
         _whole(body["rows"], 1),
         columns,
         ReleaseFacts.of(body["facts"]),
         Card.from_json(stored.documents["card"]),
         Head(_whole(stored.ledger["seq"]), str(stored.ledger["hash"])),
-        details=details_from_parts(_listed(body.get("details", [])), stored, schema),
-        trees=trees_from_parts(_listed(body.get("trees", [])), stored, schema, stored.max_codes),
+        details=details_from_parts(listed(body.get("details", [])), stored, schema),
+        trees=trees_from_parts(listed(body.get("trees", [])), stored, schema, stored.max_codes),
         prior=prior_from_parts(body["prior"], stored, schema) if "prior" in body else None,
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()
     release.summary()  # it can be shown
     return release
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError
-    return value
 
 
 def _whole(value: Any, least: int = 0) -> int:
@@ -125,10 +106,10 @@ def _in_order(schema: Schema, columns: tuple[str, ...]) -> Schema:
     return replace(schema, attributes=tuple(schema[name] for name in columns))
 
 
-def _tables_in_order(schema: Schema, listed: list[Any]) -> Schema:
+def _tables_in_order(schema: Schema, order: list[Any]) -> Schema:
     """Put the child tables, and the attributes of each, into the order of the schema that was published by."""
     known = {child.name: child for child in schema.tables}
-    if sorted(name for name, _ in listed) != sorted(known):
+    if sorted(name for name, _ in order) != sorted(known):
         raise ValueError
-    ordered = [replace(known[name], schema=_in_order(known[name].schema, tuple(columns))) for name, columns in listed]
+    ordered = [replace(known[name], schema=_in_order(known[name].schema, tuple(columns))) for name, columns in order]
     return replace(schema, tables=tuple(ordered))

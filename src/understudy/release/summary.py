@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from understudy.relations.panel import spoken
 from understudy.relations.table_tree import spoken_column
@@ -28,18 +29,19 @@ def summary_of(release: Release) -> str:
         more = [f"  and {len(tables) - 20} more"] if len(tables) > 20 else []
         lines += ["Measured together, in this order", *(f"  {table}" for table in tables[:20]), *more, ""]
     for own in release.facts.more.get("linked") or []:
-        lines += [f"{own['table']}, each row given the rows that it belongs to"]
-        for line in own["network"]:
-            given = " and ".join(f"({spoken_column(parent)})" for parent in line["parents"])
-            lines.append(f"  {spoken_column(line['attribute'])} ← {given}".rstrip(" ←"))
-        lines.append("")
+        title = f"{own['table']}, each row given the rows that it belongs to"
+        lines += [title, *_given(own["network"], spoken_column), ""]
     if steps := release.facts.more.get("steps"):
-        lines += [f"{release.facts.more['persons']:,} people; each further row of a person, given the row before"]
-        for line in steps:
-            given = " and ".join(f"({spoken(parent)})" for parent in line["parents"])
-            lines.append(f"  {spoken(line['attribute'])} ← {given}".rstrip(" ←"))
-        lines += [f"  {one}, this row, tied to {other}" for one, other in release.facts.more.get("ties") or []]
-        lines.append("")
-    if release.schema.rules:
-        lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in release.schema.rules), ""]
+        title = f"{release.facts.more['persons']:,} people; each further row of a person, given the row before"
+        ties = [f"  {one}, this row, tied to {other}" for one, other in release.facts.more.get("ties") or []]
+        lines += [title, *_given(steps, spoken), *ties, ""]
+    if schema.rules:
+        lines += ["Rules that every row meets", *(f"  {rule.text}" for rule in schema.rules), ""]
     return "\n".join([*lines, release.card.text()])
+
+
+def _given(network: list[dict[str, Any]], spoken: Callable[[str], str]) -> Iterator[str]:
+    """Yield a line for each attribute of a network with its parents, as names are spoken."""
+    for line in network:
+        parents = " and ".join(f"({spoken(parent)})" for parent in line["parents"])
+        yield f"  {spoken(line['attribute'])} ← {parents}".rstrip(" ←")

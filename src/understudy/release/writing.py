@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -25,6 +26,7 @@ from understudy.schema.patterns import FreshIds
 Values = dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]  # by attribute: values, and where there is none
 Settle = Callable[[Rows, np.random.Generator], tuple[Rows, Values]]  # codes for decoding, and values settled already
 
+WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")  # what the name of an output file ends with
 CHUNK_CELLS = 1 << 22  # what is decoded at a time, so that the rows in memory are the coded ones
 
 
@@ -50,7 +52,6 @@ def decode_rows(
     count = len(next(iter(rows.values())))
     attributes = [schema[name] for name in order] if order is not None else schema.attributes
     fresh = fresh_ids(schema, generator) if fresh is None else fresh
-
     settled = values or {}
 
     def column(attribute: Attribute) -> Any:
@@ -135,7 +136,7 @@ def check_output(path: str | Path) -> Literal["csv", "parquet"]:
     """Return what kind of file this name asks for; refuse, before any work, what could not be written."""
     path = Path(path)
     name = path.name.lower()
-    if not name.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")):
+    if not name.endswith(WRITTEN):
         raise UsageError(f"{path.name!r}: output is written to .csv, .tsv (or these with .gz) or .parquet")
     if path.is_dir():
         raise UsageError(f"{path.name!r} is a folder: name the file to write")
@@ -146,48 +147,30 @@ def check_output(path: str | Path) -> Literal["csv", "parquet"]:
     return "parquet" if name.endswith(".parquet") else "csv"
 
 
-def write_rows(
-    rows: Rows | Iterable[Rows],
-    path: str | Path,
-    schema: Schema,
-    order: Sequence[str] | None,
-    generator: np.random.Generator,
-    settle: Settle | None = None,
-) -> None:
-    """Decode and write coded rows, or batches that follow each other, a chunk at a time."""
-    batches = [rows] if isinstance(rows, dict) else rows
-    with _one_ahead(decode_chunks(batches, schema, order, generator, settle)) as tables:
-        write_table(tables, path, schema)
-
-
-def write_table(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
+def write_table(tables: Any, path: str | Path, schema: Schema) -> None:
     """Write a table, or tables that follow each other, in the format the file's name asks for."""
-    write = write_parquet if check_output(path) == "parquet" else write_csv
-    write(tables, path, schema, order)
+    write = _write_parquet if check_output(path) == "parquet" else _write_csv
+    with _one_ahead(iter([tables] if hasattr(tables, "column_names") else tables)) as ready:
+        write(ready, Path(path), schema)
 
 
-def write_parquet(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
+def _write_parquet(tables: Iterator[Any], path: Path, schema: Schema) -> None:
     from pyarrow import parquet
 
-    chunks = _ordered(tables, order)
-    head = next(chunks)
-    with replacing(Path(path)) as file, parquet.ParquetWriter(file, head.schema) as writer:
-        writer.write_table(head)
-        for table in chunks:
+    head = next(tables)
+    with replacing(path) as file, parquet.ParquetWriter(file, head.schema) as writer:
+        for table in chain([head], tables):
             writer.write_table(table)
 
 
-def write_csv(tables: Any, path: str | Path, schema: Schema, order: Sequence[str] | None = None) -> None:
-    path = Path(path)
+def _write_csv(tables: Iterator[Any], path: Path, schema: Schema) -> None:
     dialect = _dialect(path, schema.csv)
     with replacing(path) as file, _compressed(file, path) as sink:
         encode = _encoder(dialect.encoding)
-        header = dialect.header
-        for table in _ordered(tables, order):
-            if header:
+        for number, table in enumerate(tables):
+            if dialect.header and not number:
                 names = (written(name, dialect) for name in table.column_names)
                 sink.write(encode((dialect.delimiter.join(names) + "\n").encode()))
-                header = False
             for batch in table.to_batches(max_chunksize=max(1, CHUNK_CELLS // table.num_columns)):
                 sink.write(encode(_records(batch, schema, dialect)))
         sink.write(encode(b"", final=True))
@@ -240,12 +223,6 @@ def _one_ahead(tables: Iterator[Any]) -> Iterator[Iterator[Any]]:
                 yield table
 
         yield ready()
-
-
-def _ordered(tables: Any, order: Sequence[str] | None) -> Iterator[Any]:
-    chunks: Iterable[Any] = [tables] if hasattr(tables, "column_names") else tables
-    for table in chunks:
-        yield table if order is None else table.select([name for name in order if name in table.column_names])
 
 
 def _dialect(path: Path, dialect: CsvDialect) -> CsvDialect:

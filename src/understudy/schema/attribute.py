@@ -18,7 +18,7 @@ from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.intervals import Intervals
 from understudy.schema.scales import ORDERED_KINDS
 from understudy.schema.scales.identifiers import Dropped, Identifier
-from understudy.schema.taxonomy import Taxonomy, taxonomy_of
+from understudy.schema.taxonomy import Level, Taxonomy, taxonomy_of
 from understudy.schema.tree_grid import Index, TreeGrid
 from understudy.schema.undiscovered import Undiscovered
 
@@ -192,8 +192,11 @@ class Attribute:
 
     def refined(self, grid: FineGrid) -> Attribute:
         """Return the same column on a finer grid: one more attribute, for engines and the shape inside bins."""
-        name, flat = fine_name(self.name), Taxonomy(())
-        return Attribute(name, grid.fine, flat, missing=self.missing, other=self.other, read_from=self.column)
+        return self._beside(fine_name(self.name), grid.fine)
+
+    def _beside(self, name: str, domain: Domain) -> Attribute:
+        """Return one more attribute of the same column."""
+        return Attribute(name, domain, Taxonomy(()), self.missing, self.other, read_from=self.column)
 
     @cached_property
     def decimals_seen(self) -> Attribute | None:
@@ -204,8 +207,7 @@ class Attribute:
         if self.grid is None or not self.grid.guesses_decimals:
             return None
         domain = DecimalClasses(self.kind, (self.grid.low, self.grid.high), most=self.grid.steps.digits)
-        flat, name = Taxonomy(()), decimals_name(self.name)
-        return Attribute(name, domain, flat, missing=self.missing, other=self.other, read_from=self.column)
+        return self._beside(decimals_name(self.name), domain)
 
     # -- bins that a noisy tree finds ------------------------------------------------------------------------
 
@@ -245,10 +247,7 @@ class Attribute:
             return 2
         if axis.level == 0:
             return self.size
-        if axis.merged:
-            return max(self.groups) + 1
-        assert self.taxonomy is not None
-        return len(self.taxonomy.levels[axis.level - 1].labels) + self.has_missing
+        return max(self.groups) + 1 if axis.merged else len(self._level(axis).labels) + self.has_missing
 
     def view_labels(self, axis: Axis) -> tuple[str, ...]:
         if axis.bit >= 0:
@@ -257,8 +256,7 @@ class Attribute:
             return self.labels
         if axis.merged:
             return tuple(self._group_label(group) for group in range(max(self.groups) + 1))
-        assert self.taxonomy is not None
-        return self.taxonomy.levels[axis.level - 1].labels + ((MISSING,) if self.has_missing else ())
+        return self._level(axis).labels + ((MISSING,) if self.has_missing else ())
 
     def view_map(self, axis: Axis) -> NDArray[np.int32]:
         """Return the view's code for each code of the attribute: the public function that generalises a row."""
@@ -270,10 +268,13 @@ class Attribute:
             return codes
         if axis.merged:
             return np.asarray(self.groups, dtype=np.int32)
+        level = self._level(axis)
+        return np.asarray(level.group + (len(level.labels),) * self.has_missing, dtype=np.int32)
+
+    def _level(self, axis: Axis) -> Level:
+        """Return the grouping of the values at a level of the taxonomy."""
         assert self.taxonomy is not None
-        level = self.taxonomy.levels[axis.level - 1]
-        tail = (len(level.labels),) if self.has_missing else ()
-        return np.asarray(level.group + tail, dtype=np.int32)
+        return self.taxonomy.levels[axis.level - 1]
 
     def merged(self, groups: tuple[int, ...]) -> Attribute:
         """Return the attribute with merged groups of its values: of each code the group, three at least, none empty.

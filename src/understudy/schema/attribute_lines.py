@@ -35,9 +35,7 @@ def domain_lines(name: str, facts: Facts) -> list[str]:
         return [f"pattern = {toml.string(facts.pattern)}"]
     if facts.kind in FLAG_KINDS:
         return _boolean_lines(facts)
-    if facts.kind in ORDERED_KINDS:
-        return _range_lines(name, facts)
-    return []
+    return _range_lines(name, facts) if facts.kind in ORDERED_KINDS else []
 
 
 def _boolean_lines(facts: Facts) -> list[str]:
@@ -47,12 +45,9 @@ def _boolean_lines(facts: Facts) -> list[str]:
     """
     if facts.true or facts.false:
         return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]
-    usual = Booleans()
     note = "put the word that the file uses first: it is written"
-    return [
-        toml.remarked(f"true = {toml.strings(usual.true)}", note),
-        toml.remarked(f"false = {toml.strings(usual.false)}", note),
-    ]
+    usual = Booleans().as_dict()
+    return [toml.remarked(f"{key} = {toml.strings(texts)}", note) for key, texts in usual.items()]
 
 
 def _range_lines(name: str, facts: Facts) -> list[str]:

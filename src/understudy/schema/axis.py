@@ -8,11 +8,11 @@ MERGED = -1  # the level of an attribute's merged groups, which were found after
 
 
 class Axis(NamedTuple):
-    """`Axis("age")` is the attribute itself; `level` generalises it, `MERGED` by its merged groups; `bit` is one binary
-    digit of its code.
+    """One attribute as one axis of a marginal.
 
-    Bits count from the most significant, as in the paper's figures; `gray` says which code they belong to. A tuple,
-    because structure search hashes and compares axes millions of times.
+    `Axis("age")` is the attribute itself. `level` generalises it to a level of its taxonomy, `MERGED` to its merged
+    groups; `bit` is one binary digit of its code, counted from the most significant, and `gray` says whether that is
+    the Gray code. A tuple, because structure search hashes and compares axes millions of times.
     """
 
     attribute: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import SchemaError, did_you_mean
+from understudy.schema.scales.scale import check_keys
 
 if TYPE_CHECKING:
     from understudy.schema.table import Schema
@@ -45,14 +46,10 @@ class ChildTable:
         return body | {"at_most": self.at_most} | ({} if self.file is None else {"file": self.file})
 
 
-def read_child(name: str, body: Any, schema_of: Callable[[Mapping[str, Any]], Schema]) -> ChildTable:
+def read_child(name: str, body: Any, schema_of: Callable[[str, Mapping[str, Any]], Schema]) -> ChildTable:
     """Return what `[tables.NAME]` says; `schema_of` reads its `csv` and `attributes`."""
     where = f"[tables.{name}]"
-    if not isinstance(body, Mapping):
-        raise SchemaError(f"{where} must be a table")
-    for key in body:
-        if key not in CHILD_KEYS:
-            raise SchemaError(f"{where} has no key {key!r}. {did_you_mean(str(key), list(CHILD_KEYS))}")
+    check_keys(body, CHILD_KEYS, where)
     for key in ("parent", "key"):
         if not isinstance(body.get(key), str):
             of = "the table that its rows belong to" if key == "parent" else "the column that says to which row of it"
@@ -66,7 +63,7 @@ def read_child(name: str, body: Any, schema_of: Callable[[Mapping[str, Any]], Sc
             f"{where} needs `at_most`, how many rows of one row of its parent are used: from 1 to {MAX_CHILDREN:,}"
         )
     try:
-        schema = schema_of(body)
+        schema = schema_of(name, body)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error.message}", attribute=error.attribute) from None
     references = body.get("references", body["key"])

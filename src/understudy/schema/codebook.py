@@ -31,16 +31,8 @@ from understudy.schema.facts import Facts, Source
 from understudy.schema.scales import NUMBER_KINDS, SCALES
 
 TABLE_KEYS = (
-    "name",
-    "account",
-    "rows",
-    "rows_max",
-    "neighbours",
-    "rows_per_person",
-    "delimiter",
-    "encoding",
-    "decimal",
-)
+    "name", "account", "rows", "rows_max", "neighbours", "rows_per_person", "delimiter", "encoding", "decimal",
+)  # fmt: skip
 COLUMNS: dict[str, tuple[str, ...]] = {
     "attribute": (
         "attribute", "variable", "column", "field", "name", "variable name", "column name", "field name",

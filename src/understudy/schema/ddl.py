@@ -206,11 +206,8 @@ def _check(tokens: list[Token]) -> list[tuple[str, Facts]]:
     loose = re.sub(r"\S+ IS NULL OR | OR \S+ IS NULL|\S+ IS NOT NULL AND | AND \S+ IS NOT NULL", " ", f" {loose} ")
     if re.search(r" (OR|NOT|CASE) ", loose):
         return []
-    found = []
-    for i, token in enumerate(plain):
-        if token[0] == "name" and (facts := _statement(plain, words, i)) is not None:
-            found.append((_bare(token), facts))
-    return found
+    found = ((_bare(token), _statement(plain, words, i)) for i, token in enumerate(plain) if token[0] == "name")
+    return [(name, facts) for name, facts in found if facts is not None]
 
 
 def _without_casts(tokens: list[Token]) -> list[Token]:

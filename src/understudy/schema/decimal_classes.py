@@ -16,9 +16,9 @@ from understudy.schema.intervals import Intervals
 
 @dataclass(frozen=True)
 class DecimalClasses(Intervals):
-    """Code d is for numbers that need d decimals, the last one, `most`, for all that need as many or more.
+    """A domain whose code is the number of decimals that a number needs; the last code, `most`, is for more as well.
 
-    A number outside the two edges counts as the end of the range that it is beyond.
+    A number outside the range is clamped to its nearer end first.
     """
 
     most: int = 1

@@ -81,17 +81,16 @@ def drafted(
         _column(name, [source.about(name) for source in (book, declared, inside)], typed.about(name), seen.about(name))
         for name in names
     ]
-    groups = _groups(columns, [*book.points, *inside.points]) if grouped else {}
+    groups = _groups(columns) if grouped else {}
     points = [{"numbered": "columns", "first line": "header", "footer": "header"}.get(origin, "")]
     points += ["public" if any(column.facts.source == _PUBLIC for column in columns) else ""]
     points += [point for point in ("origin",) if point in (*book.points, *inside.points)] + [*groups]
     head = _head(f"{told(origin, compared=public is not None)}.", sources, remarks)
-    about = {point: tuple(found) for point, found in groups.items()}
-    blocks = [head, _table_block(table, list(dict.fromkeys(filter(None, points))), about)]
+    blocks = [head, _table_block(table, list(dict.fromkeys(filter(None, points))), groups)]
     blocks += [_block(column, grouped) for column in columns]
     text = "\n".join(line for block in blocks for line in [*block, ""]).rstrip("\n") + "\n"
     _check(text)
-    return Drafted(text, about)
+    return Drafted(text, groups)
 
 
 def _unused(book: Source, names: Sequence[str]) -> list[str]:
@@ -100,14 +99,11 @@ def _unused(book: Source, names: Sequence[str]) -> list[str]:
     return [f"the codebook also describes {', '.join(unused)}, not in the header"] if unused else []
 
 
-def _groups(columns: Sequence[_Column], points: Sequence[str]) -> dict[str, list[str]]:
+def _groups(columns: Sequence[_Column]) -> dict[str, tuple[str, ...]]:
     """Return the attributes that one look settles, by the point of [table] that asks for it."""
-    found: dict[str, list[str]] = {}
-    for point in ("prose", "proposed", "undescribed"):
-        about = [column.name for column in columns if column.group == point]
-        if about:
-            found[point] = about
-    return found
+    points = ("prose", "proposed", "undescribed")
+    found = {point: tuple(column.name for column in columns if column.group == point) for point in points}
+    return {point: about for point, about in found.items() if about}
 
 
 def told(origin: Origin, compared: bool) -> str:
@@ -146,9 +142,8 @@ def _table_block(table: Mapping[str, str], points: list[str], groups: Mapping[st
     lines.append(toml.remarked(f"neighbours = {toml.string(neighbours)}", note))
     if "rows_max" in table:
         lines.append(f"rows_max = {_count(table, 'rows_max')}")
-    lines.append(
-        toml.remarked(f"rows_per_person = {_count(table, 'rows_per_person')}", "the most rows one person can have")
-    )
+    most = f"rows_per_person = {_count(table, 'rows_per_person')}"
+    lines.append(toml.remarked(most, "the most rows one person can have"))
     if neighbours != "add-remove" and "rows" not in table:
         points = ["rows", *points]
     if _may_have_commas(table):
@@ -185,10 +180,8 @@ def _typed(names: Sequence[str], types: Mapping[str, str] | Sequence[str] | None
 
 
 def _kind_of_type(typed: str) -> Kind | None:
-    known = (
-        kind for kind, scale in SCALES.items() if scale.file_types and re.fullmatch(scale.file_types, typed.lower())
-    )
-    return next(known, None)
+    read = {kind: scale.file_types for kind, scale in SCALES.items() if scale.file_types}
+    return next((kind for kind, types in read.items() if re.fullmatch(types, typed.lower())), None)
 
 
 @dataclass(frozen=True)
@@ -244,11 +237,9 @@ def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _C
 
 def _with_empty(facts: Facts) -> Facts:
     """Allow empty cells, of which a guess about meaning says nothing, unless a source says that none is empty."""
-    return (
-        facts
-        if facts.missing == () or "" in (facts.missing or ())
-        else replace(facts, missing=(*(facts.missing or ()), ""))
-    )
+    if facts.missing == () or "" in (facts.missing or ()):
+        return facts
+    return replace(facts, missing=(*(facts.missing or ()), ""))
 
 
 def _says_domain(facts: Facts) -> bool:

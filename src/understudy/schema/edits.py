@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from understudy.errors import SchemaError
-from understudy.schema.scales import ORDERED_KINDS
+from understudy.schema.scales import NUMBER_KINDS, ORDERED_KINDS
 from understudy.schema.table import Schema, plain_lists
 
-# keys that go with another kind of column: a new `values` takes the old range away
-_DOMAIN_KEYS = {"values": ("category", ("values", "taxonomy")), "true": ("boolean", ("true", "false"))}
+_KIND_OF_KEY = {"values": "category", "true": "boolean"}  # a new `values` takes the old range away
 
 
 def edited(schema: Schema, attribute: str | None, keys: Mapping[str, Any]) -> Schema:
@@ -47,30 +46,25 @@ def _keep_tree_bins(schema: Schema, bodies: dict[str, Any]) -> None:
 
 def _fitting(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body without keys that the edit makes void, and of the kind that it implies."""
-    kept = dict(body)
-    for key, (kind, own) in _DOMAIN_KEYS.items():
+    anyway = {k: v for k, v in body.items() if k in ("missing", "other")}
+    for key, kind in _KIND_OF_KEY.items():
         if key in keys and "kind" not in keys and body.get("kind") != kind:
-            kept = {"kind": kind, **{k: v for k, v in kept.items() if k in ("missing", "other")}}
-            return {k: v for k, v in kept.items() if k not in own}
+            return {"kind": kind, **anyway}
     if "kind" in keys and keys["kind"] != body.get("kind"):
-        return {k: v for k, v in kept.items() if k in ("missing", "other")} | _kept_range(body, keys)
+        return anyway | _kept_range(body, keys)
     if "range" in keys or "edges" in keys:
         if body.get("kind") not in ORDERED_KINDS:
             first, *others = ORDERED_KINDS
             raise SchemaError(f'`range` goes with a kind: write kind="{first}" (or {", ".join(others)}) too')
         void = ("range", "bins", "edges") if "bins" not in keys else ("range", "edges")
-        return {k: v for k, v in kept.items() if k not in void}
-    if "bins" in keys:
-        kept.pop("edges", None)
-    return kept
+        return {k: v for k, v in body.items() if k not in void}
+    return {k: v for k, v in body.items() if k != "edges" or "bins" not in keys}
 
 
 def _kept_range(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the range of an integer that becomes a number."""
-    numbers = {"integer", "number"}
-    if {body.get("kind"), keys["kind"]} <= numbers and "range" in body:
-        return {"range": body["range"]}
-    return {}
+    numbers = {body.get("kind"), keys["kind"]} <= {*NUMBER_KINDS}
+    return {"range": body["range"]} if numbers and "range" in body else {}
 
 
 def _changed(body: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ knows the schema, and nothing is evaluated; every word remembers its place for t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -171,6 +172,15 @@ class ConditionParser:
         near = near if near.startswith("Did") else ""
         complain(self._text, word, f"expected {what}, {found}. {near}".rstrip(". ") + ("" if near else "."))
 
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        """Count how deep the parser is, so that no text can exhaust the stack."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            complain(self._text, self._next, "this is nested too deeply")
+        yield
+        self._depth -= 1
+
     def _is_mark(self, mark: str) -> bool:
         return self._next.kind == "mark" and self._next.text == mark
 
@@ -194,7 +204,7 @@ class ConditionParser:
         return found
 
     def expression(self) -> Expression:
-        with _deeper(self):
+        with self._deeper():
             left = self._either()
             if not self._skip("implies"):
                 return left
@@ -216,7 +226,7 @@ class ConditionParser:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _denied(self) -> Expression:
-        with _deeper(self):
+        with self._deeper():
             if self._skip("not"):
                 return Not(self._denied())
             if self._is_mark("(") and not self._bracket_is_a_sum():
@@ -253,9 +263,7 @@ class ConditionParser:
         place, left = self._next, self._operator()
         middle = self._sum()
         start = ComparedTerms(left, first, middle, place)
-        if self._next.kind != "operator":
-            return start
-        return self._chain(start, place)
+        return self._chain(start, place) if self._next.kind == "operator" else start
 
     def _chain(self, start: ComparedTerms, place: Token) -> Expression:
         middle, again = start.right, self._next
@@ -289,7 +297,7 @@ class ConditionParser:
     # -- terms -------------------------------------------------------------------------------------------------
 
     def _sum(self) -> Term:
-        with _deeper(self):
+        with self._deeper():
             found = self._product()
             while True:
                 if self._next.kind == "sign" and self._next.text in ("+", "-"):
@@ -311,7 +319,7 @@ class ConditionParser:
         if self._next.kind == "sign" and self._next.text == "-":
             place = self._take()
             zero = Symbol(Token("number", "0", place.start, place.end))
-            with _deeper(self):
+            with self._deeper():
                 return Arithmetic("-", zero, self._factor())
         base = self._leaf()
         if self._next.kind == "sign" and self._next.text == "**":
@@ -353,18 +361,3 @@ class ConditionParser:
         if self._next.keyword in RESERVED:
             self._expected("a value (one that is a keyword too goes in 'single quotes')")
         return self._take()
-
-
-class _deeper:
-    """Counts how deep the parser is, so that no text can exhaust the stack."""
-
-    def __init__(self, parser: ConditionParser) -> None:
-        self._parser = parser
-
-    def __enter__(self) -> None:
-        self._parser._depth += 1
-        if self._parser._depth > MAX_DEPTH:
-            complain(self._parser._text, self._parser._next, "this is nested too deeply")
-
-    def __exit__(self, *_: object) -> None:
-        self._parser._depth -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from understudy.schema.domain import Kind
@@ -37,7 +37,7 @@ class Facts:
 
     def over(self, weaker: Facts) -> Facts:
         """Return these facts, completed by those of a weaker source."""
-        return Facts(**{f.name: _first(getattr(self, f.name), getattr(weaker, f.name)) for f in fields(Facts)})
+        return replace(weaker, **{name: fact for name, fact in vars(self).items() if fact is not None})
 
     def takes(self, key: str) -> bool:
         """Return whether the schema file may have this key in an attribute of the kind."""
@@ -100,10 +100,8 @@ class Source:
         spare = [name for name in self.attributes if table.about(name) is _NOTHING and _letters(name).isalpha()]
         found = {}
         for name in spare:
-            near = [column for column in free if _one_slip(_letters(name), _letters(column))]
-            rivals = [
-                other for other in spare for c in near if other != name and _one_slip(_letters(other), _letters(c))
-            ]
+            near = [column for column in free if _one_slip(name, column)]
+            rivals = [other for other in spare for column in near if other != name and _one_slip(other, column)]
             if len(near) == 1 and not rivals:
                 found[name] = near[0]
         attributes = {found.get(name, name): facts for name, facts in self.attributes.items()}
@@ -117,6 +115,7 @@ _SHORTEST = 6  # letters of a name in which one slip leaves no doubt
 
 def _one_slip(one: str, other: str) -> bool:
     """Return whether two names differ by a letter that one of them lacks, or by two neighbours in the other order."""
+    one, other = _letters(one), _letters(other)
     if min(len(one), len(other)) < _SHORTEST or one == other:
         return False
     if abs(len(one) - len(other)) == 1:
@@ -162,7 +161,3 @@ def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
 def kind_of_format(format: str) -> Kind:
     """Return the kind whose values are written in this format."""
     return next(scale.kind for scale in MOMENT_SCALES if scale.is_format(format))
-
-
-def _first(strong: Any, weak: Any) -> Any:
-    return weak if strong is None else strong

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from understudy.schema.interval_keys import read_format, read_points, read_range
 from understudy.schema.person import read_person
 from understudy.schema.rules import checked_rules
 from understudy.schema.scales import SCALES, OrderedScale, Scale
-from understudy.schema.scales.scale import texts_of
+from understudy.schema.scales.scale import check_keys, texts_of
 from understudy.schema.table import Schema
 from understudy.schema.taxonomy import Taxonomy
 from understudy.schema.tree_grid import TreeGrid
@@ -64,9 +63,9 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
-    _known(document, ("table", "person", "attributes", "tables", "rules", "uses"), "the schema")
+    check_keys(document, ("table", "person", "attributes", "tables", "rules", "uses"), "the schema")
     table = _table(document, "table")
-    _known(table, TABLE_KEYS, "[table]")
+    check_keys(table, TABLE_KEYS, "[table]")
     if not isinstance(table.get("name"), str) or not table["name"]:
         raise SchemaError("[table] needs a `name`")
     if not isinstance(table.get("file", ""), str):
@@ -115,11 +114,11 @@ def _children(
         csv = dialect if "csv" not in body else _dialect(body["csv"])
         return Schema(name, attributes, None, "add-remove", account=str(table.get("account", table["name"])), csv=csv)
 
-    return tuple(read_child(str(name), body, partial(child, str(name))) for name, body in bodies.items())
+    return tuple(read_child(str(name), body, child) for name, body in bodies.items())
 
 
 def _dialect(csv: Any) -> CsvDialect:
-    _known(csv, CSV_KEYS, "[table.csv]")
+    check_keys(csv, CSV_KEYS, "[table.csv]")
     dialect = CsvDialect(**csv)
     for key, value in (("delimiter", dialect.delimiter), ("decimal", dialect.decimal)):
         if not isinstance(value, str) or len(value) != 1:
@@ -174,7 +173,7 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
     if not isinstance(kind, str) or kind not in SCALES:
         raise SchemaError(f"`kind` is one of {', '.join(SCALES)}. {did_you_mean(str(kind), list(SCALES))}")
     scale = SCALES[kind]
-    _known(body, (*SHARED_KEYS, *scale.keys), f"kind {kind!r}")
+    check_keys(body, (*SHARED_KEYS, *scale.keys), f"kind {kind!r}")
     grid = _grid(scale, body, in_file)
     if "heaps" in body and grid is None:
         raise SchemaError(
@@ -195,10 +194,8 @@ def _attribute_of(name: str, body: Any, in_file: bool) -> Attribute:
 
 def _provenance(body: Mapping[str, Any]) -> str:
     given = body.get("provenance", "declared")
-    if given in PROVENANCES:
-        return str(given)
-    source, colon, _ = given.partition(": ") if isinstance(given, str) else ("", "", "")
-    if colon and source in PROVENANCE_SOURCES:
+    source, colon, _ = str(given).partition(": ")
+    if given in PROVENANCES or (colon and source in PROVENANCE_SOURCES):
         return str(given)
     known = [*PROVENANCES, *(f"{source}: NAME" for source in PROVENANCE_SOURCES)]
     raise SchemaError(f"`provenance` is one of {', '.join(known)}")
@@ -209,12 +206,12 @@ def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
     missing = body.get("missing", [])
     if isinstance(missing, bool):
         missing = [""] if missing else []
-    other = body.get("other")
-    if other is not None and not isinstance(other, str):
-        other = str(other)
-    provenance = _provenance(body)
-    confirm = texts_of(body.get("confirm", []), "confirm")
-    return {"missing": texts_of(missing, "missing"), "other": other, "provenance": provenance, "confirm": confirm}
+    return {
+        "missing": texts_of(missing, "missing"),
+        "other": None if body.get("other") is None else str(body["other"]),
+        "provenance": _provenance(body),
+        "confirm": texts_of(body.get("confirm", []), "confirm"),
+    }
 
 
 def _grid(scale: Scale, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
@@ -270,14 +267,6 @@ def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     if not isinstance(body, Mapping) or not body:
         raise SchemaError(f"the schema needs a [{key}] table")
     return body
-
-
-def _known(body: Any, known: tuple[str, ...], where: str) -> None:
-    if not isinstance(body, Mapping):
-        raise SchemaError(f"{where} must be a table")
-    for key in body:
-        if key not in known:
-            raise SchemaError(f"{where} has no key {key!r}. {did_you_mean(str(key), list(known))}")
 
 
 def _plain(tree: Any) -> Any:

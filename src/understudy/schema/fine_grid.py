@@ -84,17 +84,14 @@ class FineGrid:
     @cached_property
     def fine(self) -> Intervals:
         """Return the domain whose bins are the cells."""
-        starts, own = self._tree[0], self._tree[0] - (np.cumsum(self._units) - self._units)[self.bin]
+        own = self._tree[0] - (np.cumsum(self._units) - self._units)[self.bin]
         if (steps := self.domain.steps) is not None:
             # the last bin is closed: its last value may be alone
             inner = self.domain.own_value(self.bin, own) - steps.size / 2
         else:
             low, high = np.asarray(self.domain.edges[:-1]), np.asarray(self.domain.edges[1:])
-            inner = low[self.bin] + (high - low)[self.bin] * (
-                own / (1 << self.depth)
-            )  # in this order nothing overflows
+            inner = low[self.bin] + (high - low)[self.bin] * (own / (1 << self.depth))  # in this order: no overflow
         edges = np.where(own == 0, np.asarray(self.domain.edges[:-1])[self.bin], inner)
-        assert len(edges) == len(starts)
         return replace(self.domain, edges=(*edges.tolist(), self.domain.edges[-1]))
 
 

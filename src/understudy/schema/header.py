@@ -17,13 +17,14 @@ from understudy.errors import UsageError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode, delimiter_of
 from understudy.schema.codebooks.document import TrustClass
 from understudy.schema.codebooks.excel import SUFFIXES as EXCEL
-from understudy.schema.codebooks.excel import cell_text, sheet_rows
+from understudy.schema.codebooks.excel import first_row
 from understudy.schema.codebooks.statistical_files import STATISTICAL_FILE, metadata_source
 from understudy.schema.codebooks.statistical_files import SUFFIXES as STATISTICAL
 from understudy.schema.column_names import Origin, check_names, check_unique, numbered, row_numbers
 from understudy.schema.delimited_names import has_tabs, is_any_text, is_delimited
 from understudy.schema.facts import Source
 
+_PARQUET = (".parquet", ".pq")
 MAX_LINE = 1 << 22  # bytes of a first line; more is no header
 
 
@@ -58,7 +59,7 @@ def read_header(
     """
     _check_request(path, header, names)
     try:
-        if _is_parquet(path):
+        if path.name.lower().endswith(_PARQUET):
             return _footer(path, header, names, vouched)
         if path.suffix.casefold() in STATISTICAL:
             return _metadata(path, header, names, vouched)
@@ -95,7 +96,7 @@ def _check_request(path: Path, header: bool | None, names: Path | None) -> None:
             f"{path.name!r}: a text file may hold anything. If it is a table as in a .csv file, say --header (its "
             "first line names the columns), --no-header or --names FILE"
         )
-    known = (".parquet", ".pq", *STATISTICAL, *EXCEL)
+    known = (*_PARQUET, *STATISTICAL, *EXCEL)
     if not is_delimited(path.name) and not path.name.lower().endswith(known):
         # of another format, the first line could be anything, such as a person's record in JSON
         raise UsageError(
@@ -162,11 +163,16 @@ def _decoded(line: bytes, encoding: str, path: Path) -> str:
         ) from None
 
 
-def _first_record(path: Path, is_header: bool) -> bytes:
-    """Read the first line; a row may have line ends inside quotes, and is read to its end."""
+def unpacked(path: Path) -> IO[bytes]:
+    """Open a file to read its bytes, those inside where it is compressed."""
     with path.open("rb") as probe:
         zipped = probe.read(2) == b"\x1f\x8b"
-    with cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb") as file:
+    return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def _first_record(path: Path, is_header: bool) -> bytes:
+    """Read the first line; a row may have line ends inside quotes, and is read to its end."""
+    with unpacked(path) as file:
         held = _line(file)
         while not is_header and held.count(b'"') % 2 and len(held) < MAX_LINE and (more := _line(file)):
             held += more
@@ -191,10 +197,6 @@ def _line(file: IO[bytes]) -> bytes:
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.name.lower().endswith((".parquet", ".pq"))
 
 
 def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
@@ -241,10 +243,7 @@ def _sheet(path: Path, header: bool | None, names: Path | None, vouched: frozens
     """Return the first row of the first sheet."""
     if header is False or names is not None:
         raise UsageError("the first row of an Excel sheet must name the columns: add such a row, or save it as CSV")
-    first = [cell_text(value) for row in sheet_rows(path, rows=1) for value in row]
-    while first and not first[-1]:
-        first.pop()
-    if not first:
+    if not (first := first_row(path)):
         raise UsageError(f"the first row of {path.name!r} is empty, and must name the columns")
     where = f"the first row of {path.name!r}"
     if not header:

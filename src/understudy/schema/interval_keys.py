@@ -23,10 +23,8 @@ def read_intervals(scale: OrderedScale, body: Mapping[str, Any]) -> Intervals:
     low, high = read_range(scale, body)
     bins = None if body.get("bins") in ("auto", "each") else body.get("bins")
     steps = steps_of(scale, step, places, max(abs(low), abs(high)))
-    if step is not None and steps is not None and bins is None:
-        edges = steps.between(low, high, MAX_CODES)
-    else:
-        edges = equal_edges(scale, low, high, bins)
+    stepped = steps if step is not None and bins is None else None
+    edges = equal_edges(scale, low, high, bins) if stepped is None else stepped.between(low, high, MAX_CODES)
     return Intervals(scale.kind, tuple(edges), points, format, step, places)
 
 

@@ -161,48 +161,48 @@ class Intervals:
         return np.asarray(self.steps.value(places + np.searchsorted(passed, places, side="right") - before))
 
     @cached_property
-    def _layout(self) -> tuple[NDArray[np.int32], NDArray[np.int32], list[tuple[float, float | None]]]:
-        """Code of each bin, code of each point, and the cells in code order as (low, point or None)."""
-        cells = sorted(
-            [(p, 0, j) for j, p in enumerate(self.points)] + [(e, 1, i) for i, e in enumerate(self.edges[:-1])]
-        )
-        bin_code = np.empty(self.bins, dtype=np.int32)
-        point_code = np.empty(len(self.points), dtype=np.int32)
-        for code, (_, is_bin, index) in enumerate(cells):
-            (bin_code if is_bin else point_code)[index] = code
-        return bin_code, point_code, [(low, None if is_bin else low) for low, is_bin, _ in cells]
+    def _layout(self) -> tuple[Codes, Codes]:
+        """Return the code of each point and of each bin. Codes follow the line, a point before the bin it begins."""
+        order = np.argsort(np.asarray(self.points + self.edges[:-1]), kind="stable")
+        codes = np.empty(len(order), dtype=np.int32)
+        codes[order] = np.arange(len(order))
+        return codes[: len(self.points)], codes[len(self.points) :]
 
     @property
-    def bin_codes(self) -> NDArray[np.int32]:
+    def bin_codes(self) -> Codes:
         """Return the code of each bin, in order; the other codes are points."""
+        return self._layout[1]
+
+    @property
+    def point_codes(self) -> Codes:
+        """Return the code of each point, as they are declared."""
         return self._layout[0]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         names = [""] * self.size
-        bin_code, point_code, _ = self._layout
-        for j, point in enumerate(self.points):
-            names[point_code[j]] = self.show(point)
-        for i in range(self.bins):
-            if self.steps is not None:
-                first, last = self._own_ends(i)
-                names[bin_code[i]] = self.show(first) if first == last else f"{self.show(first)}..{self.show(last)}"
+        for code, point in zip(self.point_codes, self.points):
+            names[code] = self.show(point)
+        for i, code in enumerate(self.bin_codes):
+            first, last = self._ends(i)
+            low, high = self.show(first), self.show(last)
+            if self.steps is None:
+                names[code] = f"[{low}, {high}{']' if i == self.bins - 1 else ')'}"
             else:
-                close = "]" if i == self.bins - 1 else ")"
-                names[bin_code[i]] = f"[{self.show(self.edges[i])}, {self.show(self.edges[i + 1])}{close}"
+                names[code] = low if first == last else f"{low}..{high}"
         return tuple(names)
 
     def bounds(self, code: int) -> tuple[float, float]:
         """Return the lowest and highest value that decode to this code (the high end of a number's bin is open)."""
-        bin_code, point_code, _ = self._layout
-        at = np.flatnonzero(point_code == code)
+        at = np.flatnonzero(self.point_codes == code)
         if at.size:
             return self.points[at[0]], self.points[at[0]]
-        i = int(np.flatnonzero(bin_code == code)[0])
-        return self._own_ends(i) if self.steps is not None else (self.edges[i], self.edges[i + 1])
+        return self._ends(int(np.flatnonzero(self.bin_codes == code)[0]))
 
-    def _own_ends(self, i: int) -> tuple[float, float]:
-        """Return the first and last value of bin i that is no point, where values come in steps."""
+    def _ends(self, i: int) -> tuple[float, float]:
+        """Return the edges of bin i; where values come in steps, its first and last value that is no point."""
+        if self.steps is None:
+            return self.edges[i], self.edges[i + 1]
         ends = np.asarray([0, self.own_values[i] - 1])
         first, last = self.own_value(np.asarray([i, i]), ends).tolist()
         return first, last
@@ -223,43 +223,37 @@ class Intervals:
 
         What is not finite (or not whole, where it must be) is UNFIT.
         """
-        bin_code, point_code, _ = self._layout
         fit = np.isfinite(values)
         if self.integral:
             fit &= values == np.floor(values)
         inside = np.clip(np.where(fit, values, self.edges[0]), self.edges[0], self.edges[-1])
-        codes = bin_code[self._bin_of(inside)].astype(np.int32)
+        codes = self.bin_codes[self._bin_of(inside)]
         if self.points:
-            points, order = self._sorted_points
+            points, own = self._sorted_points
             near = np.minimum(np.searchsorted(points, inside), len(points) - 1)
-            codes = np.where(points[near] == inside, point_code[order[near]], codes)
+            codes = np.where(points[near] == inside, own[near], codes)
         codes[~fit] = UNFIT
         return codes
 
     @cached_property
-    def _sorted_points(self) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the points in order, and where each stands among the declared ones."""
-        points = np.asarray(self.points, dtype=np.float64)
-        order = np.argsort(points)
-        return points[order], order
+    def _sorted_points(self) -> tuple[Floats, Codes]:
+        """Return the points in order, and their codes."""
+        return np.sort(np.asarray(self.points, dtype=np.float64)), np.sort(self.point_codes)
 
     def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
         return self.encode_numbers(np.asarray([self.parse(text, decimal) for text in texts], dtype=np.float64))
 
     def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
         """Return a value for each code, uniform in its bin or exactly the point: encode(decode(c)) = c."""
-        bin_code, point_code, _ = self._layout
         bin_of_code = np.full(self.size, -1, dtype=np.int64)
-        bin_of_code[bin_code] = np.arange(self.bins)
+        bin_of_code[self.bin_codes] = np.arange(self.bins)
         where = bin_of_code[codes]
         in_bin = where >= 0
         uniform = generator.random(len(codes))
         stepped = self.steps is not None
         values = self._step_in_bin(where, uniform) if stepped else self._number_in_bin(where, uniform)
         if self.points:
-            point_of_code = np.zeros(self.size)
-            point_of_code[point_code] = self.points
-            values[~in_bin] = point_of_code[codes[~in_bin]]
+            values[~in_bin] = self._sorted_points[0][np.searchsorted(self._sorted_points[1], codes[~in_bin])]
         if not stepped:
             astray = in_bin & (self.encode_numbers(values) != codes)
             values[astray] = [self._inner(int(i)) for i in where[astray]]
@@ -270,10 +264,8 @@ class Intervals:
         return self.own_value(where, np.minimum((uniform * count).astype(np.int64), np.maximum(count - 1, 0)))
 
     def _number_in_bin(self, where: NDArray[np.int64], uniform: Floats) -> Floats:
-        edges = np.asarray(self.edges)
-        low, high = edges[:-1][where], edges[1:][where]
-        values: Floats = np.round(low + uniform * (high - low), self.decimals)
-        return values
+        low, high = self._edges[:-1][where], self._edges[1:][where]
+        return np.asarray(np.round(low + uniform * (high - low), self.decimals))
 
     def _inner(self, i: int) -> float:
         """Return some value strictly inside bin i that is no point."""
@@ -323,15 +315,10 @@ class Intervals:
             body |= {"range": [show(low), show(high)], "bins": self.bins}
         else:
             body["edges"] = [show(e) for e in self.edges]
-        if self.points:
-            body["points"] = [show(p) for p in self.points]
-        if self.format:
-            body["format"] = self.format
-        if self.step is not None:
-            body["step"] = whole_or_real(self.step)
-        if self.places is not None:
-            body["decimals"] = self.places
-        return body
+        step = None if self.step is None else whole_or_real(self.step)
+        points = [show(point) for point in self.points] or None
+        more = {"points": points, "format": self.format or None, "step": step, "decimals": self.places}
+        return body | {key: value for key, value in more.items() if value is not None}
 
     def _ends_in_steps(self) -> tuple[float, float] | None:
         """Return the range whose multiples of `step` have a bin each, if these are the domain's bins."""

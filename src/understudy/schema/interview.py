@@ -162,8 +162,6 @@ def answered(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
     >>> answered("0..99", {"kind": "drop", "confirm": ["kind"]})
     {'kind': 'integer', 'range': [0, 99]}
     """
-    if not text:
-        return {key: value for key, value in body.items() if key != "confirm"}
     domain, missing = _split(text)
     if not domain:
         return {**{key: value for key, value in body.items() if key != "confirm"}, **missing}

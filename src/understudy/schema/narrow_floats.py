@@ -51,10 +51,8 @@ class NarrowFloats:
         if not len(twins):
             return values
         near = np.minimum(np.searchsorted(twins, values), len(twins) - 1)
-        found: Floats = np.where(twins[near] == values, marks[near], values)
-        return found
+        return np.where(twins[near] == values, marks[near], values)
 
 
 def _broken(values: Floats) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = values != np.floor(values)
-    return found
+    return np.asarray(values != np.floor(values))

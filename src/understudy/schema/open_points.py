@@ -43,12 +43,8 @@ def reason(attribute: str, point: str, groups: Mapping[str, Sequence[str]] | Non
     known = TABLE_POINTS if attribute == "[table]" else ATTRIBUTE_POINTS
     said = known.get(point, "look at it")
     about = (groups or {}).get(point, ()) if attribute == "[table]" else ()
-    return f"{said} ({len(about)}: {_names(about)})" if about else said
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return shown if len(names) <= 8 else f"{shown}, …"
+    shown = ", ".join([*about[:8], *(["…"] if len(about) > 8 else [])])
+    return f"{said} ({len(about)}: {shown})" if about else said
 
 
 def check_confirmed(schema: Schema) -> None:

@@ -103,16 +103,13 @@ class FreshIds:
         alphabets, split = self.pattern.alphabets, self.pattern._permuted
         size = math.prod(map(len, alphabets[split:]))
         place = _permute(np.arange(first, first + count, dtype=np.uint64), size, self.keys)
-        columns: list[NDArray[np.uint32]] = []
-        for alphabet in reversed(alphabets[split:]):
-            letters = np.array([ord(letter) for letter in alphabet], dtype=np.uint32)
-            columns.append(letters[(place % np.uint64(len(alphabet))).astype(np.int64)])
-            place //= np.uint64(len(alphabet))
-        for alphabet in reversed(alphabets[:split]):
-            letters = np.array([ord(letter) for letter in alphabet], dtype=np.uint32)
-            columns.append(letters[generator.integers(0, len(alphabet), size=count)])
-        letters = np.stack(columns[::-1], axis=1)
-        return np.ascontiguousarray(letters).view(f"<U{len(alphabets)}").ravel().tolist() if count else []
+        letters = np.empty((count, len(alphabets)), dtype=np.uint32)
+        for at in reversed(range(len(alphabets))):
+            size = len(alphabets[at])
+            drawn = place % np.uint64(size) if at >= split else generator.integers(0, size, size=count)
+            letters[:, at] = np.array([ord(letter) for letter in alphabets[at]])[drawn.astype(np.int64)]
+            place //= np.uint64(size)
+        return letters.view(f"<U{len(alphabets)}").ravel().tolist() if count else []
 
 
 def _alphabets(text: str) -> Iterator[str]:

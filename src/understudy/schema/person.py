@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import SchemaError, did_you_mean
-from understudy.schema.scales.scale import texts_of
+from understudy.schema.scales.scale import check_keys, texts_of
 
 if TYPE_CHECKING:
     from understudy.schema.attribute import Attribute
@@ -48,11 +47,7 @@ def read_person(body: Any) -> Person | None:
     """Return what `[person]` says; None where there is no such table."""
     if body is None:
         return None
-    if not isinstance(body, Mapping):
-        raise SchemaError("[person] must be a table")
-    for key in body:
-        if key not in PERSON_KEYS:
-            raise SchemaError(f"[person] has no key {key!r}. {did_you_mean(str(key), list(PERSON_KEYS))}")
+    check_keys(body, PERSON_KEYS, "[person]")
     for key in ("id", "order"):
         if not isinstance(body.get(key), str):
             raise SchemaError(f"[person] needs `{key}`, the name of a column")

@@ -43,6 +43,12 @@ class Cells:
     absent: Mask
     bounds: Bounds | None = None
 
+    @property
+    def values(self) -> Floats:
+        """Return the value of each row of an ordered attribute; of cells, the lowest."""
+        assert self.bounds is not None
+        return self.bounds.low
+
     @staticmethod
     def of_codes(attribute: Attribute) -> Cells:
         """Return a cell for each code of the attribute."""
@@ -89,9 +95,7 @@ def cell_ends(domain: Intervals) -> Floats:
         bins = np.arange(domain.bins)
         last = np.maximum(domain.own_values - 1, 0)
         ends[domain.bin_codes] = np.stack([domain.own_value(bins, 0 * last), domain.own_value(bins, last)], axis=1)
-    points = np.asarray(domain.points, dtype=np.float64)
-    if len(points):
-        ends[domain.encode_numbers(points)] = points[:, None]
+    ends[domain.point_codes] = np.asarray(domain.points, dtype=np.float64)[:, None]
     return ends
 
 
@@ -225,17 +229,16 @@ _SIGNS = {
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """Two terms compared; `tolerance` as a share of the larger side, `slack` as it is."""
+    """Two terms compared; sides that differ by no more than `tolerance`, as a share of their sizes, count as equal."""
 
     operator: Operator
     left: NumberTerm
     right: NumberTerm
     tolerance: float = 0.0
-    slack: float = 0.0
 
     def truth(self, columns: Columns) -> Truth:
         left, right = self.left.bounds(columns), self.right.bounds(columns)
-        near = self.slack + self.tolerance * (_size(left) + _size(right)) if self.tolerance else self.slack
+        near = self.tolerance * (_size(left) + _size(right)) if self.tolerance else 0.0
         true, false = _compared(self.operator, left, right, near)
         absent = left.absent | right.absent
         return Truth(true & ~absent, false & ~absent, np.broadcast_to(absent, true.shape))
@@ -338,15 +341,10 @@ def names_in(part: Predicate | NumberTerm) -> Iterator[str]:
 
 def constants_in(part: Predicate) -> Iterator[tuple[str, float]]:
     """Yield each ordered attribute that is compared with a number, and the number."""
-    match part:
-        case (
-            Ordered(left=OrderedColumn(name), right=Constant(value))
-            | Ordered(left=Constant(value), right=OrderedColumn(name))
-        ):
-            yield name, value
-        case Connective():
-            for inner in part.parts:
-                yield from constants_in(inner)
+    for compared in comparisons_in(part):
+        match compared.left, compared.right:
+            case (OrderedColumn(name), Constant(value)) | (Constant(value), OrderedColumn(name)):
+                yield name, value
 
 
 def comparisons_in(part: Predicate) -> Iterator[Ordered]:

@@ -242,34 +242,26 @@ def propose(name: str, stated: Facts) -> Proposal | None:
     """
     if stated.kind in UNREAD_KINDS:
         return None
-    for attempt in (unread_column, _typed, _named, _labelled):
-        if (found := attempt(name, stated)) is not None:
-            return found
-    return None
+    attempts = (attempt(name, stated) for attempt in (unread_column, _typed, _named, _labelled))
+    return next((found for found in attempts if found is not None), None)
 
 
 def unread_column(name: str, stated: Facts) -> Proposal | None:
     """Return the proposal for a column that is not to be read: row numbers that a program wrote, or an identifier."""
-    return _index(name, stated) or _identifier(name, stated)
+    if stated.kind is not None:
+        return None
+    if _INDEX.fullmatch(name.strip().casefold()):
+        return Proposal(Facts(kind="drop"), "index", "a program wrote its row numbers there")
+    called = _ID.search(name) or name.casefold() in ("id", "key") or _ID_LABEL.search(stated.label or "")
+    if stated.values or not called:
+        return None
+    return Proposal(Facts(kind="id"), "identifiers", "it is called so: never read, fresh on output")
 
 
 def plain_name(name: str) -> str:
     """Return the words of a column's name: `birthYear`, `BIRTH_YEAR` and `birth.year` are `birth year`."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return " ".join(re.sub(r"[\W_]+", " ", spaced).casefold().split())
-
-
-def _index(name: str, stated: Facts) -> Proposal | None:
-    if stated.kind is not None or not _INDEX.fullmatch(name.strip().casefold()):
-        return None
-    return Proposal(Facts(kind="drop"), "index", "a program wrote its row numbers there")
-
-
-def _identifier(name: str, stated: Facts) -> Proposal | None:
-    known = _ID.search(name) or name.casefold() in ("id", "key")
-    if stated.kind is not None or stated.values or not (known or _ID_LABEL.search(stated.label or "")):
-        return None
-    return Proposal(Facts(kind="id"), "identifiers", "it is called so: never read, fresh on output")
 
 
 def one_each(name: str) -> bool:
@@ -282,9 +274,8 @@ def one_each(name: str) -> bool:
 
 
 def _typed(name: str, stated: Facts) -> Proposal | None:
-    return _first(
-        stated, lambda domain: stated.declared_type in domain.types, f"its declared type {stated.declared_type}"
-    )
+    typed = stated.declared_type
+    return _first(stated, lambda domain: typed in domain.types, f"its declared type {typed}")
 
 
 def _named(name: str, stated: Facts) -> Proposal | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import re
@@ -15,6 +14,7 @@ from understudy.errors import SchemaError
 from understudy.schema.codebook import DELIMITERS, cells_of, decode
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
+from understudy.schema.header import unpacked
 from understudy.schema.scales import MOMENT_SCALES, ordered_scale
 
 MAX_VALUES = 2_000  # a column with more texts than this is no category
@@ -57,8 +57,8 @@ def _csv(path: Path, names: Sequence[str], headless: bool) -> dict[str, list[str
 
 def _text(path: Path) -> str:
     try:
-        raw = path.read_bytes()
-        return decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)[0]
+        with unpacked(path) as file:
+            return decode(file.read())[0]
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or "it is damaged"
         raise SchemaError(f"cannot read the public file {path.name!r}: {why}") from None
@@ -89,15 +89,10 @@ def _facts(cells: list[str]) -> Facts:
     scale = ordered_scale(kind)
     place = number_of if scale.arithmetic else scale.parse
     low, high = min(seen, key=place), max(seen, key=place)
-    span = low != high and not (scale.whole_numbers and len(seen) <= _FEW)
-    return Facts(
-        kind=kind if span else "category",
-        values=values,
-        low=low if span else None,
-        high=high if span else None,
-        missing=missing,
-        decimals=_decimals(seen) if "decimals" in scale.keys and span else None,
-    )
+    if low == high or (scale.whole_numbers and len(seen) <= _FEW):
+        return Facts(kind="category", values=values, missing=missing)
+    decimals = _decimals(seen) if "decimals" in scale.keys else None
+    return Facts(kind=kind, values=values, low=low, high=high, missing=missing, decimals=decimals)
 
 
 def _decimals(seen: set[str]) -> int | None:
@@ -111,10 +106,8 @@ def _kind(seen: set[str]) -> Kind | None:
         return "integer"
     if all(not math.isnan(number_of(text)) and not re.match(r"0\d", text) for text in seen):
         return "number"
-    for scale in MOMENT_SCALES:
-        if all(not math.isnan(scale.parse(text)) and scale.mark in text for text in seen):
-            return scale.kind
-    return None
+    fits = (s.kind for s in MOMENT_SCALES if all(s.mark in text and not math.isnan(s.parse(text)) for text in seen))
+    return next(fits, None)
 
 
 def _place(text: str) -> tuple[float, str]:

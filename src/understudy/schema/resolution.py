@@ -13,21 +13,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.schema import expressions as written
 from understudy.schema.attribute import Attribute
-from understudy.schema.expressions import (
-    And,
-    Arithmetic,
-    ComparedTerms,
-    Expression,
-    Mapped,
-    Membership,
-    Missing,
-    Not,
-    Operator,
-    Or,
-    Symbol,
-    Term,
-)
+from understudy.schema.expressions import Operator, Term
 from understudy.schema.predicates import (
     TOLERANCE,
     Alike,
@@ -98,26 +86,26 @@ class Resolver:
 
     def named(self, term: Term) -> Attribute | None:
         """Return the attribute that a term is, alone."""
-        if not isinstance(term, Symbol) or term.word.kind not in ("word", "name"):
+        if not isinstance(term, written.Symbol) or term.word.kind not in ("word", "name"):
             return None
         return self.attribute(term.word) if term.word.text in self._attributes else None
 
-    def predicate(self, expression: Expression) -> Predicate:
+    def predicate(self, expression: written.Expression) -> Predicate:
         """Return the expression with everything looked up."""
         match expression:
-            case And(parts):
+            case written.And(parts):
                 return Connective("and", tuple(map(self.predicate, parts)))
-            case Or(parts):
+            case written.Or(parts):
                 return Connective("or", tuple(map(self.predicate, parts)))
-            case Not(part):
+            case written.Not(part):
                 return Connective("not", (self.predicate(part),))
-            case Missing(name):
+            case written.Missing(name):
                 return self._missing(self.attribute(name))
-            case Membership(term, values):
+            case written.Membership(term, values):
                 place = values[0].word
-                tests = tuple(self._comparison(ComparedTerms("=", term, value, place)) for value in values)
+                tests = tuple(self._comparison(written.ComparedTerms("=", term, value, place)) for value in values)
                 return Connective("or", tests)
-            case ComparedTerms():
+            case written.ComparedTerms():
                 return self._comparison(expression)
 
     def _missing(self, attribute: Attribute) -> Predicate:
@@ -131,7 +119,7 @@ class Resolver:
             return OneOf(known.term.name, np.isnan(known.term.values), np.zeros(len(known.term.values), dtype=bool))
         return Connective("or", tuple(IsMissing(name) for name in known.sources))
 
-    def _comparison(self, found: ComparedTerms) -> Predicate:
+    def _comparison(self, found: written.ComparedTerms) -> Predicate:
         left, right = self.named(found.left), self.named(found.right)
         if left is not None and (made := self._with_value(left, found.operator, found.right, found.place)):
             return made
@@ -151,7 +139,7 @@ class Resolver:
     def _with_value(self, attribute: Attribute, operator: Operator, other: Term, place: Token) -> Predicate | None:
         """Return the comparison of an attribute with a value that has a name; None if the other side is none."""
         nominal = not _is_ordered(attribute)
-        if not isinstance(other, Symbol):
+        if not isinstance(other, written.Symbol):
             if nominal:
                 self.fail(place, f"{attribute.name} is no number (kind {attribute.kind})", attribute.name)
             return None
@@ -182,7 +170,7 @@ class Resolver:
         assert known.term is None  # the bins of a computed column have no codes of their own
         return OneOf(known.source, codes[known.codes], absent[known.codes])
 
-    def _alike(self, left: Attribute, right: Attribute, found: ComparedTerms) -> Predicate:
+    def _alike(self, left: Attribute, right: Attribute, found: written.ComparedTerms) -> Predicate:
         if _is_ordered(left) or _is_ordered(right) or left.domain.flags != right.domain.flags:
             kinds = f"{left.name} is of kind {left.kind} and {right.name} of kind {right.kind}"
             self.fail(found.place, f"these cannot be compared: {kinds}")
@@ -210,10 +198,10 @@ class Resolver:
     def _scale(self, term: Term) -> OrderedScale | None:
         """Return the scale of a term with a column in it; None for one without."""
         match term:
-            case Symbol():
+            case written.Symbol():
                 attribute = self.named(term)
                 return scale_of(attribute) if attribute is not None and _is_ordered(attribute) else None
-            case Arithmetic(sign, left, right):
+            case written.Arithmetic(sign, left, right):
                 scales = [scale for side in (left, right) if (scale := self._scale(side)) is not None]
                 moments = [scale for scale in scales if not scale.arithmetic]
                 if sign == "-" and len(moments) == 2 and moments[0] == moments[1]:
@@ -224,15 +212,14 @@ class Resolver:
     def _term(self, term: Term, scale: OrderedScale, column: Attribute | None) -> tuple[NumberTerm, OrderedScale]:
         """Return a term with its scale; a value is read on this scale, and as one of the column if it stands alone."""
         match term:
-            case Mapped(name):
+            case written.Mapped(name):
                 self.fail(name, "`map(…)` stands alone: column = map(other), with the map beside the rule")
-            case Symbol(word):
+            case written.Symbol(word):
                 if (attribute := self.named(term)) is not None:
                     return self._column(attribute, word), scale_of(attribute)
                 return Constant(self._value(word, scale, column)), scale
-            case Arithmetic():
+            case written.Arithmetic():
                 return self._calculation(term)
-        raise AssertionError
 
     def _column(self, attribute: Attribute, word: Token) -> NumberTerm:
         if not _is_ordered(attribute):
@@ -243,7 +230,7 @@ class Resolver:
         assert known.term is not None
         return known.term
 
-    def _calculation(self, term: Arithmetic) -> tuple[NumberTerm, OrderedScale]:
+    def _calculation(self, term: written.Arithmetic) -> tuple[NumberTerm, OrderedScale]:
         first = self._scale(term.left)
         moments = [scale for scale in (first, self._scale(term.right)) if scale is not None and not scale.arithmetic]
         alike = len(moments) == 2 and moments[0] == moments[1]
@@ -295,7 +282,6 @@ class Resolver:
                 return term.steps.digits <= 0
             case Calculation(sign, left, right):
                 return sign != "/" and self.is_whole(left) and self.is_whole(right)
-        raise AssertionError
 
 
 def _is_ordered(attribute: Attribute) -> bool:
@@ -320,10 +306,9 @@ def _unless(operator: Operator, predicate: Predicate) -> Predicate:
 
 def _first(term: Term) -> Token:
     match term:
-        case Symbol(word):
+        case written.Symbol(word):
             return word
-        case Mapped(name):
+        case written.Mapped(name):
             return name
-        case Arithmetic():
+        case written.Arithmetic():
             return _first(term.left)
-    raise AssertionError

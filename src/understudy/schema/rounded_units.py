@@ -46,8 +46,8 @@ class RoundedUnits(Intervals):
         first, last = (ends[codes] for ends in unit_ends(self))
         assert self.steps is not None
         places = sums.shape[1] - 1 - chosen
-        values: Floats = self.steps.value(_member(first, last, places, chosen == 0, inside).astype(np.float64))
-        return values
+        index = _member(first, last, places, chosen == 0, inside)
+        return np.asarray(self.steps.value(index.astype(np.float64)))
 
 
 def unit_ends(units: Intervals) -> tuple[Index, Index]:

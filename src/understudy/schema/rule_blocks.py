@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import permutations, product
 from typing import Any
 
@@ -67,7 +68,8 @@ class Block:
 
     def held(self, columns: Columns) -> Mask:
         """Return which rows meet all constraints."""
-        return _held(self.constraints, columns)
+        truths = ((c.predicate.truth(columns), c.strict) for c in self.constraints)
+        return reduce(np.logical_and, (truth.true if strict else ~truth.false for truth, strict in truths))
 
     def witnesses(self, cells: NDArray[np.int64]) -> Floats:
         """Return values of the wide attributes for rows of open cells."""
@@ -153,7 +155,6 @@ def _soft(attributes: Mapping[str, Attribute], block: Block) -> Iterator[str]:
     for i, name in enumerate(block.names):
         if name in block.wide:
             others = tuple(j for j in range(len(block.names)) if j != i)
-            several = np.zeros(attributes[name].size, dtype=bool)
             bounds = Cells.of_codes(attributes[name]).bounds
             assert bounds is not None
             several = (bounds.high > bounds.low) & ~bounds.absent
@@ -181,16 +182,12 @@ def _witnessed(attributes: Mapping[str, Attribute], block: Block) -> Block:
         else:
             held = block.held(columns)
         for i, name in enumerate(block.wide):
-            bounds = columns[name].bounds
-            assert bounds is not None
-            witness[left[held], i] = bounds.low[held]
+            witness[left[held], i] = columns[name].values[held]
         left = left[~held]
-    possible, undecided = block.possible.copy(), block.open.copy()
-    possible.ravel()[flat[left]] = False
-    undecided.ravel()[flat[left]] = False
-    kept = np.ones(len(flat), dtype=bool)
-    kept[left] = False
-    return Block(block.names, block.constraints, possible, undecided, block.wide, witness[kept])
+    kept = np.ones(block.open.shape, dtype=bool)
+    kept.ravel()[flat[left]] = False
+    found = np.delete(witness, left, axis=0)
+    return replace(block, possible=block.possible & kept, open=block.open & kept, witness=found)
 
 
 def repaired(attributes: Mapping[str, Attribute], block: Block, columns: Columns) -> tuple[dict[str, Cells], Mask]:
@@ -218,14 +215,12 @@ def repaired(attributes: Mapping[str, Attribute], block: Block, columns: Columns
 def _solved(attribute: Attribute, comparison: Ordered, name: str, columns: Columns, shift: int) -> Cells:
     """Return the column with the value at which both sides are equal, if the comparison is linear in it."""
     domain, own = attribute.ordered, columns[name]
-    assert own.bounds is not None
     step = domain.steps.size if domain.steps is not None else 10.0**-domain.decimals
-    values, unit = own.bounds.low, max(step, 1.0)
+    values, unit = own.values, max(step, 1.0)
+    further = {**columns, name: Cells.of_values(own.codes, values + unit, own.absent)}
     with np.errstate(all="ignore"):
         gap = _gap(comparison, columns)
-        slope = (
-            _gap(comparison, {**columns, name: Cells.of_values(own.codes, values + unit, own.absent)}) - gap
-        ) / unit
+        slope = (_gap(comparison, further) - gap) / unit
         wanted = values - gap / slope
     wanted = np.where(np.isfinite(wanted), wanted, values)
     index = np.rint(wanted / step) + shift
@@ -239,18 +234,15 @@ def _gap(comparison: Ordered, columns: Columns) -> Floats:
 
 def _inside(attribute: Attribute, cells: Cells) -> Mask:
     """Return whether values lie in the cells of their codes."""
-    domain = attribute.ordered
-    assert cells.bounds is not None
-    values = cells.bounds.low
+    domain, values = attribute.ordered, cells.values
     inside = (values >= domain.edges[0]) & (values <= domain.edges[-1])
     coded = domain.encode_numbers(np.where(inside, values, domain.edges[0]))
     return np.asarray(cells.absent | (inside & (coded == cells.codes)), dtype=bool)
 
 
 def _replaced(cells: Cells, rows: NDArray[np.int64], by: Cells) -> Cells:
-    assert cells.bounds is not None and by.bounds is not None
-    values = np.array(cells.bounds.low)
-    values[rows] = by.bounds.low
+    values = np.array(cells.values)
+    values[rows] = by.values
     return Cells.of_values(cells.codes, values, cells.absent)
 
 
@@ -319,13 +311,3 @@ def _rows(attribute: Attribute, codes: NDArray[Any], values: Floats | None) -> C
     if values is None and attribute.intervals is not None:
         values = _valued(attribute, codes, np.zeros(len(codes)))
     return Cells.of_values(codes, values, absent)
-
-
-def _held(constraints: Sequence[Constraint], columns: Columns) -> Mask:
-    held: Mask | None = None
-    for c in constraints:
-        truth = c.predicate.truth(columns)
-        own = truth.true if c.strict else ~truth.false
-        held = own if held is None else held & own
-    assert held is not None
-    return held

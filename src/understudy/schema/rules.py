@@ -76,6 +76,12 @@ class Constraint:
     text: str
     strict: bool = False
 
+    @staticmethod
+    def of_condition(part: Expression, text: str, schema: Schema) -> Constraint:
+        """Return a condition of a query or a sample, in a `text`, that must be true."""
+        known = {a.name: a for a in schema.attributes}
+        return Constraint(Resolver(known, schema.rule_book.determined, text).predicate(part), text, strict=True)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the attributes that it speaks of, each once."""
@@ -276,7 +282,6 @@ def _symbols(term: Term) -> list[str]:
             return [name.text]
         case Arithmetic():
             return _symbols(term.left) + _symbols(term.right)
-    raise AssertionError
 
 
 def written_steps(attribute: Attribute) -> Steps | None:

@@ -164,15 +164,11 @@ def _leaves(tree: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
     if isinstance(tree, Mapping):
         for name, below in tree.items():
             yield from _leaves(below, (*path, str(name)))
-    elif isinstance(tree, list):
-        for value in tree:
-            if not isinstance(value, str):
-                raise SchemaError("a taxonomy group is a list of values or a table of groups")
-            yield path, value
-    elif isinstance(tree, str):
-        yield path, tree
-    else:
+        return
+    values = [tree] if isinstance(tree, str) else tree
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise SchemaError("a taxonomy group is a list of values or a table of groups")
+    yield from ((path, value) for value in values)
 
 
 def _prefix_level(length: int, domain: Domain) -> Level:

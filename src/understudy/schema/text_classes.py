@@ -107,21 +107,18 @@ def _numbers(mark: str) -> list[TextClass]:
 
 def _moments() -> list[TextClass]:
     """Return the classes of dates, then of datetimes. An ambiguous one comes before the two that are not."""
-    iso, slashed = f"{_YEAR}-{_MONTH}-{_DAY}", f"{_YEAR}/{_MONTH}/{_DAY}"
+    iso, slashed, pointed = f"{_YEAR}-{_MONTH}-{_DAY}", f"{_YEAR}/{_MONTH}/{_DAY}", f"{_DAY}[.]{_MONTH}[.]{_YEAR}"
     found = [
         TextClass("year-month-day", iso, ("date",), needs="-"),
         TextClass("year/month/day", slashed, ("date:%Y/%m/%d",), needs="/"),
-        TextClass("day.month.year", f"{_DAY}[.]{_MONTH}[.]{_YEAR}", ("date:%d.%m.%Y",), needs="."),
+        TextClass("day.month.year", pointed, ("date:%d.%m.%Y",), needs="."),
     ]
     for sign in "/-":
         found += _two_orders("date", sign, "", "")
+    iso_time, point_time = f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", f"{pointed} {_CLOCK}"
     found += [
-        TextClass(
-            "year-month-day and time", f"{iso}[T ]{_CLOCK}({_SECONDS}([.][0-9]+)?)?{_ZONE}", ("datetime",), needs=":"
-        ),
-        TextClass(
-            "day.month.year and time", f"{_DAY}[.]{_MONTH}[.]{_YEAR} {_CLOCK}", ("datetime:%d.%m.%Y %H:%M",), needs=":"
-        ),
+        TextClass("year-month-day and time", iso_time, ("datetime",), needs=":"),
+        TextClass("day.month.year and time", point_time, ("datetime:%d.%m.%Y %H:%M",), needs=":"),
     ]
     found += _two_orders("datetime", "/", f" {_CLOCK}", " %H:%M")
     return found + _two_orders("datetime", "/", f" {_CLOCK}{_SECONDS}", " %H:%M:%S")
@@ -131,14 +128,12 @@ def _two_orders(kind: str, sign: str, clock: str, clock_format: str) -> list[Tex
     first, second = f"{kind}:%d{sign}%m{sign}%Y{clock_format}", f"{kind}:%m{sign}%d{sign}%Y{clock_format}"
     tail = f"{sign}{_YEAR}{clock}"
     what, mark = f"{sign}, {kind}{clock_format}", ":" if clock else sign
-    either = TextClass(
-        f"day and month in either order ({what})", f"{_MONTH}{sign}{_MONTH}{tail}", (first, second), needs=mark
+    orders = (
+        ("day and month in either order", _MONTH, _MONTH, (first, second)),
+        ("day before month", _DAY, _MONTH, (first,)),
+        ("month before day", _MONTH, _DAY, (second,)),
     )
-    return [
-        either,
-        TextClass(f"day before month ({what})", f"{_DAY}{sign}{_MONTH}{tail}", (first,), needs=mark),
-        TextClass(f"month before day ({what})", f"{_MONTH}{sign}{_DAY}{tail}", (second,), needs=mark),
-    ]
+    return [TextClass(f"{name} ({what})", f"{a}{sign}{b}{tail}", reads, needs=mark) for name, a, b, reads in orders]
 
 
 @cache
@@ -157,9 +152,6 @@ def decades() -> TextClasses:
 @dataclass(frozen=True)
 class TextDigests(TextClasses):
     """A domain whose code is a digest of the whole text, so that a table with another text is another table."""
-
-    def encode(self, texts: Sequence[str], decimal: str = ".") -> Codes:
-        return np.fromiter(map(self.class_of, texts), dtype=np.int32, count=len(texts))
 
     def class_of(self, text: str) -> int:
         """Return the digest of one text: 28 bits of MD5, which every database has, modulo a prime."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from understudy.schema.heaps import class_names
 from understudy.schema.taxonomy import LazyLevels, Level
 from understudy.schema.tree_grid import TreeGrid
@@ -24,5 +22,4 @@ class TreeLevels(LazyLevels):
         if place == len(self.grid.sizes):
             return Level(class_names(self.grid.heaps), tuple(self.grid.classes.tolist()))
         starts = self.grid.first_units(self.grid.sizes[len(self.grid.sizes) - 1 - place])
-        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(self.grid.prior))))
-        return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(group.tolist()))
+        return Level(tuple(f"node {i}" for i in range(len(starts))), tuple(self.grid.homes(starts).tolist()))

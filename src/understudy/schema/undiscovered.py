@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Kind
@@ -40,8 +40,7 @@ class Undiscovered(Dropped):
     @property
     def declared_kind(self) -> Kind | None:
         """Return the kind, unless that is to be bought too."""
-        kind: Kind = self.body["kind"]
-        return None if self.what == "kind" else kind
+        return None if self.what == "kind" else str(self.body["kind"])
 
     @property
     def whole_numbers(self) -> bool:
@@ -51,8 +50,7 @@ class Undiscovered(Dropped):
 
 def asks_for(body: Mapping[str, Any]) -> What | None:
     """Return what an attribute's body leaves to be bought, None for one that is declared whole."""
-    found: list[What] = [key for key in ("kind", "range", "values") if body.get(key) == DISCOVER]
-    return found[0] if found else None
+    return next((key for key in get_args(What) if body.get(key) == DISCOVER), None)
 
 
 def undiscovered(body: Mapping[str, Any], what: What) -> Undiscovered:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.errors import SchemaError, did_you_mean
+from understudy.schema.scales.scale import check_keys
 
 MAX_USES = 100
 MAX_NAMES = 6  # of an analysis: a table over more would be noise
@@ -79,9 +80,7 @@ def checked_uses(given: Any, attributes: Sequence[str]) -> tuple[Use, ...]:
 
 
 def _use(body: Mapping[str, Any]) -> Use:
-    for key in body:
-        if key not in USE_KEYS:
-            raise SchemaError(f"[[uses]] has no key {key!r}. {did_you_mean(str(key), list(USE_KEYS))}")
+    check_keys(body, USE_KEYS, "[[uses]]")
     if ("analysis" in body) == ("target" in body) or ("from" in body and "target" not in body):
         raise SchemaError("each of [[uses]] has an `analysis`, or a `target` that may have a `from`")
     if "analysis" in body:

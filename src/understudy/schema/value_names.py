@@ -36,7 +36,8 @@ def codes_named(attribute: Attribute, name: str) -> NDArray[np.bool_] | None:
         named = np.asarray([label == name for label in attribute.view_labels(axis)])
         if named.any():
             return np.asarray(named[attribute.view_map(axis)])
-    for group, members in _declared_groups(attribute):  # a group that makes no level of its own still has a name
+    tree = attribute.taxonomy.tree if attribute.taxonomy else None
+    for group, members in _groups(tree if isinstance(tree, Mapping) else {}):  # even one that makes no level of its own
         if group == name:
             return np.asarray([label in members for label in attribute.labels])
     return None
@@ -56,10 +57,6 @@ def names_of(attribute: Attribute) -> list[str]:
     """Return every name of a value or group, for a hint."""
     levels = [attribute.view_labels(Axis(attribute.name, level)) for level in range(attribute.levels)]
     return list(dict.fromkeys(label for labels in levels for label in labels))
-
-
-def _declared_groups(attribute: Attribute) -> Iterator[tuple[str, list[str]]]:
-    return _groups((attribute.taxonomy.tree if attribute.taxonomy else None) or {})
 
 
 def _groups(tree: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.engines import coding
-from understudy.engines.coding import CodedTable, encode_table, failing_attributes, finding_sql, misfits
+from understudy.engines.cell_coder import CellCoder
+from understudy.engines.coding import CodedTable, encode_table, misfits
+from understudy.engines.misfit_sql import finding_sql
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
@@ -68,6 +69,10 @@ TABLE = """notes;pid;age;income;city;smokes;born
 ;x;-9;1,5;Bonn;J;
 ;;;999,99;'=x;N;1.2.1930
 """
+
+
+def failing_attributes(source: Any, schema: Schema) -> list[str | None]:
+    return list(dict.fromkeys(m.attribute for m in misfits(source, schema) if m.attribute is not None))
 
 
 def schema() -> Schema:
@@ -199,9 +204,12 @@ def test_few_whole_numbers_are_coded_as_many_are(attribute: Attribute, type: Any
     generator = np.random.default_rng(3)
     values = generator.choice([-128, -50, -9, -1, 0, 1, 5, 9, 10, 20, 98, 99, 100, 127], 2000)
     column = pa.array(values, pa.int64(), mask=generator.random(2000) < nulls).cast(type)
-    coder = coding._Coder(attribute, ".")
+    coder = CellCoder(attribute, ".")
     assert (attribute.ordered.scale.whole(column) is None) == (type == pa.float64())
-    assert coder.code(column).tolist() == coder._code_numbers(*attribute.ordered.scale.numbers(column)).tolist()
+    values, absent = attribute.ordered.scale.numbers(column)
+    codes = attribute.encode_numbers(values, absent)
+    codes[absent] = coder.null_code
+    assert coder.code(column).tolist() == codes.tolist()
 
 
 def test_whole_numbers_far_apart_or_huge_take_the_long_way() -> None:
@@ -222,7 +230,7 @@ def test_long_columns_of_dates() -> None:
 
 
 def codes_of_piece(attribute: Attribute, piece: Any) -> list[int]:
-    found: list[int] = coding._Coder(attribute, ".").code(piece).tolist()
+    found: list[int] = CellCoder(attribute, ".").code(piece).tolist()
     return found
 
 
@@ -231,7 +239,7 @@ def test_a_dictionary_longer_than_the_column_is_cut() -> None:
     texts = [str(i) for i in range(1000)]
     piece = pa.DictionaryArray.from_arrays(pa.array([3, 1, None, 1]), pa.array(texts))
     attribute = Attribute("a", Categories(("1", "3")), missing=("",))
-    coder = coding._Coder(attribute, ".")
+    coder = CellCoder(attribute, ".")
     assert coder.code(piece).tolist() == [1, 0, 2, 0]
     assert set(coder.known) <= {"1", "3", ""}
 

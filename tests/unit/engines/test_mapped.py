@@ -22,9 +22,11 @@ from pyarrow import parquet
 from test_memory import AXES, mixed_columns, mixed_schema, plain
 
 from conftest import columns_of, schema_of
-from understudy.engines import coding, embedded, inferred, scratch
+from understudy.engines import coding, embedded, scratch
+from understudy.engines.cached import CachedEngine
+from understudy.engines.cell_coder import CellCoder
 from understudy.engines.coding import encode_table
-from understudy.engines.mapped import MappedEngine, open_mapped
+from understudy.engines.mapped import open_mapped
 from understudy.engines.scratch import Scratch, remove_abandoned
 from understudy.engines.sources import open_source
 from understudy.errors import DataError, UsageError
@@ -46,7 +48,7 @@ def frame(columns: dict[str, np.ndarray], schema: Schema) -> pa.Table:
     return pa.table({n: np.asarray(schema[n].labels, dtype=object)[codes] for n, codes in columns.items()})
 
 
-def mapped(columns: dict[str, np.ndarray], schema: Schema) -> MappedEngine:
+def mapped(columns: dict[str, np.ndarray], schema: Schema) -> CachedEngine:
     return open_mapped(open_source(frame(columns, schema)), schema)
 
 
@@ -134,11 +136,11 @@ def test_an_interruption_leaves_nothing(
     table, schema = frame(mixed_columns(500, 1), mixed_schema(500)), mixed_schema(500)
     seen = []
 
-    def stop(self: MappedEngine, workload: object) -> None:
+    def stop(self: CachedEngine, workload: object) -> None:
         seen.extend(temporary.glob("understudy-*/column-*"))
         raise error
 
-    monkeypatch.setattr(MappedEngine, "marginals", stop)
+    monkeypatch.setattr(CachedEngine, "marginals", stop)
     with pytest.raises(error):
         publish(table, schema, epsilon=1, method="privbayes", engine="mapped", ledger=tmp_path / "ledger.db")
     assert seen and not list(temporary.iterdir())
@@ -367,9 +369,8 @@ def test_a_file_that_changes_while_it_is_read(
         interfere()
         return real(self, piece)
 
-    coder = inferred.InferredCoder if suffix == ".parquet" else coding._Coder
-    real = coder.code
-    monkeypatch.setattr(coder, "code", interfered)
+    real = CellCoder.code
+    monkeypatch.setattr(CellCoder, "code", interfered)
     monkeypatch.setattr(coding, "stream", lambda work, items, ahead: map(work, items))  # no piece is read ahead
     ledger = tmp_path / "ledger.db"
     with pytest.raises(DataError, match="changed while it was being read"):

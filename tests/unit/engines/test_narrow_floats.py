@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from understudy.engines.coding import encode_table
 from understudy.engines.duckdb_rows import DuckDBRows
-from understudy.engines.inferred_sql import inferred_expression
+from understudy.engines.inferred_sql import InferredWriter
 from understudy.engines.sources import open_source
 from understudy.engines.sql import coded_rows
 from understudy.engines.sql_coding import Column
@@ -155,5 +155,5 @@ def test_a_column_that_mixes_widths_is_not_of_a_declared_type() -> None:
 
 def test_sql_reads_a_real_column_as_doubles() -> None:
     for attribute in (LISTED, Attribute("a", Intervals("date", (0.0, 1.0), format="%Y%m%d"))):
-        found = inferred_expression(attribute, Column("a", "real", "FLOAT"), 0, DuckDBSyntax(), ".")
+        found = InferredWriter(attribute, Column("a", "real", "FLOAT"), 0, DuckDBSyntax(), ".").expression()
         assert 'CAST("a" AS DOUBLE PRECISION)' in found.read["x0"]

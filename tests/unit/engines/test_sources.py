@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from understudy.engines import delimited
 from understudy.engines.coding import encode_table
-from understudy.engines.sources import header, open_source
+from understudy.engines.sources import open_source
 from understudy.errors import DataError, SchemaError, UnderstudyError, UsageError
 from understudy.schema import Attribute, Categories, CsvDialect, Schema
 
@@ -238,9 +238,9 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_headers(tmp_path: Path) -> None:
-    found = header(write(tmp_path, b"a;b\n1;\xff\n"), CsvDialect(delimiter=";"))
+    found = open_source(write(tmp_path, b"a;b\n1;\xff\n"), CsvDialect(delimiter=";"))
     assert (found.columns, found.types) == (("a", "b"), {})
-    found = header(pd.DataFrame({"n": pd.array([1, None], "Int32"), "c": pd.Categorical(["u", "v"])}))
+    found = open_source(pd.DataFrame({"n": pd.array([1, None], "Int32"), "c": pd.Categorical(["u", "v"])}))
     assert found.columns == ("n", "c")
     assert found.types["n"] == pa.int32()
 

@@ -26,7 +26,7 @@ from understudy.privacy.ledger import Ledger
 from understudy.privacy.sensitivity import table_sensitivity
 from understudy.publishing import plan, publish
 from understudy.release import Release
-from understudy.release.storage import CURVES_FORMAT, TREES_FORMAT
+from understudy.release.storage import Format
 from understudy.schema import Axis, Schema
 from understudy.testing import publish_seeded
 
@@ -183,7 +183,7 @@ def test_public_bins_have_a_curve_inside(tmp_path: Path) -> None:
     assert inside.max() > 1.02 * inside.min()  # not flat
     assert 0 < release.query("mean(rate)", confidence=0.9).figures[0].value < 100
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == CURVES_FORMAT
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.CURVES
 
 
 def test_a_release_says_whose_columns_are_drawn_towards_smooth_shapes(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_saved_and_opened(release: Release, tmp_path: Path) -> None:
         assert again.shapes[name].shares == pytest.approx(release.shapes[name].shares)
     assert again.sample(50, seed=3)["rate"].tolist() == release.sample(50, seed=3)["rate"].to_pylist()
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == TREES_FORMAT
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.TREES
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import plan, publish
 from understudy.release import Release
-from understudy.release.storage import DETAILS_FORMAT, PLAIN_FORMAT
+from understudy.release.storage import Format
 from understudy.schema import Schema
 
 ROWS = 4000
@@ -175,7 +175,7 @@ def test_saved_and_opened(release: Release, tmp_path: Path) -> None:
     assert rows["amount"].dropna().tolist() == amounts_of(before).tolist()
     assert rows["sex"].tolist() == before["sex"].to_pylist()
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == DETAILS_FORMAT
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.DETAILS
     release.write(tmp_path / "r.csv", 500, seed=4)
     from understudy.privacy.custodian import ExactTable
 
@@ -186,7 +186,7 @@ def test_a_plain_release_stays_readable_by_older_versions(tmp_path: Path) -> Non
     plain = publish(table(), schema_of(fine=""), epsilon=1, ledger=tmp_path / "l.db")
     plain.save(tmp_path / "r.zip")
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == PLAIN_FORMAT
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.PLAIN
         assert "details" not in json.loads(archive.read("model.json"))
 
 

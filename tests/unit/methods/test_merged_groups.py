@@ -30,7 +30,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian
 from understudy.release.release import Release
-from understudy.release.storage import GROUPS_FORMAT
+from understudy.release.storage import Format
 from understudy.release.stored_parts import format_of
 from understudy.schema import Attribute, Axis, Categories, Schema
 from understudy.schema.axis import MERGED
@@ -256,7 +256,7 @@ def test_a_release_keeps_its_groups(tmp_path: Path) -> None:
             rows, ordered_schema(), epsilon=1, delta=1e-9, method="aim", rounds=4, ledger=tmp_path / "l.db"
         )
     assert any(axis.merged for m in release.measurements for axis in m.axes)
-    assert format_of(release) == GROUPS_FORMAT
+    assert format_of(release) == Format.GROUPS
     release.save(tmp_path / "r.zip")
     opened = Release.open(tmp_path / "r.zip")
     assert opened.hash == release.hash

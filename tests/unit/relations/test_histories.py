@@ -28,7 +28,7 @@ from understudy.publishing import run
 from understudy.relations.history_model import HistoryModel
 from understudy.relations.reading import people_fit, person_numbers
 from understudy.release.history_links import history_sheet, history_trust, own_links
-from understudy.release.storage import HISTORIES_FORMAT, release_bytes
+from understudy.release.storage import Format, release_bytes
 from understudy.schema import Axis
 from understudy.testing import SeededSource
 from visits import visits, visits_schema
@@ -111,7 +111,7 @@ def test_a_release_of_the_time_before_the_horizon_opens_and_draws(release: under
     assert document.pop("ahead") is True
     members["model.json"] = json.dumps(stored).encode()
     ledger = {"seq": release.head.seq, "hash": release.head.hash}
-    (tmp_path / "old.zip").write_bytes(release_bytes(members, ledger, HISTORIES_FORMAT))
+    (tmp_path / "old.zip").write_bytes(release_bytes(members, ledger, Format.HISTORIES))
     old = understudy.Release.open(tmp_path / "old.zip")
     assert isinstance(old.model, HistoryModel) and old.model.horizon is None
     rows = old.sample(200, seed=1)

@@ -21,7 +21,7 @@ from understudy.models.refit import refit
 from understudy.models.ruled_model import RuledModel
 from understudy.publishing import plan
 from understudy.release.given import GivenConditions
-from understudy.release.storage import RULES_FORMAT
+from understudy.release.storage import Format
 from understudy.release.stored_parts import format_of
 from understudy.report.public import public_report
 from understudy.schema import Schema
@@ -136,7 +136,7 @@ def test_every_row_keeps_the_rules(release: Release, files: Path) -> None:
 def test_the_file_and_what_it_holds(release: Release, files: Path) -> None:
     assert release.schema.rules == SCHEMA.rules and release.columns == tuple(a.name for a in SCHEMA.attributes)
     with zipfile.ZipFile(files / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == format_of(release) >= RULES_FORMAT
+        assert json.loads(archive.read("manifest.json"))["format"] == format_of(release) >= Format.RULES
     assert {axis.attribute for m in release.measurements for axis in m.axes}.isdisjoint({"income", "years"})
     assert all(f"{rule.text}" in release.summary() for rule in SCHEMA.rules)
     assert "The rules" in public_report(release) and "income == wage + bonus" in public_report(release)

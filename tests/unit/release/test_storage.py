@@ -109,7 +109,7 @@ def test_what_is_inside(path):
     rest = {name for name in members if not name.endswith(".json")}
     assert rest and all(name.startswith("arrays/") and name.endswith(".npy") for name in rest)
     manifest = json.loads(members["manifest.json"])
-    assert manifest["format"] == storage.PLAIN_FORMAT == 1
+    assert manifest["format"] == storage.Format.PLAIN == 1
     hashed = {name: data for name, data in members.items() if name not in ("manifest.json", "ledger.json")}
     assert manifest["hash"] == content_hash(hashed)
     assert manifest["members"] == {name: hashlib.sha256(data).hexdigest() for name, data in hashed.items()}

@@ -19,7 +19,7 @@ from understudy.errors import UsageError
 from understudy.publishing import publish
 from understudy.release import Release
 from understudy.release.frames import to_frame
-from understudy.release.writing import decode_rows, write_rows
+from understudy.release.writing import decode_chunks, decode_rows, write_table
 from understudy.schema import CsvDialect, Schema
 
 SCHEMA = """
@@ -62,6 +62,10 @@ kind = "boolean"
 true = ["True"]
 false = ["False"]
 """
+
+
+def write_rows(rows: Any, path: Path, schema: Schema, order: tuple[str, ...] | None, generator: Any) -> None:
+    write_table(decode_chunks([rows], schema, order, generator), path, schema)
 
 
 def coded(schema: Schema, count: int = 500) -> dict[str, Any]:

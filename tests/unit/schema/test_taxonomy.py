@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from understudy.errors import SchemaError
 from understudy.schema import Attribute, Axis, Booleans, Categories, Intervals, Schema, Taxonomy
 from understudy.schema.taxonomy import taxonomy_of
+from understudy.schema.value_names import codes_named
 
 REGIONS = Categories(("a", "b", "c", "d", "e", "f"))
 
@@ -186,3 +187,9 @@ def test_groups_by_prefix_are_explained() -> None:
     taxonomy = by_prefix("prefix:1,3")["dx"].taxonomy
     assert taxonomy is not None
     assert taxonomy.explained == "6 values in 5 groups (E11, E10, I10, …), then 3 groups (E, I, J)"
+
+
+def test_a_name_that_no_group_by_prefix_has_is_none() -> None:
+    dx = by_prefix("prefix:1")["dx"]
+    assert codes_named(dx, "no such group") is None
+    assert codes_named(dx, CODES[0][:1]) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
@@ -53,8 +52,7 @@ def _facts(field: Mapping[str, Any], lists: Mapping[str, tuple[str, ...]]) -> Fa
     references = field.get("references") or {}
     target = references.get("field") or references if isinstance(references, Mapping) else {}
     listed = lists.get(str(target.get("@id", "")).split("/")[0]) if isinstance(target, Mapping) else None
-    facts = described(kind, listed, label=field.get("description"))
-    return replace(facts, values=None) if kind in FLAG_KINDS else facts
+    return described(kind, None if kind in FLAG_KINDS else listed, label=field.get("description"))
 
 
 def _enumerations(tree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

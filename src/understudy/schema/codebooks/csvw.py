@@ -35,16 +35,13 @@ def _read(document: Document) -> Source:
     inherited = schema.get("null", document.tree.get("null", ""))
     columns = [column for column in schema.get("columns") or () if not column.get("virtual")]
     settings = {key: str(dialect[key]) for key in ("delimiter", "encoding") if dialect.get(key)}
-    found = {_name(column): _facts(column, inherited) for column in columns}
+    # the title of a column is its name in the header, the key `name` its form in addresses
+    names = [_words(column.get("titles")) or str(column["name"]) for column in columns]
+    found = {name: _facts(column, inherited) for name, column in zip(names, columns)}
     key = schema.get("primaryKey")
     if isinstance(key, str) and key in found:
         found[key] = Facts(kind="id", label=found[key].label)
     return Source(found, settings)
-
-
-def _name(column: Mapping[str, Any]) -> str:
-    """Return the column's name in the header: its title; the key `name` is its form in addresses."""
-    return _words(column.get("titles")) or str(column["name"])
 
 
 def _words(text: Any) -> str | None:
@@ -63,15 +60,14 @@ def _facts(column: Mapping[str, Any], inherited: Any) -> Facts:
     missing = () if column.get("required") else texts(null if isinstance(null, list) else [null]) or ()
     label = _words(column.get("dc:description") or column.get("dc:title") or column.get("description"))
     kind, format = KINDS.get(base), rules.get("format")
-    facts = described(
+    if kind in FLAG_KINDS and isinstance(format, str) and "|" in format:
+        true, false = format.split("|", 1)
+        return Facts(kind="boolean", true=(true,), false=(false,), missing=missing or None, label=label)
+    return described(
         kind, None, _bound(rules, "min"), _bound(rules, "max"), missing=missing, label=label,
         format=strptime_format(str(format)) if format and takes(kind, "format") else None,
         declared_type=base if base in ("gYear", "gMonth", "gDay") else None,
     )  # fmt: skip
-    if kind in FLAG_KINDS and isinstance(format, str) and "|" in format:
-        true, false = format.split("|", 1)
-        return Facts(kind="boolean", true=(true,), false=(false,), missing=missing or None, label=label)
-    return facts
 
 
 def _bound(rules: Mapping[str, Any], end: str) -> Any:

@@ -48,10 +48,8 @@ def _facts(var: ElementTree.Element) -> Facts:
         if code:
             (missing if category.attrib.get("missing") in ("Y", "true") else codes).append(code)
     invalid = [item.attrib["VALUE"] for item in _all(var, "invalrng", "item") if "VALUE" in item.attrib]
-    low, high = _valid_range(var)
-    return described(
-        _kind(var), tuple(codes) or None, low, high, missing=tuple(dict.fromkeys([*missing, *invalid])), label=label
-    )
+    absent = tuple(dict.fromkeys([*missing, *invalid]))
+    return described(_kind(var), tuple(codes) or None, *_valid_range(var), missing=absent, label=label)
 
 
 def _kind(var: ElementTree.Element) -> Kind | None:

@@ -17,7 +17,6 @@ from typing import Any
 
 from understudy.errors import SchemaError, import_extra
 from understudy.schema.codebook import read_text
-from understudy.schema.codebook import says_no_value as says_no_value
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
 from understudy.schema.scales import FLAG_KINDS, MOMENT_KINDS, ORDERED_KINDS, takes
@@ -65,26 +64,25 @@ class Document:
     @cached_property
     def tree(self) -> Mapping[str, Any]:
         """Return the document as nested tables; empty where it is neither JSON nor YAML, or no table."""
-        if self.parsed is not None:
-            return self.parsed if isinstance(self.parsed, Mapping) else {}
-        if self.suffix in (".json", ".jsonld"):
-            return self._json()
-        return self._yaml() if self.suffix in (".yml", ".yaml") else {}
+        found = self.parsed
+        if found is None and self.suffix in (".json", ".jsonld"):
+            found = self._json()
+        if found is None and self.suffix in (".yml", ".yaml"):
+            found = self._yaml()
+        return found if isinstance(found, Mapping) else {}
 
-    def _json(self) -> Mapping[str, Any]:
+    def _json(self) -> Any:
         try:
-            found = json.loads(self.text)
+            return json.loads(self.text)
         except (ValueError, RecursionError):
             raise SchemaError(f"{self.path.name!r} is not valid JSON") from None
-        return found if isinstance(found, Mapping) else {}
 
-    def _yaml(self) -> Mapping[str, Any]:
+    def _yaml(self) -> Any:
         yaml = import_extra("yaml", "codebooks", "a YAML codebook needs one more package")
         try:
-            found = yaml.safe_load(self.text)
+            return yaml.safe_load(self.text)
         except (yaml.YAMLError, RecursionError):
             raise SchemaError(f"{self.path.name!r} is not valid YAML") from None
-        return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(frozen=True)

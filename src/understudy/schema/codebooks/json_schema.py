@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
@@ -71,8 +70,8 @@ def _facts(part: Mapping[str, Any], tree: Mapping[str, Any], required: bool) -> 
     if str(typed) in ("object", "array") and values is None:
         return Facts(label=label)
     step = None if kind in WHOLE_KINDS and step == 1 else step
-    facts = described(kind, values, low, high, missing=missing, label=label, step=step)
-    return replace(facts, values=None) if kind in FLAG_KINDS else facts
+    values = None if kind in FLAG_KINDS else values
+    return described(kind, values, low, high, missing=missing, label=label, step=step)
 
 
 def _without_null(part: Mapping[str, Any], tree: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

@@ -8,17 +8,11 @@ its lists are asked about, its minima and maxima are never read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from understudy.schema.codebooks.document import (
-    Document,
-    Reader,
-    TrustClass,
-    described,
-    says_no_value,
-    scalar_text,
-    texts,
-)
+from understudy.schema.codebook import says_no_value
+from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, scalar_text, texts
 from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source, number_of
 
@@ -30,9 +24,8 @@ _ENDS = ("min", "max")
 
 def _is_dictionary(document: Document) -> bool:
     entries = list(document.tree.values())
-    if not entries or not all(isinstance(entry, Mapping) for entry in entries):
-        return False
-    return all({"description", "values", "label"} & set(entry) for entry in entries)
+    said = {"description", "values", "label"}
+    return bool(entries) and all(isinstance(entry, Mapping) and said & set(entry) for entry in entries)
 
 
 def _read_dictionary(document: Document) -> Source:
@@ -60,7 +53,7 @@ def _ranged(low: Any, high: Any, codes: Mapping[str, str], label: Any) -> Facts:
     kind: Kind = "integer" if all(end.is_integer() for end in ends) else "number"
     facts = described(kind, None, ends[0], ends[-1], missing=missing, label=label)
     outside = tuple(code for code in points if not float(low) <= numbers[code] <= float(high))
-    return Facts(**{**vars(facts), "points": outside or None})
+    return replace(facts, points=outside or None)
 
 
 NIST_DICTIONARY = Reader("NIST data dictionary", TrustClass.INFERRED, _is_dictionary, _read_dictionary)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from understudy.schema.codebooks.document import Document, Reader, TrustClass, described, texts
@@ -40,15 +39,13 @@ def _facts(column: Mapping[str, Any]) -> Facts:
     typed = str(column.get("dtype") or "").casefold()
     kind = next((kind for prefix, kind in KINDS if typed.startswith(prefix)), None)
     checks = dict(_checks(column.get("checks")))
-    listed = checks.get("isin")
-    values = texts(listed if isinstance(listed, list) else None)
+    values = None if kind in FLAG_KINDS else texts(checks.get("isin"))
     low, high = checks.get("greater_than_or_equal_to"), checks.get("less_than_or_equal_to")
     if isinstance(span := checks.get("in_range"), Mapping):
         low, high = span.get("min_value"), span.get("max_value")
     missing = ("",) if column.get("nullable") else ()
     label = column.get("title") or column.get("description")
-    facts = described(kind, values, _plain(low), _plain(high), missing=missing, label=label)
-    return replace(facts, values=None) if kind in FLAG_KINDS else facts
+    return described(kind, values, _plain(low), _plain(high), missing=missing, label=label)
 
 
 def _plain(bound: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from understudy.schema.codebooks.document import says_no_value
+from understudy.schema.codebook import says_no_value
 from understudy.schema.facts import Facts, Source
 
 PROSE = "codebook: prose"

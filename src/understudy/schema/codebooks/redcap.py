@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from understudy.schema.codebooks.document import described
-from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
 
 _NAME, _TYPE, _LABEL = "variable / field name", "field type", "field label"
 _CHOICES = "choices, calculations, or slider labels"
 _VALIDATION, _LOW, _HIGH = "text validation type or show slider number", "text validation min", "text validation max"
 _IDENTIFIER, _REQUIRED = "identifier?", "required field?"
-_FORMATS = {"ymd": "%Y-%m-%d", "mdy": "%m-%d-%Y", "dmy": "%d-%m-%Y"}
 NAME = "REDCap data dictionary"
 
 
@@ -52,7 +50,7 @@ def _columns(name: str, cells: dict[str, str]) -> dict[str, Facts]:
     missing = () if cells.get(_REQUIRED, "").casefold() == "y" else ("",)
     if kind == "descriptive":
         return {}
-    if cells.get(_IDENTIFIER, "").casefold() == "y":
+    if cells.get(_IDENTIFIER, "").casefold() == "y" or kind in ("notes", "file", "signature"):
         return {name: Facts(kind="drop", label=label or None)}
     choices = _choices(cells.get(_CHOICES, ""))
     if kind == "checkbox":
@@ -65,13 +63,8 @@ def _columns(name: str, cells: dict[str, str]) -> dict[str, Facts]:
     if kind in ("yesno", "truefalse"):
         return {name: Facts(kind="boolean", true=("1",), false=("0",), missing=missing or None, label=label or None)}
     if kind == "slider":
-        return {
-            name: described(
-                "integer", None, cells.get(_LOW) or 0, cells.get(_HIGH) or 100, missing=missing, label=label
-            )
-        }
-    if kind in ("notes", "file", "signature"):
-        return {name: Facts(kind="drop", label=label or None)}
+        low, high = cells.get(_LOW) or 0, cells.get(_HIGH) or 100
+        return {name: described("integer", None, low, high, missing=missing, label=label)}
     return {name: _text(cells, missing, label)}
 
 
@@ -88,18 +81,10 @@ def _text(cells: dict[str, str], missing: tuple[str, ...], label: str) -> Facts:
         return described("integer", None, low, high, missing=missing, label=label)
     if rule.startswith("number"):
         places = re.fullmatch(r"number_(\d)dp.*", rule)
-        return described(
-            "number", None, low, high, missing=missing, label=label, decimals=int(places[1]) if places else None
-        )
-    if rule.startswith(("date_", "datetime_")):
-        return _moment(rule, low, high, missing, label)
-    free = rule in ("", "alpha_only", "email", "phone") and cells.get(_TYPE) == "text"
-    kind: Kind | None = "drop" if rule in ("email", "phone") else None
-    return Facts(kind=kind if free else None, missing=missing or None, label=label or None)
-
-
-def _moment(rule: str, low: str | None, high: str | None, missing: tuple[str, ...], label: str) -> Facts:
-    """Return the facts of a date: REDCap stores ISO texts, whatever order the form shows."""
-    kind: Kind = "datetime" if rule.startswith("datetime") else "date"
-    ends = [end if end and re.match(r"\d{4}-", end) else None for end in (low, high)]
-    return described(kind, None, *ends, missing=missing, label=label)
+        decimals = int(places[1]) if places else None
+        return described("number", None, low, high, missing=missing, label=label, decimals=decimals)
+    if rule.startswith(("date_", "datetime_")):  # stored as ISO texts, whatever order the form shows
+        ends = [end if end and re.match(r"\d{4}-", end) else None for end in (low, high)]
+        return described(rule.split("_")[0], None, *ends, missing=missing, label=label)
+    personal = rule in ("email", "phone") and cells.get(_TYPE) == "text"
+    return Facts(kind="drop" if personal else None, missing=missing or None, label=label or None)

@@ -6,20 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.schema.codebooks.document import Document, Reader, TrustClass
-from understudy.schema.domain import Kind
 from understudy.schema.facts import Facts, Source
 
 _PERSONAL = (
-    "name",
-    "first_name",
-    "last_name",
-    "email",
-    "phone_number",
-    "address",
-    "ssn",
-    "street_address",
-    "ipv4_address",
-)
+    "name", "first_name", "last_name", "email", "phone_number", "address", "ssn", "street_address", "ipv4_address",
+)  # fmt: skip
 
 
 def _columns(tree: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -32,12 +23,10 @@ def _columns(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _recognises(document: Document) -> bool:
-    columns = _columns(document.tree)
-    return (
-        bool(columns)
-        and all(isinstance(c, Mapping) and ("sdtype" in c or "type" in c) for c in columns.values())
-        and (any("sdtype" in c for c in columns.values()) or "METADATA_SPEC_VERSION" in document.tree)
-    )
+    columns = _columns(document.tree).values()
+    if not all(isinstance(c, Mapping) and ("sdtype" in c or "type" in c) for c in columns):
+        return False
+    return any("sdtype" in c for c in columns) or (bool(columns) and "METADATA_SPEC_VERSION" in document.tree)
 
 
 def _read(document: Document) -> Source:
@@ -51,12 +40,9 @@ def _facts(column: Mapping[str, Any]) -> Facts:
         return Facts(kind="integer" if whole else "number")
     if typed == "datetime":
         clock = format is None or any(sign in str(format) for sign in ("%H", "%I", "%X", "%c"))
-        kind: Kind = "datetime" if clock else "date"
-        return Facts(kind=kind, format=str(format) if format else None)
-    if typed == "boolean":
-        return Facts(kind="boolean")
-    if typed == "id":
-        return Facts(kind="id")
+        return Facts(kind="datetime" if clock else "date", format=str(format) if format else None)
+    if typed in ("boolean", "id"):
+        return Facts(kind=typed)
     return Facts(kind="drop") if typed in _PERSONAL or column.get("pii") else Facts()
 
 

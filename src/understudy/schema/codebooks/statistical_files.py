@@ -7,6 +7,8 @@ is in the same header, is never looked at.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +28,18 @@ _DOMAINS = {"WKDAY": "WKDAY", "MONTH": "MONTH", "PCT": "PCT", "DOLLAR": "DOLLAR"
 _MAX_SPREAD = 30  # whole numbers of a range of user-missing values
 
 
-def library() -> Any:
-    """Return pyreadstat."""
-    return import_extra("pyreadstat", "codebooks", "SPSS, Stata and SAS files need one more package")
+def reader_of(path: Path) -> Callable[..., Any]:
+    """Return what reads the cells and the metadata of a file; user-missing values of SPSS stay what they are."""
+    pyreadstat = import_extra("pyreadstat", "codebooks", "SPSS, Stata and SAS files need one more package")
+    options = {"user_missing": True} if path.suffix.casefold() in (".sav", ".zsav") else {}
+    return partial(getattr(pyreadstat, READ[path.suffix.casefold()]), str(path), **options)
 
 
 def read_metadata(path: Path) -> Any:
     """Read the header of a file: no row."""
-    read = getattr(library(), READ[path.suffix.casefold()])
-    options = {"user_missing": True} if path.suffix.casefold() in (".sav", ".zsav") else {}
+    read = reader_of(path)
     try:
-        return read(str(path), metadataonly=True, **options)[1]
+        return read(metadataonly=True)[1]
     except OSError as error:
         raise SchemaError(f"cannot read {path.name!r}: {error.strerror or 'no such file'}") from None
     except Exception as error:  # pyreadstat has an error of its own for each cause
@@ -46,20 +49,15 @@ def read_metadata(path: Path) -> Any:
 def metadata_source(path: Path) -> Source:
     """Read what the file says about its variables."""
     meta = read_metadata(path)
-    labels = meta.column_names_to_labels or {}
-    found = {}
-    for name in meta.column_names:
-        missing = _user_missing((meta.missing_ranges or {}).get(name) or ())
-        codes = (meta.variable_value_labels or {}).get(name) or {}
-        found[name] = _facts(
-            str((meta.original_variable_types or {}).get(name) or ""), str((meta.readstat_variable_types or
-            {}).get(name)), codes, missing, labels.get(name),
-        )  # fmt: skip
-    return Source(found)
+    return Source({name: _facts(meta, name) for name in meta.column_names})
 
 
-def _facts(format: str, stored: str, codes: dict[Any, str], missing: tuple[str, ...], label: str | None) -> Facts:
-    listed = tuple(dict.fromkeys(scalar_text(code) for code in codes))
+def _facts(meta: Any, name: str) -> Facts:
+    format = str((meta.original_variable_types or {}).get(name) or "")
+    stored = str((meta.readstat_variable_types or {}).get(name))
+    missing = _user_missing((meta.missing_ranges or {}).get(name) or ())
+    label = (meta.column_names_to_labels or {}).get(name)
+    listed = tuple(dict.fromkeys(map(scalar_text, (meta.variable_value_labels or {}).get(name) or {})))
     declared = next((domain for sign, domain in _DOMAINS.items() if format.startswith(sign)), None)
     kind = _kind(format, stored)
     absent = tuple(dict.fromkeys((*missing, "")))

@@ -115,9 +115,6 @@ class Moment(OrderedScale):
 
     # -- Arrow -----------------------------------------------------------------------------------------------
 
-    def as_integers(self, piece: Any) -> Any | None:
-        return None
-
     def plain(self, texts: Any, format: str | None, decimal: str, *, loose: bool = False) -> Floats:
         import pyarrow.compute as pc
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import SchemaError
+from understudy.errors import SchemaError, did_you_mean
 from understudy.schema.domain import Domain, Floats
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import Type
@@ -154,9 +154,9 @@ class OrderedScale(Scale):
         """Return which cells of a typed column a reader made of a text that means something else; None for none."""
         return None
 
-    @abstractmethod
     def as_integers(self, piece: Any) -> Any | None:
         """Return a typed column whose places are whole numbers, as such; None where it is not of such a type."""
+        return None
 
     def whole(self, piece: Any) -> tuple[Any, int, int] | None:
         """Return a typed column of few different whole numbers, with its least and its greatest."""
@@ -249,6 +249,15 @@ def texts_of(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
         raise SchemaError(f"`{key}` is a list of texts (in quotes)")
     return tuple(str(v) for v in value)
+
+
+def check_keys(body: Any, known: Sequence[str], where: str) -> None:
+    """Refuse what is no table of the schema file, or has a key that is not known there."""
+    if not isinstance(body, Mapping):
+        raise SchemaError(f"{where} must be a table")
+    for key in body:
+        if key not in known:
+            raise SchemaError(f"{where} has no key {key!r}. {did_you_mean(str(key), list(known))}")
 
 
 def _textual(type: Any) -> bool:

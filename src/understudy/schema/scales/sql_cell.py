@@ -81,10 +81,8 @@ class SqlCell:
 
     def whole(self, value: str) -> tuple[str, str]:
         """Return the SQL of whether a double is a whole number whose digits are exact, and of these digits."""
-        return (
-            f"abs({value}) < {EXACT} AND NOT {self.syntax.broken(value)}",
-            self.syntax.as_text(self.syntax.as_integer(value)),
-        )
+        digits = self.syntax.as_text(self.syntax.as_integer(value))
+        return f"abs({value}) < {EXACT} AND NOT {self.syntax.broken(value)}", digits
 
     @property
     def wide_source(self) -> str:
