@@ -22,9 +22,9 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
-from understudy.privacy.random_source import Integers, RandomSource, Words
+from understudy.privacy.random_source import RandomSource, Words
 from understudy.relations import reading, table_reading
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
 LISTS = "value lists"

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.sources import delimiter_of, open_source
 from understudy.errors import DataError, UsageError
 from understudy.privacy.random_source import SystemSource
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 _NEVER = 1 << 30  # a cell may be long
 
@@ -46,11 +45,11 @@ def deal(
     return dict(zip(names, files)), {name: int(count) for name, count in zip(names, counts)}
 
 
-def _at_random(rows: int, owners: int) -> NDArray[np.int64]:
+def _at_random(rows: int, owners: int) -> Integers:
     return SystemSource().generator().permutation(np.arange(rows) % owners)
 
 
-def _by_value(cells: list[Any], owners: int, by: str) -> NDArray[np.int64]:
+def _by_value(cells: list[Any], owners: int, by: str) -> Integers:
     """Return the owner of each row: a value's rows go to one owner, the largest first, to whoever has the fewest."""
     groups = Counter(cells)
     if len(groups) < owners:
@@ -81,7 +80,7 @@ class _Text:
                     raise DataError("a row has fewer cells than the header")
                 yield row[at]
 
-    def write(self, owner: NDArray[np.int64], stems: Sequence[Path]) -> list[Path]:
+    def write(self, owner: Integers, stems: Sequence[Path]) -> list[Path]:
         files = [stem.with_suffix(self._end) for stem in stems]
         with ExitStack() as stack, self._rows() as rows:
             writers = []
@@ -118,7 +117,7 @@ class _Parquet:
         cells: list[Any] = self._table.column(name).to_pylist()
         return cells
 
-    def write(self, owner: NDArray[np.int64], stems: Sequence[Path]) -> list[Path]:
+    def write(self, owner: Integers, stems: Sequence[Path]) -> list[Path]:
         from pyarrow import parquet
 
         files = [stem.with_suffix(".parquet") for stem in stems]

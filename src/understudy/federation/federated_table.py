@@ -17,7 +17,6 @@ from hashlib import sha512
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.completing import Found, discovery_of, lists_from_json, lists_limit, united
@@ -30,7 +29,7 @@ from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.questions.question import Question, split
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 _INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer
 
@@ -94,7 +93,7 @@ class FederatedTable(PrivateTable):
         """Return what the owner that paid most can still be asked for."""
         return self._whole - max(self._session.paid.values())
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> Self:
         check_regrouping(self.schema, schema, homes)
         units = {name: home[: len(home) - self.schema[name].has_missing] for name, home in homes.items()}
         coarser = copy(self)

@@ -13,7 +13,6 @@ from itertools import combinations, islice
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError
 from understudy.federation import masks, shamir
@@ -22,6 +21,7 @@ from understudy.federation.owner_round import pair_mask
 from understudy.federation.seams import Owners
 from understudy.federation.statements import SIGNATURE, PublicKeys, Statements
 from understudy.privacy.random_source import Words
+from understudy.schema import Integers
 
 _MAX_TRIES = 1000  # sets of shares to open one secret with
 LARGEST_SUM = 2**53  # beyond it a model's floating-point numbers would not hold a count
@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Sum:
     """What comes out: the sum of counts and noise of the survivors."""
 
-    values: NDArray[np.int64]
+    values: Integers
     survivors: tuple[str, ...]
 
 
@@ -179,7 +179,7 @@ def _is_key(secret: bytes, public: bytes) -> bool:
     return len(secret) == masks.KEY and masks.public_key(secret) == public
 
 
-def centred(total: Words) -> NDArray[np.int64]:
+def centred(total: Words) -> Integers:
     """Turn numbers modulo 2^64 into numbers around 0."""
     values = total.view(np.int64)
     if len(values) and (values.min() < -LARGEST_SUM or values.max() > LARGEST_SUM):

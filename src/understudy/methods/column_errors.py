@@ -13,12 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.plan import Phase, Plan
-from understudy.schema import Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Floats, Schema
 
 RANKS = 0.6  # the rows of a value fall with so much of a power of its rank
 LEFT = 0.82  # of the error so worked out, by estimation

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.elimination import eliminate
 from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
-from understudy.schema import Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True, eq=False)

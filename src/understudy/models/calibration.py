@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from understudy.compiled import compiled, compiled_with
 from understudy.models.factor import check_cells
 from understudy.models.graph import CliqueTree, clique_tree
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Floats, Integers
 from understudy.schema.row_major import coarse_index
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.int32]
 
 
@@ -33,7 +32,7 @@ Index = NDArray[np.int32]
 class Projections:
     """Tables over some axes of cliques, one after the other in a flat array, and the cliques' cells in another one."""
 
-    rows: NDArray[np.int64]  # the clique's and the table's first cell; a stretch: its length, 1 if along; first, last
+    rows: Integers  # the clique's and the table's first cell; a stretch: its length, 1 if along; first, last
     index: Index  # for each stretch, the table's cell where it begins
 
     @staticmethod
@@ -67,9 +66,9 @@ class Layout:
 
     axes: tuple[Axes, ...]  # of each clique, its separator's first
     shapes: tuple[tuple[int, ...], ...]
-    parent: NDArray[np.int64]
-    start: NDArray[np.int64]  # clique i has the cells start[i] … start[i + 1]
-    separator: NDArray[np.int64]  # separator i has the cells separator[i] … separator[i + 1]; the root's has one
+    parent: Integers
+    start: Integers  # clique i has the cells start[i] … start[i + 1]
+    separator: Integers  # separator i has the cells separator[i] … separator[i + 1]; the root's has one
     above: Projections  # separator i as a table of clique i's parent; the root's has no stretch
 
     @property
@@ -148,7 +147,7 @@ def _separators_first(tree: CliqueTree[Axis], sizes: Mapping[Axis, int]) -> tupl
     return tuple(laid)
 
 
-def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
+def _starts(counts: Sequence[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.models.calibration import Floats
+from understudy.schema import Floats
 
 Part = tuple[tuple[int, ...], Floats]  # a table and the number of the variable along each dimension
 Check = Callable[[int, Sequence[int]], None]  # refuses a table of so many cells over these variables

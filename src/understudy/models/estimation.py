@@ -27,17 +27,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.compiled import compiled, compiled_with
-from understudy.models.calibration import Floats, Layout, Projections, lay_out
+from understudy.models.calibration import Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree, variables
 from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Integers, Schema
 from understudy.schema.row_major import coarse_index
 
 Progress = Callable[[float, int], None]
@@ -129,7 +128,7 @@ class _Problem:
     room: float  # the logarithm of the number of possible rows
     agreement: Agreement
     tables: Projections
-    place: NDArray[np.int64]  # for each cell of the projections in turn, the measured cell on which it falls
+    place: Integers  # for each cell of the projections in turn, the measured cell on which it falls
 
     @cached_property
     def softness(self) -> Floats:
@@ -199,7 +198,7 @@ def _join(parts: list[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *parts])
 
 
-def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
+def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> Integers:
     """Return, for each cell of a table over `variables`, the flat index of its cell in a measured table over `axes`."""
     follows = [variables.index(axis if axis in variables else Axis(axis.attribute)) for axis in axes]
     codes = [np.arange(schema.size(axis)) if axis in variables else schema.view_map(axis) for axis in axes]

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.compiled import compiled
+from understudy.schema import Floats, Mask
 
 Vertex = TypeVar("Vertex", bound=Hashable)
-Flags = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Flags = tuple[Mask, Mask]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Graph(Generic[Vertex]):
     """Vertices with their domain sizes, and which of them are adjacent."""
 
     sizes: Mapping[Vertex, int]
-    adjacent: NDArray[np.bool_]
+    adjacent: Mask
 
     @staticmethod
     def of(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> Graph[Vertex]:
@@ -142,7 +142,7 @@ def _members(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -
     return [[index[vertex] for vertex in clique] for clique in cliques]
 
 
-def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> NDArray[np.bool_]:
+def _joined(adjacent: Mask, cliques: Iterable[Sequence[int]]) -> Mask:
     """Return a copy in which the members of each clique see each other."""
     adjacent = adjacent.copy()
     for clique in cliques:
@@ -156,9 +156,7 @@ def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> ND
     return adjacent
 
 
-def _eliminated(
-    adjacent: NDArray[np.bool_], sizes: NDArray[np.float64], limit: float, by_weight: bool
-) -> tuple[float, Flags]:
+def _eliminated(adjacent: Mask, sizes: Floats, limit: float, by_weight: bool) -> tuple[float, Flags]:
     """Eliminate all vertices; return the cells of the maximal cliques, each vertex's clique, and which are maximal.
 
     Above `limit` the elimination stops early.

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.models.calibration import Floats, Layout, lay_out
+from understudy.models.calibration import Layout, lay_out
 from understudy.models.elimination import Part, eliminate, marginal
 from understudy.models.factor import MAX_CELLS, Factor, check_cells, sum_groups
 from understudy.models.model import Evidence, Rows
 from understudy.models.rounding import Columns, Rounding, draw
 from understudy.models.structural_zeros import logarithm, spelled, structural_zeros, written_codes
-from understudy.schema import Attribute, Axes, Axis, Schema
+from understudy.schema import Attribute, Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True, eq=False)

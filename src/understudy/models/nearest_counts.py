@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from understudy.schema import Floats
 
 
 def nearest_counts(values: NDArray[Any], total: float) -> Floats:

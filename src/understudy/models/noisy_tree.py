@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
-from understudy.models.tree_counts import Index, TreeCounts
-from understudy.models.within_bins import Floats, Shape
+from understudy.models.tree_counts import TreeCounts
+from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Attribute
+from understudy.schema import Attribute, Floats, Integers, Mask
 from understudy.schema.rounded_units import RoundedUnits, class_sizes
 
 
@@ -31,7 +30,7 @@ class NoisyTree:
 
     attribute: Attribute  # before it had bins
     levels: tuple[Measurement, ...]
-    first: Index
+    first: Integers
     total: float  # of the rows that are not missing
     heaps: Measurement | None = None  # rows of each rounding class
     decimals: Measurement | None = None  # rows of each decimal class
@@ -92,7 +91,7 @@ class NoisyTree:
         return replace(plain, shares=np.append(classes.sum(axis=1), plain.shares[units:]), classes=classes)
 
     @property
-    def _alone(self) -> NDArray[np.bool_]:
+    def _alone(self) -> Mask:
         """Return which units are single values that are leaves of the tree."""
         grid = self.attribute.grid
         assert grid is not None
@@ -125,7 +124,7 @@ class TreeShape(Shape):
         return bool(self.tree.levels)
 
     @cached_property
-    def home(self) -> NDArray[np.int64]:
+    def home(self) -> Integers:
         return self.fine.homes(self.tree.first)
 
     @cached_property
@@ -155,7 +154,7 @@ class TreeShape(Shape):
         return mean, squares
 
     @cached_property
-    def _leaves(self) -> Index:
+    def _leaves(self) -> Integers:
         """Return the leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
         grid, sizes = self.fine.grid, self.tree.counts.sizes
         assert grid is not None

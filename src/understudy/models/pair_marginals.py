@@ -14,11 +14,9 @@ from itertools import accumulate, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from understudy.models.calibration import Floats
 from understudy.models.factor import Factor
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Floats, Integers
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
@@ -141,7 +139,7 @@ def _joint(clique: Factor, one: Axes, other: Axes) -> Floats:
     if len(fresh) == len(other):
         return table.reshape(-1, _cells(table.shape[len(one) :]))
     shape = dict(zip((*one, *fresh), table.shape))
-    codes: dict[Axis, NDArray[np.int64]] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
+    codes: dict[Axis, Integers] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
     column = np.zeros((1,) * table.ndim, dtype=np.int64)
     for axis in other:
         column = column * shape[axis] + codes[axis]

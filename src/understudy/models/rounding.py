@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compiled import compiled
-from understudy.models.calibration import Floats, Layout
-from understudy.schema import Axis
+from understudy.models.calibration import Layout
+from understudy.schema import Axis, Floats
 
 Rounding = Literal["systematic", "multinomial"]
 Columns = dict[Axis, NDArray[Any]]

@@ -16,7 +16,7 @@ from understudy.models.factor import MAX_CELLS, Factor
 from understudy.models.model import Model
 from understudy.privacy.noise import NOISES, Noise
 from understudy.privacy.questions.details import Details, finest_grid
-from understudy.schema import Axis, Schema
+from understudy.schema import Axis, Floats, Schema
 from understudy.schema.axis import MERGED
 
 if TYPE_CHECKING:
@@ -265,14 +265,14 @@ def axis_of(item: Any, schema: Schema) -> Axis:
     return Axis(name, level, bit, bool(gray))
 
 
-def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> NDArray[np.float64]:
+def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> Floats:
     shape = schema.sizes(axes)
     if math.prod(shape) > MAX_CELLS:
         raise ValueError
     return _shares(arrays.take(name, shape, np.float64))
 
 
-def _shares(table: NDArray[Any]) -> NDArray[np.float64]:
+def _shares(table: NDArray[Any]) -> Floats:
     """Refuse a table that is not of shares: between 0 and 1, and numbers."""
     if not ((table >= 0) & (table <= 1 + _SLACK)).all():
         raise ValueError

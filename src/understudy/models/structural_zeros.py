@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.factor import Factor
-from understudy.schema import Attribute, Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Attribute, Axes, Axis, Floats, Integers, Schema
 
 
 def structural_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
@@ -81,7 +78,7 @@ def spelled(schema: Schema, parts: Sequence[Axes], weights: Floats) -> Factor:
     return Factor(axes, logarithm(table.reshape(schema.sizes(axes))))
 
 
-def written_codes(attribute: Attribute, part: Axes) -> NDArray[np.int64]:
+def written_codes(attribute: Attribute, part: Axes) -> Integers:
     """Return, for each code, the number that its digits write."""
     codes = np.arange(attribute.size, dtype=np.int64)
     return codes ^ (codes >> 1) if part[0].gray else codes

@@ -29,11 +29,10 @@ from understudy.privacy.questions import (
     ValueLists,
     WaveletTable,
 )
-from understudy.privacy.questions.question import Integers
 from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind
 from understudy.privacy.scores import SCORES, Pair, Score
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
 MAX_OPTIONS = 1_000_000  # also of tables in one question
 MAX_SCORED_CELLS = 20_000_000_000  # of all options of a choice together

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.privacy.accounting import Accounting
@@ -47,7 +46,7 @@ from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
 from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty, Score, check_penalties
 from understudy.progress import Progress as Progress
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
 _TABLE_FACTS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person")
 
@@ -84,7 +83,7 @@ class PrivateTable(ABC):
         twin.known = tuple(known)
         return twin
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> Self:
         """Return the same rows under a schema with some attributes coarser; what was bought so far may decide how.
 
         `homes` has for each such attribute the new code of every old one, in order. Costs nothing: the codes of a row
@@ -153,7 +152,7 @@ class PrivateTable(ABC):
         cost: Fraction,
         purpose: str,
         penalty: Sequence[Penalty] | None = None,
-        references: Sequence[NDArray[np.int64]] | None = None,
+        references: Sequence[Integers] | None = None,
         of: int = 1,
     ) -> Pair:
         """Choose one of the options, more likely the higher its score less its public penalty.
@@ -255,7 +254,7 @@ class PrivateTable(ABC):
         return self.ask(StatisticQuery(statistic), cost, purpose)
 
 
-def check_regrouping(fine: Schema, coarse: Schema, homes: Mapping[str, NDArray[np.int64]]) -> None:
+def check_regrouping(fine: Schema, coarse: Schema, homes: Mapping[str, Integers]) -> None:
     """Refuse a coarser schema that is not the same table: what one person can change is computed from it."""
     same = all(getattr(fine, key) == getattr(coarse, key) for key in _TABLE_FACTS) and fine.names == coarse.names
     same = same and all(coarse[a.name] == a for a in fine.modelled if a.name not in homes)

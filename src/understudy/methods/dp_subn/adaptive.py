@@ -18,7 +18,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.methods.dp_subn.binary import effort, whole_attributes
@@ -35,9 +34,7 @@ from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Floats, Schema
 
 # rows in a cell of the middle pair over the noise in it, if the rounds' tables had the whole budget
 THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}

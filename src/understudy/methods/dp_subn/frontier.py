@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from understudy.schema import Floats
 
 Parents = tuple[frozenset[int], ...]
-Floats = NDArray[np.float64]
 
 
 class Frontier:

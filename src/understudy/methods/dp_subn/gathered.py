@@ -7,12 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Integers
 
 
 @dataclass
@@ -84,7 +81,7 @@ def _information(about: Measurement, rows: int) -> float:
     return max(0.0, float((joint[share] * np.log(joint[share] / apart[share])).sum()))
 
 
-def dependence(values: NDArray[np.int64]) -> float:
+def dependence(values: Integers) -> float:
     """Score R of a noisy table of counts, the child last: how far it is from independence, in counts."""
     total = values.sum()
     if total <= 0:

@@ -27,7 +27,7 @@ from understudy.methods.dp_subn.binary import (
     whole_attributes,
 )
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
-from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
+from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
@@ -44,7 +44,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Floats, Schema
 
 FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
 MAX_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count

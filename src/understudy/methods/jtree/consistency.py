@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.toolkit.estimator import Estimate
 from understudy.models.consistency import Agreement
@@ -15,9 +14,7 @@ from understudy.models.graph import clique_tree
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True)

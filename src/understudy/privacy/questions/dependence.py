@@ -18,11 +18,11 @@ import numpy as np
 from understudy.engines.engine import CountingEngine
 from understudy.privacy.noise import as_integers
 from understudy.privacy.questions.pair_scores import AllPairScores
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import NoisyBlock, NoisyQuery
 from understudy.privacy.questions.statistics import MAX_FIGURE, NoisyStatistic
 from understudy.privacy.scores import INDEPENDENCE
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)

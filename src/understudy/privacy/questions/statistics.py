@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise, as_integers
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import NoisyBlock, NoisyQuery
 from understudy.privacy.scores.reference_distance import deviation, is_huge
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import MAX_ROWS, Axes, Schema
+from understudy.schema import MAX_ROWS, Axes, Integers, Schema
 
 MAX_FIGURE = 2**62  # where a statistic stops growing, so that noise can be added to it as an integer of 64 bits
 _UNDECLARED_ROWS = 2**31  # of a table whose row count is private and has no declared maximum
@@ -128,15 +128,15 @@ class LinearClassifier:
     """Integer weights on a row's codes: the class with the largest sum wins, the first among equals. Public."""
 
     target: str
-    label: NDArray[np.int64]  # the class of each code of the target
-    weights: Mapping[str, NDArray[np.int64]]  # attribute -> codes × classes
-    bias: NDArray[np.int64]
+    label: Integers  # the class of each code of the target
+    weights: Mapping[str, Integers]  # attribute -> codes × classes
+    bias: Integers
 
-    def predict(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    def predict(self, codes: Mapping[str, NDArray[Any]]) -> Integers:
         total = np.tile(self.bias, (len(codes[self.target]), 1))
         for name, weights in self.weights.items():
             total += weights[codes[name]]
-        winners: NDArray[np.int64] = total.argmax(axis=1)
+        winners: Integers = total.argmax(axis=1)
         return winners
 
     def refusal(self, schema: Schema) -> str | None:
