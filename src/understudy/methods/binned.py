@@ -20,7 +20,7 @@ from understudy.methods.detailed import Covering
 from understudy.methods.method import Fit, Method
 from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
-from understudy.models.noisy_tree import NoisyTree, tree_counts
+from understudy.models.noisy_tree import NoisyTree, grid_of, tree_counts
 from understudy.models.tree_counts import pooled_total, wanted_bins
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -105,9 +105,8 @@ class Trees:
 
     def sizes(self, attribute: Attribute) -> tuple[int, ...]:
         """Return the sizes of the levels that are measured, from the root down."""
-        assert attribute.grid is not None
         wanted = self.rows / self.deviation / (FEWER_NODES if self.costs_add_up else 1)
-        found = attribute.grid.sizes
+        found = grid_of(attribute).sizes
         if self.costs_add_up and self.rows < FEW_ROWS * self.deviation:
             return found[1:2]
         last = next((i for i, size in enumerate(found) if size >= max(MIN_NODES, wanted)), len(found) - 1)
@@ -116,7 +115,7 @@ class Trees:
     @cached_property
     def workload(self) -> list[tuple[Axis]]:
         """Return a table for each level of each tree."""
-        return [(Axis(a.name, a.grid.level_of(size)),) for a in self.attributes if a.grid for size in self.sizes(a)]
+        return [(Axis(a.name, grid_of(a).level_of(size)),) for a in self.attributes for size in self.sizes(a)]
 
     @cached_property
     def shares(self) -> list[Fraction]:
@@ -130,7 +129,7 @@ class Trees:
     @cached_property
     def heaps(self) -> list[tuple[Axis]]:
         """Return a table of rounding classes for each attribute with `heaps`."""
-        return [(Axis(a.name, a.grid.heap_level),) for a in self.attributes if a.grid and a.grid.heaps]
+        return [(Axis(a.name, grid_of(a).heap_level),) for a in self.attributes if grid_of(a).heaps]
 
     @property
     def heaps_cost(self) -> Fraction:
@@ -175,23 +174,21 @@ class Trees:
 
     def public_bins(self, attribute: Attribute) -> Index:
         """Return bins of equal prior mass: what is taken without a tree, and what a plan reckons with."""
-        assert attribute.grid is not None
-        return self._cut(attribute, attribute.grid.public_bins(self.wanted(attribute)))
+        return self._cut(attribute, grid_of(attribute).public_bins(self.wanted(attribute)))
 
     def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
         """Return bins of equal mass by the tree's counts."""
-        assert attribute.grid is not None
         mass = tree.counts.unit_masses(tree.total)
-        return self._cut(attribute, attribute.grid.equal_bins(mass, self.wanted(attribute), self.deviation))
+        return self._cut(attribute, grid_of(attribute).equal_bins(mass, self.wanted(attribute), self.deviation))
 
     def _cut(self, attribute: Attribute, first: Index) -> Index:
         """Return the bins cut where a rule compares the attribute with a number, so that they can decide it."""
         numbers = [
             n for c in self.schema.constraints for name, n in constants_in(c.predicate) if name == attribute.name
         ]
-        if not numbers or attribute.grid is None:
+        if not numbers:
             return first
-        starts, single = attribute.grid.starts, attribute.grid.single
+        starts, single = grid_of(attribute).starts, grid_of(attribute).single
         at = np.searchsorted(starts, numbers)
         at = at[(at < len(starts)) & np.isin(numbers, starts)]
         after = at[single[at]] + 1
@@ -273,8 +270,7 @@ def _bins(schema: Schema, trees: Trees, bought: Mapping[str, NoisyTree]) -> dict
 
 def _curves(trees: Trees, bins: Mapping[str, Index]) -> tuple[NoisyTree, ...]:
     """Return the public bins, for the curve inside them: trees without levels, as many as a file may have."""
-    shown = [a for a in trees.attributes if a.grid is not None][:MAX_CURVES]
-    return tuple(NoisyTree(a, (), bins[a.name], trees.rows) for a in shown)
+    return tuple(NoisyTree(a, (), bins[a.name], trees.rows) for a in trees.attributes[:MAX_CURVES])
 
 
 def _small_enough(trees: Trees, binned: Callable[[Trees], Schema]) -> tuple[Trees, Schema]:
