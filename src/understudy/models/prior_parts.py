@@ -50,5 +50,6 @@ def prior_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Sche
 
 
 def _listed(value: Any) -> list[Any]:
-    require(isinstance(value, list))
-    return list(value)
+    if not isinstance(value, list):
+        raise ValueError
+    return value

@@ -48,14 +48,12 @@ _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 def selection_from_json(data: Any, schema: Schema) -> Selection[Any]:
     """Return the choice that was written down; anything else is refused."""
     question: Selection[Any] = _question(data, schema, _SELECTIONS)
-    question.check(schema)
     return question
 
 
 def query_from_json(data: Any, schema: Schema) -> NoisyQuery[Any]:
     """Return the linear query that was written down; anything else is refused."""
     question: NoisyQuery[Any] = _question(data, schema, _QUERIES)
-    question.check(schema)
     return question
 
 
@@ -80,33 +78,29 @@ def bins_from_json(data: Any, schema: Schema) -> dict[str, list[int]]:
         raise _refused("bins of the ranges that have none")
     for name, first in data.items():
         units = len(grids[name].prior)
-        if not _list(first, "bins") or any(type(unit) is not int for unit in first):
-            raise _refused("bins")
-        if first[0] != 0 or first[-1] >= units or any(b <= a for a, b in pairwise(first)):
-            raise _refused("bins in order")
+        _expect(bool(_list(first, "bins")) and all(type(unit) is int for unit in first), "bins")
+        _expect(first[0] == 0 and first[-1] < units and all(b > a for a, b in pairwise(first)), "bins in order")
     return data
 
 
 def lists_from_json(data: Any, columns: Collection[str]) -> ValueLists:
     """Return the question for value lists of some of these columns; anything else is refused."""
-    if len(_list(data, "a question")) != 3 or data[0] != ValueLists.kind or not len(_list(data[1], "columns")) > 0:
-        raise _refused(ValueLists.kind)
-    if len(data[1]) > len(columns):
-        raise _refused("columns that differ")
+    _expect(len(_list(data, "a question")) == 3 and data[0] == ValueLists.kind, ValueLists.kind)
+    _expect(len(_list(data[1], "columns")) > 0, ValueLists.kind)
+    _expect(len(data[1]) <= len(columns), "columns that differ")
     question = ValueLists(tuple(_grouping(item, columns) for item in data[1]), fraction_from_json(data[2]))
-    if not LEAST_DELTA <= question.delta / len(question.groupings) < Fraction(1, 2):
-        raise _refused("a delta above 1e-30 and below 1/2 for each column")
+    each = question.delta / len(question.groupings)
+    _expect(LEAST_DELTA <= each < Fraction(1, 2), "a delta above 1e-30 and below 1/2 for each column")
     return question
 
 
 def _grouping(data: Any, columns: Collection[str]) -> Grouping:
-    if [type(part) for part in _list(data, "a column")] != [str, list, list, bool]:
-        raise _refused("a column")
+    _expect([type(part) for part in _list(data, "a column")] == [str, list, list, bool], "a column")
     column, missing, unlisted, counted = data
     if column not in columns:
         raise UsageError("a list of a column whose values this owner's schema does not leave open")
-    if max(len(missing), len(unlisted)) > MAX_WORDS or not all(map(is_text, (*missing, *unlisted))):
-        raise _refused(f"at most {MAX_WORDS:,} words for a missing cell")
+    few = max(len(missing), len(unlisted)) <= MAX_WORDS
+    _expect(few and all(map(is_text, (*missing, *unlisted))), f"at most {MAX_WORDS:,} words for a missing cell")
     return Grouping(column, tuple(missing), tuple(unlisted), counted)
 
 
@@ -123,9 +117,11 @@ def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
     if type(kind) is not str or kind not in kinds:
         raise UsageError(f"a federation asks for {', '.join(kinds)} here, and this is none of them")
     try:
-        return kinds[kind](schema, *data[1:])
+        question = kinds[kind](schema, *data[1:])
     except (TypeError, ValueError):
         raise _refused(kind) from None
+    question.check(schema)
+    return question
 
 
 def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> Choice:
@@ -145,14 +141,12 @@ def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: 
 
 
 def _score(name: Any, what: str) -> Score:
-    if name not in SCORES:
-        raise _refused(what)
+    _expect(name in SCORES, what)
     return SCORES[name]
 
 
 def _references(data: Any, pairs: Sequence[Pair], schema: Schema) -> list[Integers]:
-    if len(_list(data, "tables")) != len(pairs):
-        raise _refused("a reference table for each option")
+    _expect(len(_list(data, "tables")) == len(pairs), "a reference table for each option")
     return [_counts(table, schema.sizes(pair.axes)) for table, pair in zip(data, pairs)]
 
 
@@ -162,13 +156,12 @@ def _child(schema: Schema, left: Any, placed: Any, penalty: Any) -> ChooseChild:
 
 
 def _edge(schema: Schema, left: Any, placed: Any, score: Any, penalty: Any, cells: Any, alone: Any) -> ChooseEdge:
-    if type(alone) is not bool:
-        raise _refused("links")
+    _expect(type(alone) is bool, "links")
     rule = _score(score, "links")
     _check_pairs(schema)
     sides = _axes(left, schema), _axes(placed, schema)
-    if not {Axis(name) for name in schema.names}.issuperset((*sides[0], *sides[1])):
-        raise _refused("links between whole attributes")  # before a matrix of all pairs is laid out
+    whole = {Axis(name) for name in schema.names}.issuperset((*sides[0], *sides[1]))
+    _expect(whole, "links between whole attributes")  # before a matrix of all pairs is laid out
     return ChooseEdge.of(schema, *sides, rule, _number(penalty), _number(cells), alone)
 
 
@@ -184,14 +177,13 @@ def _tables(schema: Schema, workload: Any, shares: Any) -> Marginals:
 
 def _shares(data: Any) -> list[Fraction]:
     """Return shares that can be added up, and have noise scales worked out for them, in moments."""
-    if len(texts := set(_texts(data, "shares"))) > MAX_DIFFERENT_SHARES:
-        raise _refused(f"at most {MAX_DIFFERENT_SHARES:,} different shares")
+    texts = set(_texts(data, "shares"))
+    _expect(len(texts) <= MAX_DIFFERENT_SHARES, f"at most {MAX_DIFFERENT_SHARES:,} different shares")
     known = {text: fraction_from_json(text) for text in texts}
     common = 1
     for share in known.values():
         common = math.lcm(common, share.denominator)
-        if common > _MAX_DENOMINATOR:
-            raise _refused("shares with a common denominator of moderate length")
+        _expect(common <= _MAX_DENOMINATOR, "shares with a common denominator of moderate length")
     return [known[text] for text in data]
 
 
@@ -201,14 +193,12 @@ def _blocks(schema: Schema, workload: Any) -> HadamardBlocks:
 
 def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> WaveletTable:
     known = form in get_args(Form) and all(kind in get_args(Kind) for kind in _list(kinds, "kinds"))
-    if not known or len(kinds) != len(_list(axes, "axes")):
-        raise _refused("a wavelet")
+    _expect(known and len(kinds) == len(_list(axes, "axes")), "a wavelet")
     return WaveletTable(_table(axes, schema), tuple(kinds), form)
 
 
 def _details(schema: Schema, attribute: Any, depth: Any) -> FineDetails:
-    if type(attribute) is not str or attribute not in schema.names:
-        raise _refused("an attribute")
+    _expect(type(attribute) is str and attribute in schema.names, "an attribute")
     return FineDetails(attribute, _number(depth))
 
 
@@ -232,14 +222,12 @@ def _table(data: Any, schema: Schema) -> Axes:
 
 def _axes(data: Any, schema: Schema) -> Axes:
     axes = tuple(_axis(item, schema) for item in _list(data, "axes"))
-    if len(set(axes)) != len(axes):
-        raise _refused("axes without repetition")
+    _expect(len(set(axes)) == len(axes), "axes without repetition")
     return axes
 
 
 def _axis(data: Any, schema: Schema) -> Axis:
-    if [type(part) for part in _list(data, "an axis")] != [str, int, int, bool]:
-        raise _refused("an axis")
+    _expect([type(part) for part in _list(data, "an axis")] == [str, int, int, bool], "an axis")
     axis = Axis(*data)
     try:
         attribute = schema[axis.attribute]  # also the classes of a number's decimals
@@ -249,8 +237,7 @@ def _axis(data: Any, schema: Schema) -> Axis:
         raise UsageError("a question about an attribute that is not modelled")
     levels = len(attribute.taxonomy.levels) if attribute.taxonomy else 0
     of_bits = axis.level == 0 and 0 <= axis.bit < attribute.bits
-    if not of_bits and not (axis.bit == -1 and not axis.gray and 0 <= axis.level <= levels):
-        raise _refused("an axis")
+    _expect(of_bits or (axis.bit == -1 and not axis.gray and 0 <= axis.level <= levels), "an axis")
     return axis
 
 
@@ -261,8 +248,7 @@ def _list(data: Any, what: str) -> list[Any]:
 
 
 def _texts(data: Any, what: str) -> list[str]:
-    if not all(type(item) is str for item in _list(data, what)):
-        raise _refused(what)
+    _expect(all(type(item) is str for item in _list(data, what)), what)
     return list(data)
 
 
@@ -270,8 +256,7 @@ def _counts(data: Any, sizes: Sequence[int]) -> Integers:
     """Return nested lists of whole numbers of this shape as an array; `check` looks at how large they are."""
     cells = [data]
     for size in sizes:
-        if any(type(part) is not list or len(part) != size for part in cells):
-            raise _refused("a table of whole numbers")
+        _expect(all(type(part) is list and len(part) == size for part in cells), "a table of whole numbers")
         cells = [item for part in cells for item in part]
     return np.array([_number(item) for item in cells], dtype=np.int64).reshape(sizes)
 
@@ -280,6 +265,12 @@ def _number(data: Any) -> int:
     if type(data) is not int or not -_LARGEST_NUMBER < data < _LARGEST_NUMBER:
         raise _refused("a whole number")
     return data
+
+
+def _expect(holds: bool, what: str) -> None:
+    """Refuse what somebody else wrote unless this holds of it."""
+    if not holds:
+        raise _refused(what)
 
 
 def _refused(what: str) -> UnderstudyError:
