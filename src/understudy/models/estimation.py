@@ -31,7 +31,6 @@ import numpy as np
 from understudy.compiled import compiled, compiled_with
 from understudy.models.calibration import Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
-from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree, variables
 from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
@@ -91,24 +90,15 @@ def fitted(
     zeros = structural_zeros(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)
-    base = _log_zeros(layout, [*zeros, *empty])
+    base = layout.summed([*zeros, *empty])
     if empty and schema.constraints and layout.calibrate(base.copy()) == -np.inf:  # rules go before empty tails
-        base = _log_zeros(layout, zeros)
+        base = layout.summed(zeros)
     problem = _problem(measurements, scopes, schema, sizes, layout, base, max(1.0, float(total)))
     theta = _closed_form(measurements, schema)
     if start is not None:
         theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
     best = _solve(problem, theta, tolerance, progress)
     return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
-
-
-def _log_zeros(layout: Layout, zeros: Sequence[Factor]) -> Floats:
-    base = np.zeros(layout.cells)
-    for zero in zeros:
-        home = layout.holding(zero.axes)
-        assert home is not None
-        layout.table(base, home)[...] += zero.expand(layout.axes[home])
-    return base
 
 
 def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:

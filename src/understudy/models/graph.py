@@ -83,13 +83,6 @@ class CliqueTree(Generic[Vertex]):
         return tuple(v for v in self.cliques[child] if v in above)
 
 
-def triangulated_cells(
-    cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int], limit: int | None = None
-) -> int:
-    """Return the size of the triangulated model with these cliques; see `Graph.triangulated_cells`."""
-    return Graph.of(cliques, sizes).triangulated_cells(limit)
-
-
 def clique_tree(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> CliqueTree[Vertex]:
     """Triangulate, and join the maximal cliques by a maximum spanning tree on the separators' sizes."""
     tree = _spanning_tree(Graph.of(cliques, sizes).triangulated_cliques(), sizes)

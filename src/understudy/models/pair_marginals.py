@@ -8,6 +8,7 @@ as merged groups that are no variable, has P(view | u) in place of the identity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, combinations
@@ -137,18 +138,14 @@ def _joint(clique: Factor, one: Axes, other: Axes) -> Floats:
     fresh = tuple(axis for axis in other if axis not in one)
     table = clique.project((*one, *fresh)).table
     if len(fresh) == len(other):
-        return table.reshape(-1, _cells(table.shape[len(one) :]))
+        return table.reshape(-1, math.prod(table.shape[len(one) :]))
     shape = dict(zip((*one, *fresh), table.shape))
     codes: dict[Axis, Integers] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
     column = np.zeros((1,) * table.ndim, dtype=np.int64)
     for axis in other:
         column = column * shape[axis] + codes[axis]
-    rows = _cells(table.shape[: len(one)])
-    matrix = np.zeros((rows, _cells([shape[axis] for axis in other])))
+    rows = math.prod(table.shape[: len(one)])
+    matrix = np.zeros((rows, math.prod(shape[axis] for axis in other)))
     row = np.arange(rows).reshape(*table.shape[: len(one)], *(1,) * len(fresh))
     matrix[np.broadcast_to(row, table.shape), np.broadcast_to(column, table.shape)] = table
     return matrix
-
-
-def _cells(shape: Iterable[int]) -> int:
-    return int(np.prod(list(shape), dtype=np.int64))

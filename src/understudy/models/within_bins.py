@@ -94,7 +94,12 @@ class HalvedShape(Shape):
     @cached_property
     def home(self) -> Integers:
         """Return the coarse code that each fine code lies in; a point and "missing" stay what they are."""
-        return homes(self.attribute, self.fine, self.grid)
+        coarse, domain = self.attribute.ordered, self.fine.ordered
+        home = np.full(self.fine.size, self.attribute.missing_code, dtype=np.int64)
+        points = np.asarray(domain.points, dtype=np.float64)
+        home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
+        home[domain.bin_codes] = coarse.bin_codes[self.grid.bin]
+        return home
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
         domain, bins = self.fine.ordered, self.attribute.ordered.bin_codes
@@ -126,18 +131,6 @@ def placed_schema(schema: Schema, shapes: Shapes) -> Schema:
 def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> Rows:
     """Return rows of that schema: each value falls into a cell of its bin, by the shape."""
     return rows | {name: shape.cells(rows[name], generator) for name, shape in shapes.items()}
-
-
-def homes(attribute: Attribute, fine: Attribute, grid: FineGrid) -> Integers:
-    """Return the coarse code that each code of the attribute on its grid lies in."""
-    coarse, domain = attribute.ordered, fine.ordered
-    home = np.full(fine.size, fine.missing_code, dtype=np.int64)
-    points = np.asarray(domain.points, dtype=np.float64)
-    home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
-    home[domain.bin_codes] = coarse.bin_codes[grid.bin]
-    if attribute.has_missing:
-        home[fine.missing_code] = attribute.missing_code
-    return home
 
 
 def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:
