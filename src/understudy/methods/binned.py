@@ -16,8 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.detailed import Covering
-from understudy.methods.method import Fit, Method
+from understudy.methods.method import Fit, MethodAround
 from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.noisy_tree import NoisyTree, grid_of, tree_counts
@@ -26,7 +25,7 @@ from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Attribute, Axis, Schema
+from understudy.schema import Attribute, Axes, Axis, Schema
 from understudy.schema.attribute import decimals_name
 from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
@@ -196,18 +195,13 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class Binned:
+class Binned(MethodAround):
     """A method, and the bins of attributes that have none; those of a prior's `known` trees where it has them."""
 
-    method: Method
     known: tuple[NoisyTree, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return self.method.name
-
     def _unbinned(self, schema: Schema) -> tuple[Attribute, ...]:
-        names = self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
+        names = self.covered(schema)
         return tuple(a for a in schema.unbinned if a.name in names)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
@@ -221,9 +215,9 @@ class Binned:
         )
         spent = trees.cost + _count_cost(schema, trees)
         plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.written_cost) / whole), rows)
-        phases = [_phase(trees, spent)] if spent else []
-        phases += _written_phases(trees)
-        return replace(plan, budget=budget, phases=(*phases, *plan.phases), notes=(*plan.notes, *_notes(trees)))
+        return replace(
+            plan, budget=budget, phases=(*_phases(trees, spent), *plan.phases), notes=(*plan.notes, *_notes(trees))
+        )
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
@@ -335,29 +329,29 @@ def _pooled(trees: Trees, found: Mapping[str, tuple[Measurement, ...]], count: M
     return max(1.0, pooled_total(totals))
 
 
-def _phase(trees: Trees, spent: Fraction) -> Phase:
-    if not trees.cost:
-        return Phase(
-            PURPOSE, spent, 1, 1, table_noise(trees.schema, trees.accounting, spent).scale, None, "a row count"
-        )
-    scale = table_noise(trees.schema, trees.accounting, trees.cost * min(trees.shares)).scale
-    cells = max(trees.schema.cells(ask) for ask in trees.workload)
-    names = short_list([a.name for a in trees.attributes])
-    return Phase(PURPOSE, spent, len(trees.workload), cells, scale, None, f"noisy trees of {names}")
+def _phases(trees: Trees, spent: Fraction) -> list[Phase]:
+    """Return what is bought before the bins are known: the trees or a row count, and how values are written."""
+    found = []
+    if trees.cost:
+        names = short_list([a.name for a in trees.attributes])
+        noisiest = trees.cost * min(trees.shares)
+        found.append(_phase(trees, PURPOSE, trees.workload, spent, noisiest, f"noisy trees of {names}"))
+    elif spent:
+        found.append(_phase(trees, PURPOSE, [()], spent, spent, "a row count"))
+    for purpose, workload, cost, what in (
+        (HEAPS, trees.heaps, trees.heaps_cost, "rounding classes"),
+        (DECIMALS, trees.decimals, trees.decimals_cost, "decimals"),
+    ):
+        if cost:
+            names = short_list([trees.schema[axes[0].attribute].column for axes in workload])
+            found.append(_phase(trees, purpose, workload, cost, cost / len(workload), f"{what} of {names}"))
+    return found
 
 
-def _written_phases(trees: Trees) -> list[Phase]:
-    """Return what is bought about how values are written."""
-    found = [(HEAPS, trees.heaps, trees.heaps_cost, "rounding classes")]
-    found += [(DECIMALS, trees.decimals, trees.decimals_cost, "decimals")]
-    return [_written_phase(trees, *what) for what in found if what[2]]
-
-
-def _written_phase(trees: Trees, purpose: str, workload: list[tuple[Axis]], cost: Fraction, what: str) -> Phase:
-    scale = table_noise(trees.schema, trees.accounting, cost / len(workload)).scale
-    cells = max(trees.schema.cells(ask) for ask in workload)
-    names = short_list([trees.schema[ask[0].attribute].column for ask in workload])
-    return Phase(purpose, cost, len(workload), cells, scale, None, f"{what} of {names}")
+def _phase(trees: Trees, purpose: str, workload: Sequence[Axes], cost: Fraction, least: Fraction, detail: str) -> Phase:
+    """Return the phase that measures these tables, of which `least` is what the noisiest costs."""
+    scale = table_noise(trees.schema, trees.accounting, least).scale
+    return Phase(purpose, cost, len(workload), max(map(trees.schema.cells, workload)), scale, None, detail)
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:

@@ -83,9 +83,7 @@ def _off(size: float, rows: int, noise: float) -> float:
     return float((counts * noise / (counts + noise)).sum()) / (2 * rows)
 
 
-def _from_tables(
-    plan: Plan, tables: Phase, sizes: np.ndarray[tuple[int], np.dtype[np.float64]], typical: float
-) -> float:
+def _from_tables(plan: Plan, tables: Phase, sizes: Floats, typical: float) -> float:
     """Return the precision of a column's cell as a sum over the other columns of all tables that hold it."""
     columns = len(sizes)
     ways = round(math.log(max(tables.cells, 2)) / math.log(max(sizes.max(), 2)))

@@ -8,7 +8,7 @@ schema that comes out is a function of the declared one and of the outcomes in t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,6 @@ from understudy.methods.discovered_attributes import (
     completed_schema,
     one_way,
 )
-from understudy.methods.discovered_attributes import ROOM as ROOM
 from understudy.methods.discovery_probes import (
     FEW_VALUES,
     FORMATS,
@@ -246,7 +245,8 @@ class Discovery:
 
         Of the columns without a kind every other one is taken for a number, the rest for short lists.
         """
-        return self._with({a.name: _guess(a, i % 2 == 1) for i, a in enumerate(self.schema.undiscovered)})
+        guessed = {a.name: _guess(a, i % 2 == 1) for i, a in enumerate(self.schema.undiscovered)}
+        return replace(self.schema, attributes=tuple(guessed.get(a.name, a) for a in self.schema.attributes), text=None)
 
     def probes(self) -> Schema:
         """Return the schema on which rows are coded for discovery: one more attribute for each histogram."""
@@ -254,9 +254,6 @@ class Discovery:
         for attribute in self.schema.attributes:
             found += probes_of(attribute, self.schema.csv.decimal)
         return replace(self.schema, attributes=tuple(found), text=None)
-
-    def _with(self, found: Mapping[str, Attribute]) -> Schema:
-        return replace(self.schema, attributes=tuple(found.get(a.name, a) for a in self.schema.attributes), text=None)
 
     # -- buying ----------------------------------------------------------------------------------------------
 
@@ -275,16 +272,20 @@ class Discovery:
         known += [m for m in counted if m.values.size == schema[m.axes[0].attribute].size]
         return Discovered(schema, tuple(known), tuple(notes), found)
 
-    def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        asked = self._asked("kind")
+    def _counted(
+        self, table: PrivateTable, phase: str, share: Fraction, asked: Sequence[Attribute], axes: Iterable[Axis]
+    ) -> list[tuple[Attribute, Measurement]]:
+        """Buy the histograms of these attributes, a probe for each."""
         if not asked:
-            return {}, []
-        table.progress(FORMATS, 0, 1)
-        workload = [(format_axis(a),) for a in asked]
+            return []
+        table.progress(phase, 0, 1)
+        found = table.measure([(axis,) for axis in axes], self._each(share) * len(asked), phase)
+        return list(zip(asked, found))
+
+    def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
         bodies, notes = {}, []
-        for attribute, histogram in zip(
-            asked, table.measure(workload, self._each(KINDS_SHARE) * len(workload), FORMATS)
-        ):
+        asked = self._asked("kind")
+        for attribute, histogram in self._counted(table, FORMATS, KINDS_SHARE, asked, map(format_axis, asked)):
             domain = table.schema[histogram.axes[0].attribute].domain
             assert isinstance(domain, TextClasses)
             found = found_kind(histogram, domain)
@@ -299,13 +300,8 @@ class Discovery:
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]], notes: list[str]
     ) -> list[Attribute]:
         """Fill in the range of each of these bodies; return the attributes that seem to have few whole numbers."""
-        if not asked:
-            return []
-        table.progress(RANGES, 0, 1)
-        workload, few = [(range_axis(a, bodies[a.name]["kind"]),) for a in asked], []
-        for attribute, histogram in zip(
-            asked, table.measure(workload, self._each(RANGES_SHARE) * len(workload), RANGES)
-        ):
+        axes, few = [range_axis(a, bodies[a.name]["kind"]) for a in asked], []
+        for attribute, histogram in self._counted(table, RANGES, RANGES_SHARE, asked, axes):
             body = bodies[attribute.name]
             edges = range_edges(attribute, body["kind"])
             zero = bisect_right(edges, 0.0) - 1 if ordered_scale(body["kind"]).arithmetic else None
@@ -324,11 +320,8 @@ class Discovery:
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]
     ) -> list[Measurement]:
         """Count small whole numbers one by one, which says where their range ends; return the one-way tables."""
-        if not asked:
-            return []
-        table.progress(FEW_VALUES, 0, 1)
-        cost, known = self._each(LISTS_SHARE) * len(asked), []
-        for attribute, found in zip(asked, table.measure([(few_axis(a),) for a in asked], cost, FEW_VALUES)):
+        known = []
+        for attribute, found in self._counted(table, FEW_VALUES, LISTS_SHARE, asked, map(few_axis, asked)):
             counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
             body = few_body(counts.tolist(), found.noise)
             if body is not None:
@@ -378,7 +371,7 @@ def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
     return Grouping(attribute.column, missing, (label, MISSING), bool(missing) and label != MISSING)
 
 
-def _guess(attribute: Attribute, listed: bool = False) -> Attribute:
+def _guess(attribute: Attribute, listed: bool) -> Attribute:
     domain = left_open(attribute)
     body = {**domain.body, **(_SHORT_LIST if listed and domain.what == "kind" else _PLACEHOLDERS[domain.what])}
     if body["kind"] in MOMENT_KINDS:

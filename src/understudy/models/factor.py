@@ -56,6 +56,14 @@ class Factor:
         return Factor(self.axes, self.table / total)
 
 
+def conditional(table: Floats, given: int) -> Floats:
+    """Return a table of shares given its first few dimensions; where these have no mass, the rest keeps its own
+    distribution."""
+    total = table.sum(axis=tuple(range(given, table.ndim)), keepdims=True)
+    own = table.sum(axis=tuple(range(given)), keepdims=True)
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), own / own.sum())
+
+
 def check_cells(cells: int, axes: Sequence[Axis], limit: int) -> None:
     """Refuse a table before it is allocated."""
     if cells > limit:

@@ -23,6 +23,7 @@ from understudy.methods.dp_subn.binary import (
     estimator_of,
     whole_attributes,
 )
+from understudy.methods.dp_subn.gathered import shared_information
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.toolkit.estimator import estimated, network_json
@@ -143,12 +144,7 @@ def mutual_information(measured: Measurement) -> float:
     Negative counts are zero (the paper).
     """
     joint = np.maximum(measured.values, 0).reshape(-1, measured.values.shape[-1]).astype(np.float64)
-    if not joint.any():
-        return 0.0
-    joint /= joint.sum()
-    apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    share = joint > 0
-    return float((joint[share] * np.log(joint[share] / apart[share])).sum())
+    return shared_information(joint) if joint.any() else 0.0
 
 
 def _cells(variables: int, degree: int) -> int:

@@ -228,7 +228,8 @@ class DPSUBN:
         number = {axis: i for i, axis in enumerate(variables)}
         own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
         frontier = search_frontier([own[i] for i in range(len(own))], correlation, decision.frontier)
-        workload = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
+        families = [(*(variables[p] for p in sorted(above)), variables[x]) for x, above in enumerate(frontier)]
+        workload = nested_dropped(families)
         gathered.add(table.measure(workload, decision.update_cost / self._updates, "update"))
         return self._best(table.schema, decision, frontier, gathered)
 
@@ -252,10 +253,6 @@ class DPSUBN:
             found.append(max(options, key=lambda option: option[0])[1] if options else Pair(child))
             size.add(found[-1].axes)
         return tuple(found)
-
-
-def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
-    return (*(variables[p] for p in sorted(parents)), variables[x])
 
 
 def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:

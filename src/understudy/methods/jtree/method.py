@@ -25,12 +25,11 @@ from understudy.methods.toolkit.estimator import Estimator, MaximumLikelihood, e
 from understudy.methods.toolkit.merging import merged
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.terms import Terms
-from understudy.methods.toolkit.usefulness import cell_noise, useful_cells
+from understudy.methods.toolkit.usefulness import cell_noise, choice_noise, useful_cells
 from understudy.models.estimation import MODEL_CELLS
 from understudy.models.structural_zeros import rule_cliques
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -180,14 +179,6 @@ def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: 
     ratio = SHARP / choice_noise(schema, accounting, cost / tree, rows)
     sharp = tree * min(2.0, ratio**accounting.power)
     return max(0, int(sharp) - tree)
-
-
-def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> float:
-    """Return the scale of the noise in one choice, in units of R, which goes from 0 to 1."""
-    widest = sorted((a for a in schema.modelled), key=lambda a: -a.size)[:2]
-    pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    sensitivity = schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
-    return accounting.selection_scale(sensitivity, cost) / (INDEPENDENCE.unit(schema) * rows)
 
 
 def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
