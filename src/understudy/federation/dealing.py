@@ -39,14 +39,13 @@ def deal(
         raise DataError("the data does not have as many rows as the schema says")
     if len(cells) < len(names):
         raise DataError(f"there are fewer rows than {len(names)} owners")
-    owner = _at_random(len(cells), len(names)) if by is None else _by_value(cells, len(names), by)
+    if by is None:
+        owner = SystemSource().generator().permutation(np.arange(len(cells)) % len(names))
+    else:
+        owner = _by_value(cells, len(names), by)
     files = table.write(owner, [folder / name / "rows" for name in names])
     counts = np.bincount(owner, minlength=len(names))
     return dict(zip(names, files)), {name: int(count) for name, count in zip(names, counts)}
-
-
-def _at_random(rows: int, owners: int) -> Integers:
-    return SystemSource().generator().permutation(np.arange(rows) % owners)
 
 
 def _by_value(cells: list[Any], owners: int, by: str) -> Integers:

@@ -8,7 +8,7 @@ schema that comes out is a function of the declared one and of the outcomes in t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -28,9 +28,8 @@ from understudy.methods.discovery_probes import (
     FORMATS,
     LISTS,
     RANGES,
-    few_axis,
-    format_axis,
     left_open,
+    probe_axis,
     probes_of,
     range_axis,
     range_edges,
@@ -273,7 +272,7 @@ class Discovery:
         return Discovered(schema, tuple(known), tuple(notes), found)
 
     def _counted(
-        self, table: PrivateTable, phase: str, share: Fraction, asked: Sequence[Attribute], axes: Iterable[Axis]
+        self, table: PrivateTable, phase: str, share: Fraction, asked: Sequence[Attribute], axes: Sequence[Axis]
     ) -> list[tuple[Attribute, Measurement]]:
         """Buy the histograms of these attributes, a probe for each."""
         if not asked:
@@ -285,7 +284,8 @@ class Discovery:
     def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
         bodies, notes = {}, []
         asked = self._asked("kind")
-        for attribute, histogram in self._counted(table, FORMATS, KINDS_SHARE, asked, map(format_axis, asked)):
+        axes = [probe_axis(a, FORMATS) for a in asked]
+        for attribute, histogram in self._counted(table, FORMATS, KINDS_SHARE, asked, axes):
             domain = table.schema[histogram.axes[0].attribute].domain
             assert isinstance(domain, TextClasses)
             found = found_kind(histogram, domain)
@@ -320,8 +320,8 @@ class Discovery:
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]
     ) -> list[Measurement]:
         """Count small whole numbers one by one, which says where their range ends; return the one-way tables."""
-        known = []
-        for attribute, found in self._counted(table, FEW_VALUES, LISTS_SHARE, asked, map(few_axis, asked)):
+        axes, known = [probe_axis(a, FEW_VALUES) for a in asked], []
+        for attribute, found in self._counted(table, FEW_VALUES, LISTS_SHARE, asked, axes):
             counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
             body = few_body(counts.tolist(), found.noise)
             if body is not None:

@@ -93,13 +93,9 @@ def clique_tree(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]
 
 def has_running_intersection(tree: CliqueTree[Vertex]) -> bool:
     """Return whether the cliques that hold any one vertex form a connected part of the tree."""
-    tops: dict[Vertex, int] = {}
-    for i, clique in enumerate(tree.cliques):
-        above = tree.cliques[tree.parent[i]] if tree.parent[i] >= 0 else ()
-        for vertex in clique:
-            if vertex not in above:  # a top of the vertex's part of the tree: there may be only one
-                tops[vertex] = tops.get(vertex, 0) + 1
-    return all(count == 1 for count in tops.values())
+    # a clique that does not share a vertex with its parent is a top of the vertex's part: there may be only one
+    tops = [v for i, clique in enumerate(tree.cliques) for v in set(clique).difference(tree.separator(i))]
+    return len(set(tops)) == len(tops)
 
 
 def _spanning_tree(cliques: Sequence[tuple[Vertex, ...]], sizes: Mapping[Vertex, int]) -> CliqueTree[Vertex]:

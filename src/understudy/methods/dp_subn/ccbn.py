@@ -27,7 +27,7 @@ from understudy.methods.dp_subn.gathered import shared_information
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.toolkit.estimator import estimated, network_json
-from understudy.methods.toolkit.greedy_network import allowed
+from understudy.methods.toolkit.greedy_network import GrowingNetwork, allowed
 from understudy.methods.toolkit.parent_candidates import FixedDegree
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.size_limit import SizeLimit
@@ -120,22 +120,17 @@ class DPCCBN:
     def _structure(self, table: PrivateTable, decision: CCBNDecision, size: SizeLimit) -> tuple[Pair, ...]:
         if not decision.degree:
             return tuple(Pair(axis) for axis in decision.variables)
-        left = list(decision.variables)
-        placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
-        pairs = [Pair(placed[0])]
+        found = GrowingNetwork(table, decision.variables)
         offer = FixedDegree(decision.degree)
         room = size if size.fits else SizeLimit(table.schema, decision.variables, 1 << 62)
-        rounds = len(left)
-        while left:
-            table.progress("structure", len(pairs), rounds + 1)
-            room.add(pairs[-1].axes)
-            options = allowed(offer(placed, left), placed, left, room)
+        while found.left:
+            table.progress("structure", len(found.pairs), found.rounds + 1)
+            room.add(found.pairs[-1].axes)
+            options = allowed(offer(found.placed, found.left), found.placed, found.left, room)
             workload = [pair.axes for pair in options]
-            measured = table.measure(workload, decision.structure_cost / rounds, "candidates")
-            pairs.append(options[int(np.argmax([mutual_information(found) for found in measured]))])
-            placed.append(pairs[-1].child)
-            left.remove(pairs[-1].child)
-        return tuple(pairs)
+            measured = table.measure(workload, decision.structure_cost / found.rounds, "candidates")
+            found.add(options[int(np.argmax([mutual_information(counts) for counts in measured]))])
+        return tuple(found.pairs)
 
 
 def mutual_information(measured: Measurement) -> float:

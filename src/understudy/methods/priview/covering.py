@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -69,16 +70,12 @@ def _next_block(open_: NDArray[Any], block: int, generator: np.random.Generator)
 
 def _without_superfluous(blocks: list[tuple[int, ...]], strength: int) -> Blocks:
     """Remove blocks whose sets are all covered by others, the latest first."""
-    times: dict[tuple[int, ...], int] = {}
-    for members in blocks:
-        for chosen in itertools.combinations(members, strength):
-            times[chosen] = times.get(chosen, 0) + 1
+    times = Counter(chosen for members in blocks for chosen in itertools.combinations(members, strength))
     kept = []
     for members in reversed(blocks):
         sets = list(itertools.combinations(members, strength))
         if all(times[chosen] > 1 for chosen in sets):
-            for chosen in sets:
-                times[chosen] -= 1
+            times.subtract(sets)
         else:
             kept.append(members)
     return tuple(reversed(kept))

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from understudy.models.bayesian_network import base_of
 from understudy.models.graph import Graph
-from understudy.models.structural_zeros import rule_cliques
+from understudy.models.structural_zeros import rule_cliques, valid_codes
 from understudy.schema import Axes, Axis, Schema
 
 
@@ -22,10 +22,9 @@ class SizeLimit:
         self._limit = limit
         self._always = schema.cells(list(variables)) <= limit
         self._placed = 0
-        self._graph = Graph.of(
-            [*_bits_with_unused_codes(schema, variables), *rule_cliques(schema, variables)],
-            {axis: schema.size(axis) for axis in variables},
-        )
+        sizes = {axis: schema.size(axis) for axis in variables}
+        unused = [zero.axes for zero in valid_codes(schema, sizes)]  # bits that belong together
+        self._graph = Graph.of([*unused, *rule_cliques(schema, variables)], sizes)
         self._look()
         self.fits = self._always or self._now <= limit
 
@@ -66,10 +65,3 @@ class SizeLimit:
         if own > self._limit or all(frozenset(pair) in self._joined for pair in combinations(parents, 2)):
             return own, self._now
         return own, self._graph.add(parents).triangulated_cells(self._limit)
-
-
-def _bits_with_unused_codes(schema: Schema, variables: Sequence[Axis]) -> list[frozenset[Axis]]:
-    """Return sets of bits that belong together: those of attributes with unused codes."""
-    names = {axis.attribute for axis in variables if axis.bit >= 0}
-    uneven = [name for name in names if schema[name].size < 2 ** schema[name].bits]
-    return [frozenset(axis for axis in variables if axis.attribute == name) for name in sorted(uneven)]
