@@ -20,7 +20,8 @@ from understudy.methods.method import Fit, MethodAround
 from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.noisy_tree import NoisyTree, grid_of, tree_counts
-from understudy.models.tree_counts import pooled_total, wanted_bins
+from understudy.models.row_total import pooled_total
+from understudy.models.tree_counts import wanted_bins
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise

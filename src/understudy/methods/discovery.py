@@ -35,16 +35,7 @@ from understudy.methods.discovery_probes import (
     range_edges,
 )
 from understudy.methods.plan import Phase, short_list
-from understudy.models.discovered import (
-    OTHER,
-    few_body,
-    few_values,
-    found_cells,
-    found_kind,
-    listed_body,
-    range_body,
-    visible,
-)
+from understudy.models import discovered
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -165,9 +156,9 @@ class Discovery:
         """Return about the smallest group that each part of discovery can see."""
         found = {}
         if self._asked("kind"):
-            found[FORMATS] = visible(self.table_noise(KINDS_SHARE), formats().size)
+            found[FORMATS] = discovered.visible(self.table_noise(KINDS_SHARE), formats().size)
         if self._asked("kind", "range"):
-            found[RANGES] = visible(self.table_noise(RANGES_SHARE), _OCTAVES)
+            found[RANGES] = discovered.visible(self.table_noise(RANGES_SHARE), _OCTAVES)
         if self._asked("values") or (self._asked("kind") and self.budget.delta):
             found[LISTS] = self.list_threshold()[1]
         return found
@@ -288,7 +279,7 @@ class Discovery:
         for attribute, histogram in self._counted(table, FORMATS, KINDS_SHARE, asked, axes):
             domain = table.schema[histogram.axes[0].attribute].domain
             assert isinstance(domain, TextClasses)
-            found = found_kind(histogram, domain)
+            found = discovered.found_kind(histogram, domain)
             notes += [f"{attribute.name}: {note}" for note in found.notes]
             if found.body is None:
                 notes.append(f"{attribute.name}: no format stood out from the noise, so the column is left out")
@@ -305,15 +296,15 @@ class Discovery:
             body = bodies[attribute.name]
             edges = range_edges(attribute, body["kind"])
             zero = bisect_right(edges, 0.0) - 1 if ordered_scale(body["kind"]).arithmetic else None
-            found = found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
+            found = discovered.found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
             if found is None:
                 notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
                 bodies[attribute.name] = {"kind": "drop"}
             else:
                 most = int(np.argmax(histogram.values[: len(edges) - 1]))
                 middle = (edges[most] + edges[most + 1]) / 2
-                bodies[attribute.name] = body | range_body(body, edges, *found) | {MIDDLE: middle}
-                few += [attribute] if few_values(body["kind"], edges, *found) else []
+                bodies[attribute.name] = body | discovered.range_body(body, edges, *found) | {MIDDLE: middle}
+                few += [attribute] if discovered.few_values(body["kind"], edges, *found) else []
         return few
 
     def _few_values(
@@ -323,7 +314,7 @@ class Discovery:
         axes, known = [probe_axis(a, FEW_VALUES) for a in asked], []
         for attribute, found in self._counted(table, FEW_VALUES, LISTS_SHARE, asked, axes):
             counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
-            body = few_body(counts.tolist(), found.noise)
+            body = discovered.few_body(counts.tolist(), found.noise)
             if body is not None:
                 bodies[attribute.name] |= body | {MIDDLE: float(np.argmax(counts))}
                 low, high = body["range"]
@@ -347,7 +338,8 @@ class Discovery:
         cost, delta = self._each(LISTS_SHARE) * len(asked), self.lists_delta * len(asked)
         lists = table.list_values(groupings, delta, cost, LISTS)
         for attribute, found in zip(asked, lists):
-            bodies[attribute.name] |= listed_body(bodies[attribute.name], found, left_open(attribute).what == "kind")
+            kindless = left_open(attribute).what == "kind"
+            bodies[attribute.name] |= discovered.listed_body(bodies[attribute.name], found, kindless)
             if not found.values:
                 notes.append(f"{attribute.name}: no text is shared by enough rows, so the column is taken for an id")
                 bodies[attribute.name] = {"kind": "id"}
@@ -367,7 +359,7 @@ def _names(attributes: Sequence[Attribute]) -> str:
 
 def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
     missing = attribute.missing or tuple(body.get("missing", ()))
-    label = body.get("other", OTHER)
+    label = body.get("other", discovered.OTHER)
     return Grouping(attribute.column, missing, (label, MISSING), bool(missing) and label != MISSING)
 
 

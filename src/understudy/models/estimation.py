@@ -50,21 +50,6 @@ MEMORY = 12  # steps that L-BFGS remembers
 ROUNDING = 1 / 12  # the variance of a rounded count: no table is known better than this
 
 
-def estimate(
-    measurements: Sequence[Measurement],
-    schema: Schema,
-    total: float,
-    *,
-    limit: int = MODEL_CELLS,
-    progress: Progress | None = None,
-) -> JunctionTree:
-    """Return the junction tree that fits all measurements best; `progress` hears the objective and the step.
-
-    Refused before any allocation if the triangulated model has more than `limit` cells.
-    """
-    return fitted(measurements, schema, total, limit=limit, progress=progress).tree
-
-
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The best model, and its parameters: where the next fit can start when more tables come."""
@@ -83,8 +68,12 @@ def fitted(
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
 ) -> Fitted:
-    """Estimate, starting from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
-    duality gap at which it stops, as a share of the objective."""
+    """Return the junction tree that fits all measurements best, of so many rows in all.
+
+    Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
+    an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
+    the objective, and `progress` hears the objective and the step.
+    """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     empty = [zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes]
     zeros = structural_zeros(schema, sizes)

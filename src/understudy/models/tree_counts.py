@@ -10,7 +10,6 @@ docs/decisions/0017-noisy-tree.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -174,9 +173,3 @@ class _Split:
 def wanted_bins(rows: float, deviation: float) -> int:
     """Return how many bins tables of pairs can bear, from rows over the standard deviation of a one-way count."""
     return int(min(MAX_BINS, max(MIN_BINS, math.ceil(BINS * (max(rows, 1.0) / deviation) ** (1 / 3)))))
-
-
-def pooled_total(totals: Sequence[tuple[float, float]]) -> float:
-    """Return the average of estimates of one total, each with its variance, weighted by certainty."""
-    weights = [1 / variance for _, variance in totals]
-    return sum(value * weight for (value, _), weight in zip(totals, weights)) / sum(weights)

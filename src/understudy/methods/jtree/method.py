@@ -9,16 +9,8 @@ from functools import cache
 from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
+from understudy.methods.jtree import edges
 from understudy.methods.jtree.consistency import ThresholdedCliques
-from understudy.methods.jtree.edges import (
-    CandidateEdges,
-    ChordalGraph,
-    Clique,
-    Useful,
-    choose_edges,
-    room_for_chords,
-    tree_rounds,
-)
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.estimator import Estimator, MaximumLikelihood, estimated
@@ -42,7 +34,7 @@ class JTreeDecision:
 
     sizes: Mapping[Axis, int]  # the attributes that vary
     fixed: Axes  # those with a single value: they are in every table for nothing
-    useful: Useful = field(compare=False)
+    useful: edges.Useful = field(compare=False)
     tree: int  # rounds for a spanning tree
     rounds: int  # T: the tree's and the extra ones
     count_cost: Fraction
@@ -78,9 +70,9 @@ class JTree:
         def useful(number: int) -> int:
             return useful_cells(rows, cell_noise(schema, accounting, tables, number), self.theta)
 
-        tree = tree_rounds(sizes, useful)
+        tree = edges.tree_rounds(sizes, useful)
         extra = 0
-        if tree and room_for_chords(sizes, useful):
+        if tree and edges.room_for_chords(sizes, useful):
             extra = _extra_rounds(schema, accounting, structure, rows, tree)
         rounds = tree + extra if self.rounds is None else min(self.rounds, len(sizes) ** 2 if tree else 0)
         if not rounds:
@@ -157,15 +149,15 @@ class JTree:
         }
         return Fit(found.model, (*count, *measurements), found.rows, facts, _notes(decision))
 
-    def _graph(self, table: PrivateTable, decision: JTreeDecision) -> tuple[ChordalGraph, Fraction]:
-        graph = ChordalGraph(decision.sizes)
+    def _graph(self, table: PrivateTable, decision: JTreeDecision) -> tuple[edges.ChordalGraph, Fraction]:
+        graph = edges.ChordalGraph(decision.sizes)
         if not decision.rounds:
             return graph, Fraction(0)
         rules = rule_cliques(table.schema, list(decision.sizes))
-        candidates = CandidateEdges(graph, decision.useful, self.cells, rules)
-        return graph, choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
+        candidates = edges.CandidateEdges(graph, decision.useful, self.cells, rules)
+        return graph, edges.choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
 
-    def _estimator(self, schema: Schema, cliques: Sequence[Clique]) -> Estimator:
+    def _estimator(self, schema: Schema, cliques: Sequence[edges.Clique]) -> Estimator:
         if self.estimate == "ml":
             return MaximumLikelihood(self.cells)
         return ThresholdedCliques(tuple(_axes(schema, [clique]) for clique in cliques), self.cells)
@@ -181,7 +173,7 @@ def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: 
     return max(0, int(sharp) - tree)
 
 
-def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
+def _with_fixed(cliques: list[edges.Clique], decision: JTreeDecision) -> list[edges.Clique]:
     """Add attributes with one value to the first clique: they add no cell."""
     if not decision.fixed:
         return cliques
@@ -189,7 +181,7 @@ def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
     return [first | frozenset(decision.fixed), *others]
 
 
-def _axes(schema: Schema, cliques: Sequence[Clique]) -> Axes:
+def _axes(schema: Schema, cliques: Sequence[edges.Clique]) -> Axes:
     """Return the attributes of some cliques, in the order of the schema."""
     members = frozenset().union(*cliques)
     return tuple(axis for a in schema.modelled if (axis := Axis(a.name)) in members)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.scores.batches import CountsPairs, batches
+from understudy.privacy.scores.batches import CountsPairs, counted
 from understudy.privacy.scores.score import Pair, PairwiseScore, Table, binary_side
 from understudy.schema import Axes, Integers, Schema
 
@@ -53,10 +53,8 @@ class Independence(PairwiseScore):
         rows = engine.rows()
         out, few = _small_pairs(engine, axes, schema)
         rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
-        for batch in batches(engine, [(axes[i], axes[j]) for i, j in rest], schema):
-            part = rest[batch]
-            for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
-                out[i, j] = out[j, i] = self.value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
+        for (i, j), table in zip(rest, counted(engine, [(axes[i], axes[j]) for i, j in rest], schema)):
+            out[i, j] = out[j, i] = self.value(np.ascontiguousarray(table), rows, schema)
         return out
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.noise import as_integers
-from understudy.privacy.scores.batches import CountsPairs, batches
+from understudy.privacy.scores.batches import CountsPairs, counted
 from understudy.privacy.scores.score import Pair, PairwiseScore, Table
 from understudy.schema import Axes, Integers, Schema
 
@@ -61,9 +60,6 @@ class MaximumJoint(PairwiseScore):
             return found
         out = np.zeros((len(axes), len(axes)), dtype=np.int64)
         pairs = [(i, j) for i in range(len(axes)) for j in range(i)]
-        workload = [(axes[j], axes[i]) for i, j in pairs]
-        for batch in batches(engine, workload, schema):
-            for (i, j), counted in zip(pairs[batch], engine.marginals(workload[batch])):
-                table = as_integers(counted)
-                out[i, j], out[j, i] = self.value(table, rows, schema), self.value(table.T, rows, schema)
+        for (i, j), table in zip(pairs, counted(engine, [(axes[j], axes[i]) for i, j in pairs], schema)):
+            out[i, j], out[j, i] = self.value(table, rows, schema), self.value(table.T, rows, schema)
         return out

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.noise import as_integers
-from understudy.privacy.scores.batches import batches
+from understudy.privacy.scores.batches import counted
 from understudy.privacy.scores.reference_distance import deviation
 from understudy.privacy.scores.score import Pair, PairwiseScore, Score
 from understudy.schema import Axes, Axis, Integers, Schema
@@ -36,21 +35,15 @@ class Scorer:
             known.update({(score, pair): edge for pair in options if (edge := self._edge(score, pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self._engine.rows()
-        for part in batches(self._engine, [pair.axes for pair in fresh], self._schema):
-            batch = fresh[part]
-            for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
-                width = self._schema.size(pair.child)
-                table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
-                known[score, pair] = score.value(table, rows, self._schema)
+        for pair, counts in zip(fresh, counted(self._engine, [pair.axes for pair in fresh], self._schema)):
+            table = np.ascontiguousarray(counts.reshape(-1, self._schema.size(pair.child)))
+            known[score, pair] = score.value(table, rows, self._schema)
         return [known[score, pair] for pair in options]
 
     def deviations(self, options: Sequence[Pair], references: Sequence[Integers]) -> list[int]:
         """Return the distance of each pair's table from its reference. Not kept: references change."""
-        found = []
-        for part in batches(self._engine, [pair.axes for pair in options], self._schema):
-            tables = self._engine.marginals([pair.axes for pair in options[part]])
-            found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
-        return found
+        tables = counted(self._engine, [pair.axes for pair in options], self._schema)
+        return [deviation(counts, reference) for counts, reference in zip(tables, references)]
 
     def edges(self, children: Axes, parents: Axes, score: PairwiseScore) -> Integers:
         """Return the score of each child (row) with each parent (column): all pairs are counted the first time."""
