@@ -222,7 +222,9 @@ class OwnerAnswers:
     def _question(self, place: Place, stage: str, body: bytes) -> _Question:
         optional = {"bins": dict, "found": dict}
         head, _ = place.unpack(stage, body, optional=optional, question=list, cost=str, purpose=str)
-        found, cost, purpose = head.get("found", {}), fraction_from_json(head["cost"]), _purpose(head["purpose"])
+        found, cost, purpose = head.get("found", {}), fraction_from_json(head["cost"]), head["purpose"]
+        if not purpose.isprintable() or len(purpose) > _LONGEST_PURPOSE:
+            raise FederationError("the purpose of a question must be a short printable text")
         if stage == "lists":
             lists = lists_from_json(head["question"], listed_columns(self._declared))
             self._table.check_lists(lists, cost)
@@ -331,9 +333,3 @@ def _known_reply(known: Request, body: bytes) -> bytes:
     if known.reply is None:
         raise MessageRefused(f"{where} was asked before and could not be answered", "lost")
     return known.reply
-
-
-def _purpose(text: str) -> str:
-    if not text.isprintable() or len(text) > _LONGEST_PURPOSE:
-        raise FederationError("the purpose of a question must be a short printable text")
-    return text

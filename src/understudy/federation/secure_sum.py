@@ -152,18 +152,13 @@ class CuratorRound:
         held = {self._point[holder]: theirs[name] for holder, theirs in shares.items()}
         for points in islice(combinations(sorted(held), self._roster.threshold), _MAX_TRIES):
             secret = shamir.join({point: held[point] for point in points})
-            if survived and sha256(secret).digest() == keys.commitment:
-                return secret
-            if not survived and _is_key(secret, keys.masking):
+            found = sha256(secret).digest() if survived else masks.public_key(secret)
+            if found == (keys.commitment if survived else keys.masking):
                 return secret
         raise FederationAborted(
             f"round {self._place.round} is aborted: the shares of a secret of {name!r} do not give it back, so owners "
             "sent wrong ones. What was charged stays spent"
         )
-
-
-def _is_key(secret: bytes, public: bytes) -> bool:
-    return len(secret) == masks.KEY and masks.public_key(secret) == public
 
 
 def centred(total: Words) -> Integers:

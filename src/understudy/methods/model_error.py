@@ -101,10 +101,9 @@ class ModelChecked(MethodAround):
         }
         counts = {"pairs": len(pairs.workload), "largest": 1, "triples": len(wider.workload)}
         figures = {name: _figure(bought[name], counts[name]) for name in PARTS}
-        compared_pairs = [[axis.attribute for axis in axes] for axes in pairs.workload]
-        compared_triples = [[axis.attribute for axis in axes] for axes in wider.workload]
-        facts = figures | {"compared": {"pairs": compared_pairs, "triples": compared_triples}}
-        return replace(fit, facts=fit.facts | {"model_error": facts})
+        looked_at = {"pairs": pairs.workload, "triples": wider.workload}
+        names = {what: [[axis.attribute for axis in axes] for axes in tables] for what, tables in looked_at.items()}
+        return replace(fit, facts=fit.facts | {"model_error": figures | {"compared": names}})
 
 
 def _figure(bought: NoisyStatistic, tables: int) -> dict[str, Any]:

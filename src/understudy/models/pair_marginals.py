@@ -9,9 +9,9 @@ as merged groups that are no variable, has P(view | u) in place of the identity.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import accumulate, chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,7 +62,9 @@ def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
         own = [_introduced(tree, axis, views[axis]) for axis in clique.axes if axis not in separator and axis in views]
         branches = [*_merged(below[i]), *own]
         below[i] = []
-        for one, other in _meeting(branches):
+        # each branch meets every other, and itself where it was merged of several
+        alike = [(branch, branch) for branch in branches if len(branch.names) > 1]
+        for one, other in chain(combinations(branches, 2), alike):
             joint = one.given @ _joint(clique, one.separator, other.separator) @ other.given.T
             _keep(joint, one.names, other.names, sizes, wanted, found)
         if branches and (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
@@ -99,12 +101,6 @@ def _merged(branches: Iterable[_Branch]) -> list[_Branch]:
         _Branch(separator, sum((b.names for b in group), ()), np.concatenate([b.given for b in group]))
         for separator, group in groups.items()
     ]
-
-
-def _meeting(branches: list[_Branch]) -> Iterator[tuple[_Branch, _Branch]]:
-    """Yield which branches meet: each with every other, and with itself where it was merged of several."""
-    yield from combinations(branches, 2)
-    yield from ((branch, branch) for branch in branches if len(branch.names) > 1)
 
 
 def _keep(joint: Floats, left: Axes, right: Axes, sizes: Mapping[Axis, int], wanted: set[Axes], found: Tables) -> None:

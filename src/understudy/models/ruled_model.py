@@ -156,13 +156,11 @@ def weighted(model: Model, logs: Sequence[Factor]) -> Model:
     """Return the model with its probabilities multiplied by these log tables, and normalised."""
     if isinstance(model, RuledModel):
         return RuledModel(model.schema, weighted(model.free, logs))
-    if isinstance(model, BayesianNetwork):
-        model = model.condition({})
     if isinstance(model, JunctionTree):
         return JunctionTree.of(model.schema, [*model.potentials(), *logs])
     if isinstance(model, Mixture):
         return _weighted_mixture(model, logs)
-    return weighted(model.condition({}), logs)
+    return weighted(model.condition({}), logs)  # of a network or wavelets: a junction tree
 
 
 def _weighted_mixture(model: Mixture, logs: Sequence[Factor]) -> Mixture:

@@ -85,23 +85,17 @@ def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
 def model_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     """Read a model, checked against the schema, so that a crafted file cannot make a wrong or endless one."""
     try:
-        if document["kind"] == "bayesian-network":
-            return _network(document["pairs"], arrays, schema)
-        if document["kind"] == "junction-tree":
-            return _tree(document["cliques"], arrays, with_groups(document, schema))
-        if document["kind"] == "wavelet":
-            return _wavelet(document, arrays, schema)
-        if document["kind"] == "mixture":
-            return _mixture(document["parts"], arrays, schema)
+        if (kind := str(document["kind"])) in _READERS:
+            return _READERS[kind](document, arrays, schema)
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, UsageError):
         raise ReleaseError("the model in the release is damaged") from None
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
 
 
-def _network(pairs: list[Any], arrays: ArraySource, schema: Schema) -> BayesianNetwork:
+def _network(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> BayesianNetwork:
     conditionals: list[Conditional] = []
     placed: set[Axis] = set()
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(document["pairs"]):
         child = axis_of(pair["child"], schema)
         parents = tuple(axis_of(p, schema) for p in pair["parents"])
         bases = {base_of(p) for p in parents}
@@ -132,10 +126,11 @@ def with_groups(document: dict[str, Any], schema: Schema) -> Schema:
     return schema.merged(groups) if groups else schema
 
 
-def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
+def _tree(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.junction_tree import JunctionTree
 
-    axes = [tuple(axis_of(a, schema) for a in clique) for clique in cliques]
+    schema = with_groups(document, schema)
+    axes = [tuple(axis_of(a, schema) for a in clique) for clique in document["cliques"]]
     require({axis.attribute for clique in axes for axis in clique} == set(schema.names))
     require(sum(schema.cells(clique) for clique in axes) <= MAX_CELLS)
     tables = [Factor(clique, _table(f"clique-{i}", clique, arrays, schema)) for i, clique in enumerate(axes)]
@@ -178,9 +173,10 @@ def _mixture_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     return {"kind": "mixture", "parts": documents}, arrays
 
 
-def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model:
+def _mixture(mixed: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.mixture import Mixture
 
+    documents = mixed["parts"]
     require(all(document["kind"] != "mixture" for document in documents))
     weights = _shares(arrays.take("weights", (len(documents),), np.float64))
     parts = [model_from_parts(doc, PrefixedArrays(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
@@ -209,6 +205,9 @@ def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> M
 def noise_json(noise: Noise) -> dict[str, Any]:
     """Return the noise as a document tells of it."""
     return {"noise": noise.name, "scale": noise.scale}
+
+
+_READERS = {"bayesian-network": _network, "junction-tree": _tree, "wavelet": _wavelet, "mixture": _mixture}
 
 
 def checked_noise(document: dict[str, Any]) -> Noise:

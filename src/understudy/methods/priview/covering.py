@@ -35,8 +35,7 @@ def covering_design(points: int, block: int, strength: int) -> Blocks:
     """Return blocks of at most `block` out of `points` that cover every set of `strength` points."""
     if points <= block:
         return (tuple(range(points)),)
-    sets = len(list(itertools.combinations(range(points), strength)))
-    tries = max(1, min(40, _WORK // (sets * points)))
+    tries = max(1, min(40, _WORK // (math.comb(points, strength) * points)))
     found = [_greedy(points, block, strength, seeded_generator(i)) for i in range(tries)]
     return min(found, key=len)
 
