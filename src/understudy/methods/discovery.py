@@ -17,12 +17,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import UsageError
-from understudy.methods.discovered_attributes import (
-    MIDDLE,
-    completed_body,
-    completed_schema,
-    one_way,
-)
+from understudy.methods.discovered_attributes import MIDDLE, completed_body, completed_schema, one_way
 from understudy.methods.discovery_probes import (
     FEW_VALUES,
     FORMATS,

@@ -16,19 +16,8 @@ from typing import Any, get_args
 import numpy as np
 
 from understudy.errors import TooLarge, UnderstudyError, UsageError
-from understudy.privacy.questions import (
-    MAX_CELLS,
-    Choice,
-    ChooseChild,
-    ChooseEdge,
-    FineDetails,
-    HadamardBlocks,
-    Marginals,
-    NoisyQuery,
-    Selection,
-    ValueLists,
-    WaveletTable,
-)
+from understudy.privacy import questions
+from understudy.privacy.questions.question import MAX_CELLS, NoisyQuery, Selection
 from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind
 from understudy.privacy.scores import SCORES, Pair, Score
@@ -83,12 +72,12 @@ def bins_from_json(data: Any, schema: Schema) -> dict[str, list[int]]:
     return data
 
 
-def lists_from_json(data: Any, columns: Collection[str]) -> ValueLists:
+def lists_from_json(data: Any, columns: Collection[str]) -> questions.ValueLists:
     """Return the question for value lists of some of these columns; anything else is refused."""
-    _expect(len(_list(data, "a question")) == 3 and data[0] == ValueLists.kind, ValueLists.kind)
-    _expect(len(_list(data[1], "columns")) > 0, ValueLists.kind)
+    _expect(len(_list(data, "a question")) == 3 and data[0] == questions.ValueLists.kind, questions.ValueLists.kind)
+    _expect(len(_list(data[1], "columns")) > 0, questions.ValueLists.kind)
     _expect(len(data[1]) <= len(columns), "columns that differ")
-    question = ValueLists(tuple(_grouping(item, columns) for item in data[1]), fraction_from_json(data[2]))
+    question = questions.ValueLists(tuple(_grouping(item, columns) for item in data[1]), fraction_from_json(data[2]))
     each = question.delta / len(question.groupings)
     _expect(LEAST_DELTA <= each < Fraction(1, 2), "a delta above 1e-30 and below 1/2 for each column")
     return question
@@ -124,7 +113,7 @@ def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
     return question
 
 
-def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> Choice:
+def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: Any) -> questions.Choice:
     rule = _score(score, "a score")
     pairs, total = [], 0
     for item in _list(options, "options"):
@@ -137,7 +126,8 @@ def _choice(schema: Schema, options: Any, score: Any, penalty: Any, references: 
                 f"options of more than {MAX_CELLS:,} cells, or of {MAX_SCORED_CELLS:,} in all, cannot be scored"
             )
     penalties = None if penalty is None else [_number(p) for p in _list(penalty, "a penalty")]
-    return Choice(pairs, rule, penalties, None if references is None else _references(references, pairs, schema))
+    tables = None if references is None else _references(references, pairs, schema)
+    return questions.Choice(pairs, rule, penalties, tables)
 
 
 def _score(name: Any, what: str) -> Score:
@@ -150,19 +140,21 @@ def _references(data: Any, pairs: Sequence[Pair], schema: Schema) -> list[Intege
     return [_counts(table, schema.sizes(pair.axes)) for table, pair in zip(data, pairs)]
 
 
-def _child(schema: Schema, left: Any, placed: Any, penalty: Any) -> ChooseChild:
+def _child(schema: Schema, left: Any, placed: Any, penalty: Any) -> questions.ChooseChild:
     _check_pairs(schema)
-    return ChooseChild(_axes(left, schema), _axes(placed, schema), _number(penalty))
+    return questions.ChooseChild(_axes(left, schema), _axes(placed, schema), _number(penalty))
 
 
-def _edge(schema: Schema, left: Any, placed: Any, score: Any, penalty: Any, cells: Any, alone: Any) -> ChooseEdge:
+def _edge(
+    schema: Schema, left: Any, placed: Any, score: Any, penalty: Any, cells: Any, alone: Any
+) -> questions.ChooseEdge:
     _expect(type(alone) is bool, "links")
     rule = _score(score, "links")
     _check_pairs(schema)
     sides = _axes(left, schema), _axes(placed, schema)
     whole = {Axis(name) for name in schema.names}.issuperset((*sides[0], *sides[1]))
     _expect(whole, "links between whole attributes")  # before a matrix of all pairs is laid out
-    return ChooseEdge.of(schema, *sides, rule, _number(penalty), _number(cells), alone)
+    return questions.ChooseEdge.of(schema, *sides, rule, _number(penalty), _number(cells), alone)
 
 
 def _check_pairs(schema: Schema) -> None:
@@ -171,8 +163,8 @@ def _check_pairs(schema: Schema) -> None:
         raise TooLarge(f"links of attributes with a table of more than {MAX_CELLS:,} cells cannot be scored")
 
 
-def _tables(schema: Schema, workload: Any, shares: Any) -> Marginals:
-    return Marginals(_workload(workload, schema), _shares(shares))
+def _tables(schema: Schema, workload: Any, shares: Any) -> questions.Marginals:
+    return questions.Marginals(_workload(workload, schema), _shares(shares))
 
 
 def _shares(data: Any) -> list[Fraction]:
@@ -187,19 +179,19 @@ def _shares(data: Any) -> list[Fraction]:
     return [known[text] for text in data]
 
 
-def _blocks(schema: Schema, workload: Any) -> HadamardBlocks:
-    return HadamardBlocks(_workload(workload, schema))
+def _blocks(schema: Schema, workload: Any) -> questions.HadamardBlocks:
+    return questions.HadamardBlocks(_workload(workload, schema))
 
 
-def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> WaveletTable:
+def _wavelet(schema: Schema, axes: Any, kinds: Any, form: Any) -> questions.WaveletTable:
     known = form in get_args(Form) and all(kind in get_args(Kind) for kind in _list(kinds, "kinds"))
     _expect(known and len(kinds) == len(_list(axes, "axes")), "a wavelet")
-    return WaveletTable(_table(axes, schema), tuple(kinds), form)
+    return questions.WaveletTable(_table(axes, schema), tuple(kinds), form)
 
 
-def _details(schema: Schema, attribute: Any, depth: Any) -> FineDetails:
+def _details(schema: Schema, attribute: Any, depth: Any) -> questions.FineDetails:
     _expect(type(attribute) is str and attribute in schema.names, "an attribute")
-    return FineDetails(attribute, _number(depth))
+    return questions.FineDetails(attribute, _number(depth))
 
 
 Readers = dict[str, Callable[..., Any]]

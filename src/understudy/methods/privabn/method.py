@@ -23,12 +23,7 @@ from understudy.methods.toolkit.estimator import (
 from understudy.methods.toolkit.merging import WIDEST, measured_together
 from understudy.methods.toolkit.model_room import TRIANGULATED, room_for
 from understudy.methods.toolkit.network_effort import effort
-from understudy.methods.toolkit.network_method import (
-    NetworkMethod,
-    largest_table,
-    network_phases,
-    one_way_tables,
-)
+from understudy.methods.toolkit.network_method import NetworkMethod, largest_table, network_phases, one_way_tables
 from understudy.methods.toolkit.row_count import row_count
 from understudy.methods.toolkit.terms import Terms
 from understudy.models.row_total import pooled_rows
