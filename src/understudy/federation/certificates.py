@@ -32,17 +32,13 @@ class Identity:
     key: Path
     authority: Path
 
-    def certificate_facts(self) -> tuple[str, bytes]:
-        """Return SHA-256 fingerprint (hex) and public key (DER) of the certificate."""
-        return certificate_facts(self.certificate)
-
     def private_key(self) -> Any:
         """Return the key, once it is known to belong to the certificate."""
         try:
             key = serialization.load_pem_private_key(_read(self.key, "key"), password=None)
         except (ValueError, TypeError):
             raise UsageError(f"{self.key.name!r} is no PEM private key without a password") from None
-        if _public_der(key.public_key()) != self.certificate_facts()[1]:
+        if _public_der(key.public_key()) != certificate_facts(self.certificate)[1]:
             raise UsageError(f"the key {self.key.name!r} does not belong to the certificate {self.certificate.name!r}")
         return key
 
@@ -80,7 +76,7 @@ def _no_password() -> str:
 
 
 def certificate_facts(path: Path) -> tuple[str, bytes]:
-    """Return fingerprint and public key of a PEM certificate; refuse one that has expired."""
+    """Return SHA-256 fingerprint (hex) and public key (DER) of a PEM certificate; refuse one that has expired."""
     try:
         certificate = x509.load_pem_x509_certificate(_read(path, "certificate"))
     except ValueError:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from understudy.errors import FederationError, UnderstudyError, UsageError
-from understudy.federation.certificates import Identity
+from understudy.federation.certificates import Identity, certificate_facts
 from understudy.federation.completing import completed_by, discovery_of
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.journal import CuratorJournal
@@ -60,7 +60,7 @@ def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[S
     common = roster.common_schema(schema)
     check_confirmed(common)
     method = agreed_plan(common, roster)
-    fingerprint, public_key = identity.certificate_facts()
+    fingerprint, public_key = certificate_facts(identity.certificate)
     if (fingerprint, public_key) != (roster.curator.fingerprint, roster.curator.public_key):
         raise UsageError(
             f"this certificate (fingerprint {fingerprint[:16]}…) is not the one of {roster.curator.name!r} in the "

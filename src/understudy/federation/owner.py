@@ -25,14 +25,8 @@ from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Bins, Statements, terms_of
+from understudy.privacy import question_json
 from understudy.privacy.local_table import LocalPrivateTable
-from understudy.privacy.question_json import (
-    bins_from_json,
-    fraction_from_json,
-    lists_from_json,
-    query_from_json,
-    selection_from_json,
-)
 from understudy.privacy.questions import ValueLists
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.schema import Schema
@@ -222,21 +216,21 @@ class OwnerAnswers:
     def _question(self, place: Place, stage: str, body: bytes) -> _Question:
         optional = {"bins": dict, "found": dict}
         head, _ = place.unpack(stage, body, optional=optional, question=list, cost=str, purpose=str)
-        found, cost, purpose = head.get("found", {}), fraction_from_json(head["cost"]), head["purpose"]
+        found, purpose, cost = head.get("found", {}), head["purpose"], question_json.fraction_from_json(head["cost"])
         if not purpose.isprintable() or len(purpose) > _LONGEST_PURPOSE:
             raise FederationError("the purpose of a question must be a short printable text")
         if stage == "lists":
-            lists = lists_from_json(head["question"], listed_columns(self._declared))
+            lists = question_json.lists_from_json(head["question"], listed_columns(self._declared))
             self._table.check_lists(lists, cost)
             return _Question(lists, cost, purpose, self._table, {}, {})
         whole = self._by_found(found)
-        bins = bins_from_json(head.get("bins", {}), whole.schema)
+        bins = question_json.bins_from_json(head.get("bins", {}), whole.schema)
         table = self._grouped(whole, found, bins)
         if stage == "decide":
-            choice = selection_from_json(head["question"], table.schema)
+            choice = question_json.selection_from_json(head["question"], table.schema)
             table.check_selection(choice, cost)
             return _Question(choice, cost, purpose, table, bins, found)
-        query = query_from_json(head["question"], table.schema)
+        query = question_json.query_from_json(head["question"], table.schema)
         table.check_query(query, cost, self._roster.honest if stage == "keys" else None)
         return _Question(query, cost, purpose, table, bins, found)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.engines.opening import Opened, PrivateData, open_engine, open_groups
 from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
-from understudy.federation.certificates import Identity
+from understudy.federation.certificates import Identity, certificate_facts
 from understudy.federation.client import CuratorClient
 from understudy.federation.completing import discovery_of
 from understudy.federation.journal import OwnerJournal
@@ -341,7 +341,7 @@ class _Sitting:
 
 def owner_of(roster: Roster, identity: Identity) -> str:
     """Return the owner whose certificate this is."""
-    fingerprint, public_key = identity.certificate_facts()
+    fingerprint, public_key = certificate_facts(identity.certificate)
     for owner in roster.owners:
         if owner.fingerprint == fingerprint and owner.public_key == public_key:
             return owner.name
