@@ -113,8 +113,7 @@ class _Parquet:
         self._table = parquet.read_table(path)
 
     def column(self, name: str) -> list[Any]:
-        cells: list[Any] = self._table.column(name).to_pylist()
-        return cells
+        return list(self._table.column(name).to_pylist())
 
     def write(self, owner: Integers, stems: Sequence[Path]) -> list[Path]:
         from pyarrow import parquet

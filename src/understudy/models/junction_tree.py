@@ -239,5 +239,4 @@ def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
 def _given(table: Floats, separator: int) -> Floats:
     """Return a probability table given its first few dimensions; what cannot happen stays zero."""
     total = table.sum(axis=tuple(range(separator, table.ndim)), keepdims=True)
-    share: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
-    return share
+    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))

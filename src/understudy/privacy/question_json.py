@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -30,20 +30,19 @@ MAX_DIFFERENT_SHARES = 10_000  # each has a noise scale of its own
 MAX_WORDS = 1000  # of one column that mean "missing", or are never listed
 LEAST_DELTA = Fraction(1, 10**30)  # of one column's list: thresholds for less take long to work out
 _LARGEST_NUMBER = 2**62
+Q = TypeVar("Q", bound=questions.Question[Any])
 _MAX_DENOMINATOR = 2**8192  # of shares that are added up; gcds of longer numbers take long
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 def selection_from_json(data: Any, schema: Schema) -> Selection[Any]:
     """Return the choice that was written down; anything else is refused."""
-    question: Selection[Any] = _question(data, schema, _SELECTIONS)
-    return question
+    return _question(data, schema, _SELECTIONS)
 
 
 def query_from_json(data: Any, schema: Schema) -> NoisyQuery[Any]:
     """Return the linear query that was written down; anything else is refused."""
-    question: NoisyQuery[Any] = _question(data, schema, _QUERIES)
-    return question
+    return _question(data, schema, _QUERIES)
 
 
 def fraction_from_json(text: Any) -> Fraction:
@@ -101,7 +100,7 @@ def is_text(data: Any) -> bool:
         return False
 
 
-def _question(data: Any, schema: Schema, kinds: Readers) -> Any:
+def _question(data: Any, schema: Schema, kinds: Mapping[str, Callable[..., Q]]) -> Q:
     kind = _list(data, "a question")[0] if data else None
     if type(kind) is not str or kind not in kinds:
         raise UsageError(f"a federation asks for {', '.join(kinds)} here, and this is none of them")
@@ -194,9 +193,13 @@ def _details(schema: Schema, attribute: Any, depth: Any) -> questions.FineDetail
     return questions.FineDetails(attribute, _number(depth))
 
 
-Readers = dict[str, Callable[..., Any]]
-_SELECTIONS: Readers = {"choice": _choice, "link": _child, "links": _edge}
-_QUERIES: Readers = {"tables": _tables, "coefficients": _blocks, "wavelet": _wavelet, "details": _details}
+_SELECTIONS: dict[str, Callable[..., Selection[Any]]] = {"choice": _choice, "link": _child, "links": _edge}
+_QUERIES: dict[str, Callable[..., NoisyQuery[Any]]] = {
+    "tables": _tables,
+    "coefficients": _blocks,
+    "wavelet": _wavelet,
+    "details": _details,
+}
 
 
 def _workload(data: Any, schema: Schema) -> list[Axes]:

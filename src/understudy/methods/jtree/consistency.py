@@ -53,8 +53,7 @@ def thresholded(counts: Floats, total: float) -> Floats:
     sums = np.append(np.cumsum(flat[::-1])[::-1], 0.0)  # of each count and all above it
     kept = sums[np.searchsorted(flat, levels, side="right")]
     above = np.where(counts > levels[int(np.abs(kept - total).argmin())], counts, 0.0)
-    scaled: Floats = above * (total / above.sum())
-    return scaled
+    return np.asarray(above * (total / above.sum()))
 
 
 def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Schema, limit: int) -> JunctionTree:

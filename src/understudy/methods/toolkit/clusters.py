@@ -155,8 +155,7 @@ def greedy(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
 
 def _rises(problem: Problem, members: Any, counts: Any, cost: Any, i: int) -> Floats:
     """Return by how much Σ|CL|·cells rises when cluster i is merged with each of the others."""
-    joined: Floats = problem.cells(members | members[i]) * (counts + counts[i]) - cost - cost[i]
-    return joined
+    return np.asarray(problem.cells(members | members[i]) * (counts + counts[i]) - cost - cost[i])
 
 
 def improved(problem: Problem, groups: Sequence[Sequence[int]]) -> Clusters:
@@ -204,8 +203,7 @@ def leaning(problem: Problem, m: int) -> Floats:
         seeds.append(int(gain.argmax()))
     lean = np.exp(shared[:, seeds] - shared[:, seeds].max(axis=1, keepdims=True))
     lean[seeds] = np.eye(m) + 0.1
-    start: Floats = lean / lean.sum(axis=1, keepdims=True)
-    return start
+    return np.asarray(lean / lean.sum(axis=1, keepdims=True))
 
 
 def assigned(z: Floats) -> Clusters:

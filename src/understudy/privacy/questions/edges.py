@@ -89,8 +89,7 @@ class ChooseEdge(Selection[Pair]):
         assert isinstance(self.score, PairwiseScore)
         edges = scorer.edges(self.left, self.placed, self.score)
         scores = np.column_stack([edges, scorer.without_parent(self.left, self.score)])
-        found: list[int] = (scores - self.penalty_per_cell * self.tables)[self.offered].tolist()
-        return found
+        return list((scores - self.penalty_per_cell * self.tables)[self.offered].tolist())
 
     def rescaled(self, factor: Fraction) -> ChooseEdge:
         return replace(self, penalty_per_cell=round(self.penalty_per_cell * factor))

@@ -139,8 +139,7 @@ class LinearClassifier:
         total = np.tile(self.bias, (len(codes[self.target]), 1))
         for name, weights in self.weights.items():
             total += weights[codes[name]]
-        winners: Integers = total.argmax(axis=1)
-        return winners
+        return np.asarray(total.argmax(axis=1))
 
     def refusal(self, schema: Schema) -> str | None:
         classes = len(self.bias)
@@ -265,12 +264,11 @@ class Errors:
 STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, SumOfDistances, LargestDistance, Errors)
 
 
-def refusal(statistic: Any, schema: Schema) -> str | None:
+def refusal(statistic: Statistic, schema: Schema) -> str | None:
     """Return why this cannot be bought, or None. A subclass may compute anything, so only the listed types pass."""
     if type(statistic) not in STATISTICS:
         return f"{type(statistic).__name__} has no proved sensitivity, so it cannot be bought"
-    reason: str | None = statistic.refusal(schema)
-    return reason
+    return statistic.refusal(schema)
 
 
 # -- what comes back ---------------------------------------------------------------------------------------------

@@ -56,8 +56,7 @@ class MaximumJoint(PairwiseScore):
         rows = engine.rows()
         if isinstance(engine, CountsPairs):
             counts = engine.pairs(axes)
-            found: Integers = -f_distances(counts.gram, counts.first, rows)
-            return found
+            return np.asarray(-f_distances(counts.gram, counts.first, rows))
         out = np.zeros((len(axes), len(axes)), dtype=np.int64)
         pairs = [(i, j) for i in range(len(axes)) for j in range(i)]
         for (i, j), table in zip(pairs, counted(engine, [(axes[j], axes[i]) for i, j in pairs], schema)):

@@ -50,8 +50,7 @@ class Scorer:
         if score not in self._all_pairs:
             self._all_pairs[score] = score.all_pairs(self._engine, self._axes, self._schema)
         at = self._at
-        found: Integers = self._all_pairs[score][np.ix_([at[c] for c in children], [at[p] for p in parents])]
-        return found
+        return np.asarray(self._all_pairs[score][np.ix_([at[c] for c in children], [at[p] for p in parents])])
 
     def without_parent(self, children: Axes, score: PairwiseScore) -> Integers:
         """Return the score of each child with no parent."""
