@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.models.estimation import estimate
+from understudy.models.estimation import fitted
 from understudy.models.factor import Factor
 from understudy.models.graph import Graph
 from understudy.models.junction_tree import JunctionTree
@@ -181,10 +181,10 @@ def run(case: Case) -> None:
     n = schema.rows or 0
     tables = structure(rows, schema, case.most_cells)
     measurements = measure(rows, schema, tables, case, seed=1)
-    estimate(measurements, schema, n)  # compile
+    fitted(measurements, schema, n)  # compile
     trace: list[tuple[float, int]] = []
     clock, processor = time.perf_counter(), time.process_time()
-    model = estimate(measurements, schema, n, progress=lambda objective, step: trace.append((objective, step)))
+    model = fitted(measurements, schema, n, progress=lambda objective, step: trace.append((objective, step))).tree
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
     measured = sum(m.values.size for m in measurements)
     print(f"{case.name}: {len(tables)} tables, {measured:,} measured cells, {len(model.cliques)} cliques, "

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError, did_you_mean, kind_of
-from understudy.models.estimation import estimate
+from understudy.models.estimation import fitted
 from understudy.models.row_total import pooled_rows
 from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget
@@ -97,7 +97,7 @@ def from_marginals(
     card = Card.from_source(public, budget, METHOD, source, _notes(public, measured))
     facts = ReleaseFacts(tables=tuple(tuple(axis.attribute for axis in m.axes) for m in measured))
     columns = tuple(a.name for a in public.attributes)
-    model = estimate(measured, public, rows)
+    model = fitted(measured, public, rows).tree
     return Release(public, model, tuple(measured), rows, columns, facts, card, Head(0, GENESIS))
 
 

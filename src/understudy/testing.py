@@ -9,9 +9,9 @@ import numpy as np
 
 from understudy.planning import as_schema
 from understudy.privacy.budget import Amount, Budget
-from understudy.privacy.random_source import Integers, Words
+from understudy.privacy.random_source import Words
 from understudy.publishing import Publication, run
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 
 class SeededSource:

@@ -22,10 +22,10 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.local_table import LocalPrivateTable
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
-from understudy.privacy.random_source import Integers, RandomSource, Words
+from understudy.privacy.random_source import RandomSource, Words
 from understudy.relations.reading import DerivedEngine, opened_people
 from understudy.relations.table_reading import opened_tables
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 COUNTING = ("marginals", "pairs", "errors")  # what an engine does with rows once it is open
 LISTS = "value lists"

@@ -11,9 +11,13 @@ import os
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from understudy.errors import UsageError
 
@@ -28,20 +32,13 @@ class Identity:
     key: Path
     authority: Path
 
-    def certificate_facts(self) -> tuple[str, bytes]:
-        """Return SHA-256 fingerprint (hex) and public key (DER) of the certificate."""
-        return certificate_facts(self.certificate)
-
     def private_key(self) -> Any:
         """Return the key, once it is known to belong to the certificate."""
-        needs_cryptography()
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
         try:
-            key = load_pem_private_key(_read(self.key, "key"), password=None)
+            key = serialization.load_pem_private_key(_read(self.key, "key"), password=None)
         except (ValueError, TypeError):
             raise UsageError(f"{self.key.name!r} is no PEM private key without a password") from None
-        if _public_der(key.public_key()) != self.certificate_facts()[1]:
+        if _public_der(key.public_key()) != certificate_facts(self.certificate)[1]:
             raise UsageError(f"the key {self.key.name!r} does not belong to the certificate {self.certificate.name!r}")
         return key
 
@@ -79,11 +76,7 @@ def _no_password() -> str:
 
 
 def certificate_facts(path: Path) -> tuple[str, bytes]:
-    """Return fingerprint and public key of a PEM certificate; refuse one that has expired."""
-    needs_cryptography()
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
+    """Return SHA-256 fingerprint (hex) and public key (DER) of a PEM certificate; refuse one that has expired."""
     try:
         certificate = x509.load_pem_x509_certificate(_read(path, "certificate"))
     except ValueError:
@@ -99,21 +92,18 @@ def make_certificates(
     folder: Path, owners: Sequence[str], curator: str, hosts: Sequence[str] = ("127.0.0.1",), days: int = 90
 ) -> list[Path]:
     """Make a trial authority in `folder`, and NAME.pem with NAME.key for each owner and the curator."""
-    needs_cryptography()
-    from cryptography import x509
-
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted = [folder / f"{name}{end}" for name in ("ca", *owners, curator) for end in (".pem", ".key")]
     if len(set(wanted)) != len(wanted):
         raise UsageError("every owner and the curator need a name of their own, and none may be called 'ca'")
     if taken := [path.name for path in wanted if path.exists()]:
         raise UsageError(f"{taken[0]!r} is there already: certificates are never overwritten. Choose another folder")
-    key = _new_key()
+    key = ec.generate_private_key(ec.SECP256R1())
     name = _name("understudy trial authority")
     authority = _certificate(name, key.public_key(), name, key, days, [(x509.BasicConstraints(True, 0), True)])
     _save(folder, "ca", authority, key)
     for owner in (*owners, curator):
-        own = _new_key()
+        own = ec.generate_private_key(ec.SECP256R1())
         extensions = _end_entity(owner, curator, hosts)
         _save(folder, owner, _certificate(_name(owner), own.public_key(), name, key, days, extensions), own)
     return wanted
@@ -121,23 +111,14 @@ def make_certificates(
 
 def _end_entity(name: str, curator: str, hosts: Sequence[str]) -> list[tuple[Any, bool]]:
     """Return the extensions that let an owner's certificate open connections only, the curator's answer them only."""
-    from cryptography import x509
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    if name != curator:
-        return [(x509.BasicConstraints(False, None), True),
-                (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), False)]  # fmt: skip
-    return [(x509.BasicConstraints(False, None), True),
-            (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-            (x509.SubjectAlternativeName([_host(host) for host in hosts]), False)]  # fmt: skip
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if name == curator else ExtendedKeyUsageOID.CLIENT_AUTH
+    found = [(x509.BasicConstraints(False, None), True), (x509.ExtendedKeyUsage([usage]), False)]
+    return [*found, (x509.SubjectAlternativeName(list(map(_host, hosts))), False)] if name == curator else found
 
 
 def _certificate(
     subject: Any, public_key: Any, issuer: Any, issuer_key: Any, days: float, extensions: list[tuple[Any, bool]]
 ) -> Any:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
     is_authority = subject == issuer
     now = datetime.datetime.now(datetime.UTC)
     usage = x509.KeyUsage(
@@ -162,22 +143,11 @@ def _certificate(
     return builder.sign(issuer_key, hashes.SHA256())
 
 
-def _new_key() -> Any:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.generate_private_key(ec.SECP256R1())
-
-
 def _name(common: str) -> Any:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
 def _host(host: str) -> Any:
-    from cryptography import x509
-
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
@@ -185,19 +155,17 @@ def _host(host: str) -> Any:
 
 
 def _save(folder: Path, name: str, certificate: Any, key: Any) -> None:
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    text = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     handle = os.open(folder / f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(text)
-    (folder / f"{name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (folder / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def _public_der(key: Any) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    return bytes(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    return bytes(key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo))
 
 
 def _read(path: Path, what: str) -> bytes:
@@ -205,9 +173,3 @@ def _read(path: Path, what: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read the {what} {path.name!r}: {error.strerror}") from None
-
-
-def needs_cryptography() -> None:
-    """Ask for the extra that a federation needs, by its name."""
-    if find_spec("cryptography") is None:
-        raise UsageError("a federation needs the package `cryptography`: pip install 'understudy[federation]'")

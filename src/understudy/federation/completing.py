@@ -7,6 +7,7 @@ coding of its rows is as good as any other to the proof, as long as every cell h
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -127,10 +128,9 @@ def united(parts: Sequence[Sequence[ValueList]], everyone: bool) -> list[ValueLi
 
 
 def _united(lists: Sequence[ValueList], everyone: bool) -> ValueList:
-    sums: dict[str, int] = {}
+    sums: Counter[str] = Counter()
     for found in lists:
-        for text, count in zip(found.values, found.counts.tolist()):
-            sums[text] = sums.get(text, 0) + count
+        sums.update(dict(zip(found.values, found.counts.tolist())))
     largest = sorted(sums, key=lambda text: (-sums[text], text.encode()))[:MAX_LISTED]
     values = tuple(sorted(largest, key=str.encode))
     tails = np.sum([found.counts[len(found.values) :] for found in lists], axis=0, dtype=np.int64)

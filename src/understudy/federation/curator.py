@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from understudy.errors import FederationError, UnderstudyError, UsageError
-from understudy.federation.certificates import Identity
+from understudy.federation.certificates import Identity, certificate_facts
 from understudy.federation.completing import completed_by, discovery_of
 from understudy.federation.federated_table import FederatedTable
 from understudy.federation.journal import CuratorJournal
@@ -60,7 +60,7 @@ def check_curator(schema: Schema, roster: Roster, identity: Identity) -> tuple[S
     common = roster.common_schema(schema)
     check_confirmed(common)
     method = agreed_plan(common, roster)
-    fingerprint, public_key = identity.certificate_facts()
+    fingerprint, public_key = certificate_facts(identity.certificate)
     if (fingerprint, public_key) != (roster.curator.fingerprint, roster.curator.public_key):
         raise UsageError(
             f"this certificate (fingerprint {fingerprint[:16]}…) is not the one of {roster.curator.name!r} in the "
@@ -143,9 +143,10 @@ def _session(
     except FederationError as error:
         gone = "; ".join(f"{name}: {why}" for name, why in server.dropped.items())
         raise type(error)(error.message + (f". Not there: {gone}" if gone else "")) from None
+    together = Together(roster.name, roster.names, roster.colluding, roster.dropping, roster.honest, roster.hash)
     card = Card.of(
         found.schema, roster.budget if bought is None else bought.budget, method.name, fit.facts.get("options", {}),
-        largest_charges(table, roster), None, True, (*found.notes, *fit.notes), _together(roster), declared=schema,
+        largest_charges(table, roster), None, True, (*found.notes, *fit.notes), together, declared=schema,
     )  # fmt: skip
     release = release_of(fit, card, tuple(a.name for a in schema.attributes), Head(0, GENESIS))
     clock("write", 0, 1, table.total_cost)
@@ -172,10 +173,6 @@ def largest_charges(table: FederatedTable, roster: Roster) -> list[ChargeEntry]:
     most = max(roster.names, key=lambda name: table.paid[name])
     unit = table.accounting.unit
     return [ChargeEntry(c["purpose"], Fraction(c["cost"]), unit) for c in table.charges if c["owner"] in (most, "all")]
-
-
-def _together(roster: Roster) -> Together:
-    return Together(roster.name, roster.names, roster.colluding, roster.dropping, roster.honest, roster.hash)
 
 
 def _request(roster: Roster, schema: Schema) -> str:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.sources import delimiter_of, open_source
 from understudy.errors import DataError, UsageError
 from understudy.privacy.random_source import SystemSource
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 _NEVER = 1 << 30  # a cell may be long
 
@@ -40,17 +39,16 @@ def deal(
         raise DataError("the data does not have as many rows as the schema says")
     if len(cells) < len(names):
         raise DataError(f"there are fewer rows than {len(names)} owners")
-    owner = _at_random(len(cells), len(names)) if by is None else _by_value(cells, len(names), by)
+    if by is None:
+        owner = SystemSource().generator().permutation(np.arange(len(cells)) % len(names))
+    else:
+        owner = _by_value(cells, len(names), by)
     files = table.write(owner, [folder / name / "rows" for name in names])
     counts = np.bincount(owner, minlength=len(names))
     return dict(zip(names, files)), {name: int(count) for name, count in zip(names, counts)}
 
 
-def _at_random(rows: int, owners: int) -> NDArray[np.int64]:
-    return SystemSource().generator().permutation(np.arange(rows) % owners)
-
-
-def _by_value(cells: list[Any], owners: int, by: str) -> NDArray[np.int64]:
+def _by_value(cells: list[Any], owners: int, by: str) -> Integers:
     """Return the owner of each row: a value's rows go to one owner, the largest first, to whoever has the fewest."""
     groups = Counter(cells)
     if len(groups) < owners:
@@ -81,7 +79,7 @@ class _Text:
                     raise DataError("a row has fewer cells than the header")
                 yield row[at]
 
-    def write(self, owner: NDArray[np.int64], stems: Sequence[Path]) -> list[Path]:
+    def write(self, owner: Integers, stems: Sequence[Path]) -> list[Path]:
         files = [stem.with_suffix(self._end) for stem in stems]
         with ExitStack() as stack, self._rows() as rows:
             writers = []
@@ -115,10 +113,9 @@ class _Parquet:
         self._table = parquet.read_table(path)
 
     def column(self, name: str) -> list[Any]:
-        cells: list[Any] = self._table.column(name).to_pylist()
-        return cells
+        return list(self._table.column(name).to_pylist())
 
-    def write(self, owner: NDArray[np.int64], stems: Sequence[Path]) -> list[Path]:
+    def write(self, owner: Integers, stems: Sequence[Path]) -> list[Path]:
         from pyarrow import parquet
 
         files = [stem.with_suffix(".parquet") for stem in stems]

@@ -8,7 +8,7 @@ good as one on all rows would be at `cost` (PROOF.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,6 @@ from hashlib import sha512
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError, UsageError
 from understudy.federation.completing import Found, discovery_of, lists_from_json, lists_limit, united
@@ -30,7 +29,7 @@ from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.questions import NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.questions.question import Question, split
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 _INDEX_LIMIT = 4096  # bytes of the reply to a choice, and around the cells of one owner's answer
 
@@ -55,6 +54,12 @@ class _Session:
     groups: dict[tuple[Fraction, int], _Group] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     charges: list[tuple[str, Fraction, str]] = field(default_factory=list)  # purpose, cost, owner or "all"
+
+    def pay(self, cost: Fraction, purpose: str, owner: str | None = None) -> None:
+        """Note a charge to one owner, or to all of them."""
+        for name in self.paid if owner is None else (owner,):
+            self.paid[name] += cost
+        self.charges.append((purpose, cost, owner or "all"))
 
     def next_place(self) -> Place:
         self.place = Place(self.place.session, self.place.roster, self.place.round + 1)
@@ -94,7 +99,7 @@ class FederatedTable(PrivateTable):
         """Return what the owner that paid most can still be asked for."""
         return self._whole - max(self._session.paid.values())
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> Self:
         check_regrouping(self.schema, schema, homes)
         units = {name: home[: len(home) - self.schema[name].has_missing] for name, home in homes.items()}
         coarser = copy(self)
@@ -143,8 +148,7 @@ class FederatedTable(PrivateTable):
         for name in self._turns(group, allowed):
             price = cost * of / allowed[name]
             group.asked[name] = group.asked.get(name, 0) + 1
-            state.paid[name] += price
-            state.charges.append((purpose, price, name))
+            state.pay(price, purpose, name)
             index = self._asked_of(name, question.rescaled(self._part(name, question)), price, purpose)
             if index is not None and 0 <= index < question.count:
                 state.missing.discard(name)
@@ -181,25 +185,20 @@ class FederatedTable(PrivateTable):
         return Fraction(rows, self.schema.rows) * Fraction(own, unit(self.schema))
 
     def _asked_of(self, name: str, question: Selection[Any], price: Fraction, purpose: str) -> int | None:
-        place, replies = self._ask_one(name, "decide", question, price, purpose, _INDEX_LIMIT)
+        place, replies = self._ask((name,), "decide", question, price, purpose, _INDEX_LIMIT)
         try:
             head, _ = place.unpack("decide", replies[name], index=int)
         except (KeyError, FederationError):
             return None
         return int(head["index"])
 
-    def _ask_one(
-        self,
-        name: str,
-        stage: str,
-        question: Selection[Any] | NoisyQuery[Any],
-        cost: Fraction,
-        purpose: str,
-        limit: int,
+    def _ask(
+        self, names: Sequence[str], stage: str, question: Question[Any], cost: Fraction, purpose: str, limit: int
     ) -> tuple[Place, dict[str, bytes]]:
+        """Ask these owners the same; return the place of the round and their replies, of so many bytes at most."""
         place = self._session.next_place()
         body = place.pack(stage, **self.asked(question, cost, purpose))
-        return place, self._owners.ask(place.round, stage, {name: body}, limit)
+        return place, self._owners.ask(place.round, stage, dict.fromkeys(names, body), limit)
 
     # -- a measurement -------------------------------------------------------------------------------------------
 
@@ -212,9 +211,7 @@ class FederatedTable(PrivateTable):
         state = self._session
         cost = min(cost, self.left)  # an early stop leaves an owner with less
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
-        for name in state.paid:
-            state.paid[name] += cost
-        state.charges.append((purpose, cost, "all"))
+        state.pay(cost, purpose)
         terms = terms_of(question, cost, purpose, self.schema, self.accounting, self._bins, self._found)
         statements = Statements(self._roster, state.next_place(), terms)
         total = CuratorRound(self._owners, statements, sum(block.cells for block in blocks)).run(
@@ -231,14 +228,8 @@ class FederatedTable(PrivateTable):
         """Ask every owner for the lists of its own rows, under its own noise, and unite them."""
         noise = question.noise(self.schema, self.accounting, cost)
         state, names = self._session, self._roster.names
-        for name in names:
-            state.paid[name] += cost
-        state.charges.append((purpose, cost, "all"))
-        place = state.next_place()
-        body = place.pack("lists", **self.asked(question, cost, purpose))
-        replies = self._owners.ask(
-            place.round, "lists", dict.fromkeys(names, body), lists_limit(len(question.groupings))
-        )
+        state.pay(cost, purpose)
+        place, replies = self._ask(names, "lists", question, cost, purpose, lists_limit(len(question.groupings)))
         parts = {}
         for name, reply in replies.items():
             with suppress(FederationError):
@@ -273,7 +264,7 @@ class Alone(PrivateTable):
         return self._all.public_random_index(count, purpose)
 
     def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
-        self._pay(cost, purpose)
+        self._all._session.pay(cost, purpose, self._name)
         index = self._all._asked_of(self._name, question, cost, purpose)
         if index is None or not 0 <= index < question.count:
             raise self._silent()
@@ -282,19 +273,15 @@ class Alone(PrivateTable):
     def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
         cells = sum(block.cells for block in blocks)
-        self._pay(cost, purpose)
-        place, replies = self._all._ask_one(self._name, "alone", question, cost, purpose, _INDEX_LIMIT + 8 * cells)
+        limit = _INDEX_LIMIT + 8 * cells
+        self._all._session.pay(cost, purpose, self._name)
+        place, replies = self._all._ask((self._name,), "alone", question, cost, purpose, limit)
         try:
             _, payload = place.unpack("alone", replies[self._name], 8 * cells)
             values = centred(np.frombuffer(payload, dtype="<u8").astype(np.uint64))
         except (KeyError, FederationError):
             raise self._silent() from None
         return [NoisyBlock(v, block.noise) for v, block in zip(split(values, blocks), blocks)]
-
-    def _pay(self, cost: Fraction, purpose: str) -> None:
-        state = self._all._session
-        state.paid[self._name] += cost
-        state.charges.append((purpose, cost, self._name))
 
     def _silent(self) -> FederationAborted:
         return FederationAborted(

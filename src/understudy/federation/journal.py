@@ -8,18 +8,18 @@ with the owners from there. An owner's has the requests it accepted, its replies
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from understudy.errors import FederationError
 from understudy.federation.owner import Request
 from understudy.lock import ProcessLock, on_network_file_system
+from understudy.privacy.ledger_file import committing, open_database
 from understudy.privacy.random_source import SystemSource
 
 _SESSION = re.compile("[0-9a-f]{32}")
@@ -50,7 +50,7 @@ class _Journal:
         if not self._lock.acquire():
             raise FederationError(taken)
         try:
-            self._connection = open_database(path, tables, "journal")
+            self._connection = _opened(path, tables)
         except BaseException:
             self._lock.release()
             raise
@@ -79,8 +79,14 @@ class _Journal:
             )
         return rows
 
-    def _transaction(self) -> AbstractContextManager[None]:
-        return transaction(self._connection, self.path)
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            with committing(self._connection):
+                yield
+        except sqlite3.Error as error:
+            raise FederationError(f"{self.path.name!r} could not be written: {error}") from None
 
 
 class CuratorJournal(_Journal):
@@ -175,41 +181,14 @@ class OwnerJournal(_Journal):
             self._connection.execute(statement, values)
 
 
-def open_database(path: Path, tables: str, what: str) -> sqlite3.Connection:
-    """Open a SQLite file for its owner's eyes, synced at every commit, on a disk whose locks can be trusted."""
+def _opened(path: Path, tables: str) -> sqlite3.Connection:
+    """Open a journal, on a disk whose locks can be trusted."""
     if on_network_file_system(path.parent):
-        raise FederationError(f"the {what} would lie on a network file system, where its locks cannot be trusted")
-    connection = None
+        raise FederationError("the journal would lie on a network file system, where its locks cannot be trusted")
     try:
-        if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(tables)
-    except BaseException as error:
-        if connection is not None:
-            connection.close()
-        if not isinstance(error, OSError | sqlite3.Error):
-            raise
-        raise FederationError(f"{path.name!r} cannot be opened as a {what}: {error}") from None
-    return connection
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise FederationError(f"{path.name!r} could not be written: {error}") from None
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        return open_database(path, lambda connection: connection.executescript(tables), one_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise FederationError(f"{path.name!r} cannot be opened as a journal: {error}") from None
 
 
 def _digest(body: bytes) -> str:

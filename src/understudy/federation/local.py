@@ -7,6 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from understudy.engines.engine import CountingEngine, GroupingEngine
 from understudy.errors import UnderstudyError
 from understudy.federation.completing import discovery_of
@@ -95,9 +98,6 @@ def local_federation(
     Where a part of the schema is to be bought, the engines have its probes, `texts` counts an owner's texts, and
     `reopen` returns an owner's rows by the completed schema.
     """
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
     draw = source or SystemSource()
     keys = {name: Ed25519PrivateKey.generate() for name in engines}
     der = Encoding.DER, PublicFormat.SubjectPublicKeyInfo

@@ -7,9 +7,16 @@ for one place and one purpose, and no key seals two different texts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from understudy.errors import FederationError
 from understudy.federation.messages import Place
@@ -43,15 +50,13 @@ class Secrets:
 
 
 def public_key(private: bytes) -> bytes:
-    return bytes(_private(private).public_key().public_bytes_raw())
+    return bytes(X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw())
 
 
 def agree(private: bytes, public: bytes, statement: bytes) -> bytes:
     """Return the key that two owners have in common for what the statement says, and nobody else has."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
     try:
-        shared = _private(private).exchange(X25519PublicKey.from_public_bytes(public))
+        shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise FederationError("an owner's round key is not a key") from None
     return derive(shared, statement)
@@ -63,17 +68,11 @@ def check_public(public: bytes) -> None:
 
 
 def derive(secret: bytes, statement: bytes) -> bytes:
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
     return HKDF(SHA256(), KEY, salt=None, info=statement).derive(secret)
 
 
 def keystream(key: bytes, length: int) -> bytes:
     """Return the ChaCha20 stream from block 0; a key is used for one stream only."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-
     return bytes(Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(length)))
 
 
@@ -83,23 +82,12 @@ def mask_words(key: bytes, count: int) -> Words:
 
 def seal(key: bytes, text: bytes, statement: bytes) -> bytes:
     """Encrypt a text and bind it to the statement. The nonce is fixed, since the key is for this text only."""
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     return ChaCha20Poly1305(key).encrypt(bytes(12), text, statement)
 
 
 def unseal(key: bytes, sealed: bytes, statement: bytes) -> bytes | None:
     """Return the text, or None if it was changed or meant for another place."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     try:
         return ChaCha20Poly1305(key).decrypt(bytes(12), sealed, statement)
     except InvalidTag:
         return None
-
-
-def _private(private: bytes) -> Any:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    return X25519PrivateKey.from_private_bytes(private)

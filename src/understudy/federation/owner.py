@@ -25,14 +25,8 @@ from understudy.federation.owner_round import OwnerRound
 from understudy.federation.roster import Roster
 from understudy.federation.signatures import Signer
 from understudy.federation.statements import Bins, Statements, terms_of
+from understudy.privacy import question_json
 from understudy.privacy.local_table import LocalPrivateTable
-from understudy.privacy.question_json import (
-    bins_from_json,
-    fraction_from_json,
-    lists_from_json,
-    query_from_json,
-    selection_from_json,
-)
 from understudy.privacy.questions import ValueLists
 from understudy.privacy.random_source import RandomSource, Words
 from understudy.schema import Schema
@@ -109,15 +103,6 @@ class _Question:
     found: Found
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A message that was read: a question, or what the secure sum that is going on goes on with."""
-
-    place: Place
-    stage: str
-    read: Any
-
-
 @dataclass
 class _Sum:
     """The secure sum that is going on."""
@@ -170,10 +155,10 @@ class OwnerAnswers:
             known = self._store.find(round, stage)
             if known is not None:
                 return _known_reply(known, body)
-            step = self._checked(round, stage, body)
+            read = self._checked(round, stage, body)
             self._store.accept(round, stage, body)
             with _refused_as("failed"):
-                reply = self._take(step)
+                reply = self._take(round, stage, read)
             self._store.reply(round, stage, reply)
             return reply
 
@@ -185,7 +170,8 @@ class OwnerAnswers:
         """
         try:
             self._check_size(request.round, request.stage, request.body)
-            reply = self._take(self._read(request.round, request.stage, request.body))
+            read = self._read(request.round, request.stage, request.body)
+            reply = self._take(request.round, request.stage, read)
         except UnderstudyError:
             return  # its outcome is lost, or an earlier version wrote it down: the round goes on without this owner
         if request.reply is None:
@@ -199,48 +185,52 @@ class OwnerAnswers:
         if len(body) > (LARGEST_QUESTION if stage in FIRST_STAGES else size_limit(len(self._roster.owners))):
             raise MessageRefused(f"a message of stage {stage!r} is too long", "message")
 
-    def _checked(self, round: int, stage: str, body: bytes) -> _Step:
+    def _checked(self, round: int, stage: str, body: bytes) -> Any:
         """Read a message that can be answered now; it changes nothing."""
-        step = self._read(round, stage, body)
-        if isinstance(step.read, _Question):
+        read = self._read(round, stage, body)
+        if isinstance(read, _Question):
             left = self._table.left
-            if step.read.cost > left:
+            if read.cost > left:
                 raise MessageRefused("the curator asks for more than is left of this owner's budget", "budget")
-            if (left - step.read.cost).denominator.bit_length() > _LONGEST_LEFT:
+            if (left - read.cost).denominator.bit_length() > _LONGEST_LEFT:
                 raise MessageRefused("the curator's costs do not add up to a number of moderate length", "budget")
-            asked = step.read.asked
-            if isinstance(asked, ValueLists) and asked.delta > self._table.delta_left:
+            if isinstance(read.asked, ValueLists) and read.asked.delta > self._table.delta_left:
                 raise MessageRefused("the curator asks for more delta than is set aside for value lists", "budget")
-        return step
+        return read
 
-    def _read(self, round: int, stage: str, body: bytes) -> _Step:
-        place = Place(self._session, self._roster.hash, round)
+    def _read(self, round: int, stage: str, body: bytes) -> Any:
+        """Return what a message says: a question, or what the secure sum that is going on goes on with."""
         if stage in FIRST_STAGES:
             if round <= self._round:
                 raise MessageRefused(f"round {round} cannot begin: round {self._round} has begun", "order")
             with _refused_as("question"):
-                return _Step(place, stage, self._question(place, stage, body))
+                return self._question(self._place(round), stage, body)
         if self._sum is None or round != self._round or stage != SUM_STAGES[self._sum.done]:
             raise MessageRefused(f"stage {stage!r} of round {round} is not what comes next", "order")
         with _refused_as("round"):
-            return _Step(place, stage, self._sum.stages.read(stage, body))
+            return self._sum.stages.read(stage, body)
+
+    def _place(self, round: int) -> Place:
+        return Place(self._session, self._roster.hash, round)
 
     def _question(self, place: Place, stage: str, body: bytes) -> _Question:
         optional = {"bins": dict, "found": dict}
         head, _ = place.unpack(stage, body, optional=optional, question=list, cost=str, purpose=str)
-        found, cost, purpose = head.get("found", {}), fraction_from_json(head["cost"]), _purpose(head["purpose"])
+        found, purpose, cost = head.get("found", {}), head["purpose"], question_json.fraction_from_json(head["cost"])
+        if not purpose.isprintable() or len(purpose) > _LONGEST_PURPOSE:
+            raise FederationError("the purpose of a question must be a short printable text")
         if stage == "lists":
-            lists = lists_from_json(head["question"], listed_columns(self._declared))
+            lists = question_json.lists_from_json(head["question"], listed_columns(self._declared))
             self._table.check_lists(lists, cost)
             return _Question(lists, cost, purpose, self._table, {}, {})
         whole = self._by_found(found)
-        bins = bins_from_json(head.get("bins", {}), whole.schema)
+        bins = question_json.bins_from_json(head.get("bins", {}), whole.schema)
         table = self._grouped(whole, found, bins)
         if stage == "decide":
-            choice = selection_from_json(head["question"], table.schema)
+            choice = question_json.selection_from_json(head["question"], table.schema)
             table.check_selection(choice, cost)
             return _Question(choice, cost, purpose, table, bins, found)
-        query = query_from_json(head["question"], table.schema)
+        query = question_json.query_from_json(head["question"], table.schema)
         table.check_query(query, cost, self._roster.honest if stage == "keys" else None)
         return _Question(query, cost, purpose, table, bins, found)
 
@@ -272,21 +262,23 @@ class OwnerAnswers:
 
     # -- what is done ----------------------------------------------------------------------------------------------
 
-    def _take(self, step: _Step) -> bytes:
-        if step.stage in FIRST_STAGES:
-            return self._begin(step.place, step.stage, step.read)
+    def _take(self, round: int, stage: str, read: Any) -> bytes:
+        """Act upon a message that was read; return the reply."""
+        place = self._place(round)
+        if stage in FIRST_STAGES:
+            return self._begin(place, stage, read)
         assert self._sum is not None
         going, self._sum = self._sum, None  # a stage that fails now ends the round
         stages = going.stages
-        if step.stage == "masked":
-            reply = stages.masked(step.read, lambda mask: self._contribute(going.question, step.place, mask))
+        if stage == "masked":
+            reply = stages.masked(read, lambda mask: self._contribute(going.question, place, mask))
         else:
             replies: dict[str, Callable[[Any], bytes]] = {
                 "shares": stages.shares,
                 "survivors": stages.survivors,
                 "unmask": stages.unmask,
             }
-            reply = replies[step.stage](step.read)
+            reply = replies[stage](read)
         going.done += 1
         if going.done < len(SUM_STAGES):
             self._sum = going
@@ -335,9 +327,3 @@ def _known_reply(known: Request, body: bytes) -> bytes:
     if known.reply is None:
         raise MessageRefused(f"{where} was asked before and could not be answered", "lost")
     return known.reply
-
-
-def _purpose(text: str) -> str:
-    if not text.isprintable() or len(text) > _LONGEST_PURPOSE:
-        raise FederationError("the purpose of a question must be a short printable text")
-    return text

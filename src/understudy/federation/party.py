@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.engines.opening import Opened, PrivateData, open_engine, open_groups
 from understudy.errors import BudgetError, FederationError, LedgerError, MessageRefused, UsageError
-from understudy.federation.certificates import Identity
+from understudy.federation.certificates import Identity, certificate_facts
 from understudy.federation.client import CuratorClient
 from understudy.federation.completing import discovery_of
 from understudy.federation.journal import OwnerJournal
@@ -23,7 +23,7 @@ from understudy.federation.unfinished import close_unfinished, session_file
 from understudy.federation.wire import Message, shown
 from understudy.methods.discovery import Discovery
 from understudy.methods.discovery_probes import LISTS
-from understudy.privacy.budget import Amount, show
+from understudy.privacy.budget import Amount, exact, show
 from understudy.privacy.entries import ChargeEntry
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.local_table import LocalPrivateTable
@@ -182,8 +182,6 @@ class Party:
         return Message.note("join", roster=self.roster.as_json(), understudy=VERSION, declined=declined)
 
     def _new_cap(self) -> Fraction | None:
-        from understudy.privacy.budget import exact
-
         if self.cap == "none":
             return None
         return self.roster.budget.epsilon if self.cap is None else exact(self.cap, "the cap")
@@ -260,16 +258,13 @@ class _Sitting:
     def _sit_down(self) -> OwnerAnswers:
         """Reserve the whole budget at the first task: every owner is there, and questions can be answered."""
         if self._answers is None:
-            roster = self._party.roster
+            ready, source, roster = self._ready, self._source, self._party.roster
             self._reservation = self._reserve()
-            engine, reservation, source = self._ready.opened.engine, self._reservation, self._source
-            if self._ready.bought is None:
-                table, complete = LocalPrivateTable(self._ready.own, engine, reservation, source), None
-            else:
-                texts = open_groups(self._party.rows, self._ready.bought.probes())
-                table = LocalPrivateTable(self._ready.bought.probes(), engine, reservation, source, groups=texts)
-                complete = self._completed
-            ready = self._ready
+            coded, texts, complete = ready.own, None, None
+            if ready.bought is not None:
+                coded, complete = ready.bought.probes(), self._completed
+                texts = open_groups(self._party.rows, coded)
+            table = LocalPrivateTable(coded, ready.opened.engine, self._reservation, source, groups=texts)
             self._answers = OwnerAnswers(
                 ready.name, roster, self._session, table, ready.signer, source, self._journal, ready.own, complete
             )
@@ -346,7 +341,7 @@ class _Sitting:
 
 def owner_of(roster: Roster, identity: Identity) -> str:
     """Return the owner whose certificate this is."""
-    fingerprint, public_key = identity.certificate_facts()
+    fingerprint, public_key = certificate_facts(identity.certificate)
     for owner in roster.owners:
         if owner.fingerprint == fingerprint and owner.public_key == public_key:
             return owner.name

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import combinations, islice
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import FederationAborted, FederationError
 from understudy.federation import masks, shamir
@@ -22,17 +22,19 @@ from understudy.federation.owner_round import pair_mask
 from understudy.federation.seams import Owners
 from understudy.federation.statements import SIGNATURE, PublicKeys, Statements
 from understudy.privacy.random_source import Words
+from understudy.schema import Integers
 
 _MAX_TRIES = 1000  # sets of shares to open one secret with
 LARGEST_SUM = 2**53  # beyond it a model's floating-point numbers would not hold a count
 T = TypeVar("T")
+Members = Mapping[str, PublicKeys]
 
 
 @dataclass(frozen=True, eq=False)
 class Sum:
     """What comes out: the sum of counts and noise of the survivors."""
 
-    values: NDArray[np.int64]
+    values: Integers
     survivors: tuple[str, ...]
 
 
@@ -52,16 +54,18 @@ class CuratorRound:
         first = self._place.pack("keys", **asked)
         keys = self._ask("keys", dict.fromkeys(self._roster.names, first), self._read_keys)
         listed = self._place.pack("shares", keys={name: theirs.as_json() for name, theirs in keys.items()})
-        sealed = self._ask("shares", dict.fromkeys(keys, listed), self._read_sealed(keys))
+        sealed = self._ask("shares", dict.fromkeys(keys, listed), partial(self._read_sealed, keys))
         members = {name: keys[name] for name in sealed}
         mail = {name: {peer: sealed[peer][name] for peer in sealed if peer != name} for name in sealed}
         bodies = {name: self._place.pack("masked", sealed=theirs) for name, theirs in mail.items()}
-        masked = self._ask("masked", bodies, self._read_masked(members), size_limit(0, self._cells))
+        masked = self._ask("masked", bodies, partial(self._read_masked, members), size_limit(0, self._cells))
         survivors = tuple(name for name in self._roster.names if name in masked)
         listed = self._place.pack("survivors", survivors={name: masked[name][1].hex() for name in survivors})
-        signed = self._ask("survivors", dict.fromkeys(survivors, listed), self._read_signed(members, survivors))
+        signed = self._ask(
+            "survivors", dict.fromkeys(survivors, listed), partial(self._read_signed, members, survivors)
+        )
         opened = self._place.pack("unmask", signatures={name: text.hex() for name, text in signed.items()})
-        shares = self._ask("unmask", dict.fromkeys(signed, opened), self._read_shares(members, survivors))
+        shares = self._ask("unmask", dict.fromkeys(signed, opened), partial(self._read_shares, members, survivors))
         total = self._unmasked({name: masked[name][0] for name in survivors}, members, shares)
         return Sum(centred(total), survivors)
 
@@ -95,51 +99,34 @@ class CuratorRound:
         self._check(name, self._says.keys(name, keys), keys.signature)
         return keys
 
-    def _read_sealed(self, keys: Mapping[str, PublicKeys]) -> Callable[[str, bytes], dict[str, str]]:
-        def read(name: str, reply: bytes) -> dict[str, str]:
-            head, _ = self._place.unpack("shares", reply, sealed=dict)
-            peers = {peer for peer in keys if peer != name}
-            sealed = by_name(head["sealed"], peers, 2 * shamir.SHARE + masks.SEAL)
-            if set(sealed) != peers:
-                raise FederationError("an owner left a peer out")
-            return {peer: text.hex() for peer, text in sealed.items()}
+    def _read_sealed(self, keys: Members, name: str, reply: bytes) -> dict[str, str]:
+        head, _ = self._place.unpack("shares", reply, sealed=dict)
+        peers = {peer for peer in keys if peer != name}
+        sealed = by_name(head["sealed"], peers, 2 * shamir.SHARE + masks.SEAL)
+        if set(sealed) != peers:
+            raise FederationError("an owner left a peer out")
+        return {peer: text.hex() for peer, text in sealed.items()}
 
-        return read
+    def _read_masked(self, members: Members, name: str, reply: bytes) -> tuple[Words, bytes]:
+        head, vector = self._place.unpack("masked", reply, 8 * self._cells, signature=str)
+        signature = from_hex(head["signature"], SIGNATURE)
+        self._check(name, self._says.masked(name, members), signature)
+        return np.frombuffer(vector, dtype="<u8").astype(np.uint64), signature
 
-    def _read_masked(self, members: Mapping[str, PublicKeys]) -> Callable[[str, bytes], tuple[Words, bytes]]:
-        def read(name: str, reply: bytes) -> tuple[Words, bytes]:
-            head, vector = self._place.unpack("masked", reply, 8 * self._cells, signature=str)
-            signature = from_hex(head["signature"], SIGNATURE)
-            self._check(name, self._says.masked(name, members), signature)
-            return np.frombuffer(vector, dtype="<u8").astype(np.uint64), signature
+    def _read_signed(self, members: Members, survivors: tuple[str, ...], name: str, reply: bytes) -> bytes:
+        head, _ = self._place.unpack("survivors", reply, signature=str)
+        signature = from_hex(head["signature"], SIGNATURE)
+        self._check(name, self._says.survivors(name, members, survivors), signature)
+        return signature
 
-        return read
-
-    def _read_signed(
-        self, members: Mapping[str, PublicKeys], survivors: tuple[str, ...]
-    ) -> Callable[[str, bytes], bytes]:
-        def read(name: str, reply: bytes) -> bytes:
-            head, _ = self._place.unpack("survivors", reply, signature=str)
-            signature = from_hex(head["signature"], SIGNATURE)
-            self._check(name, self._says.survivors(name, members, survivors), signature)
-            return signature
-
-        return read
-
-    def _read_shares(
-        self, members: Mapping[str, PublicKeys], survivors: tuple[str, ...]
-    ) -> Callable[[str, bytes], dict[str, bytes]]:
-        """Return the reader of one share of each member: of a survivor's self-mask, of another's masking key."""
-
-        def read(name: str, reply: bytes) -> dict[str, bytes]:
-            head, _ = self._place.unpack("unmask", reply, own=dict, masking=dict)
-            own = by_name(head["own"], survivors, shamir.SHARE)
-            masking = by_name(head["masking"], set(members).difference(survivors), shamir.SHARE)
-            if len(own) + len(masking) != len(members):
-                raise FederationError("an owner left a share out")
-            return {**own, **masking}
-
-        return read
+    def _read_shares(self, members: Members, survivors: tuple[str, ...], name: str, reply: bytes) -> dict[str, bytes]:
+        """Return one share of each member: of a survivor's self-mask, of another's masking key."""
+        head, _ = self._place.unpack("unmask", reply, own=dict, masking=dict)
+        own = by_name(head["own"], survivors, shamir.SHARE)
+        masking = by_name(head["masking"], set(members).difference(survivors), shamir.SHARE)
+        if len(own) + len(masking) != len(members):
+            raise FederationError("an owner left a share out")
+        return {**own, **masking}
 
     def _check(self, name: str, statement: bytes, signature: bytes) -> None:
         if not self._says.signed_by(name, statement, signature):
@@ -148,7 +135,7 @@ class CuratorRound:
     # -- opening -----------------------------------------------------------------------------------------------
 
     def _unmasked(
-        self, vectors: dict[str, Words], members: Mapping[str, PublicKeys], shares: Mapping[str, Mapping[str, bytes]]
+        self, vectors: dict[str, Words], members: Members, shares: Mapping[str, Mapping[str, bytes]]
     ) -> Words:
         total = np.zeros(self._cells, dtype=np.uint64)
         for name, vector in vectors.items():
@@ -165,9 +152,8 @@ class CuratorRound:
         held = {self._point[holder]: theirs[name] for holder, theirs in shares.items()}
         for points in islice(combinations(sorted(held), self._roster.threshold), _MAX_TRIES):
             secret = shamir.join({point: held[point] for point in points})
-            if survived and sha256(secret).digest() == keys.commitment:
-                return secret
-            if not survived and _is_key(secret, keys.masking):
+            found = sha256(secret).digest() if survived else masks.public_key(secret)
+            if found == (keys.commitment if survived else keys.masking):
                 return secret
         raise FederationAborted(
             f"round {self._place.round} is aborted: the shares of a secret of {name!r} do not give it back, so owners "
@@ -175,11 +161,7 @@ class CuratorRound:
         )
 
 
-def _is_key(secret: bytes, public: bytes) -> bool:
-    return len(secret) == masks.KEY and masks.public_key(secret) == public
-
-
-def centred(total: Words) -> NDArray[np.int64]:
+def centred(total: Words) -> Integers:
     """Turn numbers modulo 2^64 into numbers around 0."""
     values = total.view(np.int64)
     if len(values) and (values.min() < -LARGEST_SUM or values.max() > LARGEST_SUM):

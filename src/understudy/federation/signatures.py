@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+
 from understudy.errors import UsageError
+
+_ECDSA = ec.ECDSA(hashes.SHA256())
 
 
 class Signer(Protocol):
@@ -17,30 +24,22 @@ class KeySigner:
     """Signs with a private key of `cryptography`; one of a kind that owners cannot check is refused."""
 
     def __init__(self, key: Any) -> None:
-        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-
         if not isinstance(key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
             raise UsageError("an owner's key is an elliptic-curve or an Ed25519 key: get a certificate for such a key")
         self._key = key
 
     def sign(self, statement: bytes) -> bytes:
-        from cryptography.hazmat.primitives.asymmetric import ec
-
         if isinstance(self._key, ec.EllipticCurvePrivateKey):
-            return bytes(self._key.sign(statement, _ecdsa()))
+            return bytes(self._key.sign(statement, _ECDSA))
         return bytes(self._key.sign(statement))
 
 
 def verify(public_key: bytes, statement: bytes, signature: bytes) -> bool:
     """Return whether the holder of this public key (SubjectPublicKeyInfo, DER) signed the statement."""
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-    from cryptography.hazmat.primitives.serialization import load_der_public_key
-
     try:
         key = load_der_public_key(public_key)
         if isinstance(key, ec.EllipticCurvePublicKey):
-            key.verify(signature, statement, _ecdsa())
+            key.verify(signature, statement, _ECDSA)
         elif isinstance(key, ed25519.Ed25519PublicKey):
             key.verify(signature, statement)
         else:
@@ -48,10 +47,3 @@ def verify(public_key: bytes, statement: bytes, signature: bytes) -> bool:
     except (InvalidSignature, UnsupportedAlgorithm, ValueError):
         return False
     return True
-
-
-def _ecdsa() -> Any:
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.ECDSA(hashes.SHA256())

@@ -11,7 +11,7 @@ from understudy.methods.binned import MAX_RULE_CELLS
 from understudy.methods.method import Method
 from understudy.models.calibration import lay_out
 from understudy.models.factor import Factor
-from understudy.models.graph import triangulated_cells
+from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axis, Schema
 from understudy.schema.resolution import Determined
@@ -40,7 +40,7 @@ def check_rules(method: Method, schema: Schema) -> None:
         )
     limit = _max_cells(method, free)
     variables = {Axis(a.name): a.size for a in free.modelled}
-    cells = triangulated_cells(rule_cliques(free, list(variables)), variables, limit)
+    cells = Graph.of(rule_cliques(free, list(variables)), variables).triangulated_cells(limit)
     if cells > limit:
         texts = tuple(dict.fromkeys(t for b in free.blocks if not b.possible.all() for t in b.texts))
         raise TooLarge(
@@ -78,12 +78,7 @@ def _leaves_rows(free: Schema, blocks: Sequence[Block]) -> bool:
         return True
     own = {axis: sizes[axis] for zero in zeros for axis in zero.axes}
     layout = lay_out([zero.axes for zero in zeros], own, 1 << 62)
-    flat = np.zeros(layout.cells)
-    for zero in zeros:
-        home = layout.holding(zero.axes)
-        assert home is not None
-        layout.table(flat, home)[...] += zero.expand(layout.axes[home])
-    return layout.calibrate(flat) > -np.inf
+    return layout.calibrate(layout.summed(zeros)) > -np.inf
 
 
 def _conflict(free: Schema) -> tuple[str, ...]:

@@ -16,17 +16,17 @@ from functools import cached_property
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.detailed import Covering
-from understudy.methods.method import Fit, Method
+from understudy.methods.method import Fit, MethodAround
 from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
-from understudy.models.noisy_tree import NoisyTree, tree_counts
-from understudy.models.tree_counts import pooled_total, wanted_bins
+from understudy.models.noisy_tree import NoisyTree, grid_of, tree_counts
+from understudy.models.row_total import pooled_total
+from understudy.models.tree_counts import wanted_bins
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Attribute, Axis, Schema
+from understudy.schema import Attribute, Axes, Axis, Schema
 from understudy.schema.attribute import decimals_name
 from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
@@ -105,9 +105,8 @@ class Trees:
 
     def sizes(self, attribute: Attribute) -> tuple[int, ...]:
         """Return the sizes of the levels that are measured, from the root down."""
-        assert attribute.grid is not None
         wanted = self.rows / self.deviation / (FEWER_NODES if self.costs_add_up else 1)
-        found = attribute.grid.sizes
+        found = grid_of(attribute).sizes
         if self.costs_add_up and self.rows < FEW_ROWS * self.deviation:
             return found[1:2]
         last = next((i for i, size in enumerate(found) if size >= max(MIN_NODES, wanted)), len(found) - 1)
@@ -116,7 +115,7 @@ class Trees:
     @cached_property
     def workload(self) -> list[tuple[Axis]]:
         """Return a table for each level of each tree."""
-        return [(Axis(a.name, a.grid.level_of(size)),) for a in self.attributes if a.grid for size in self.sizes(a)]
+        return [(Axis(a.name, grid_of(a).level_of(size)),) for a in self.attributes for size in self.sizes(a)]
 
     @cached_property
     def shares(self) -> list[Fraction]:
@@ -130,7 +129,7 @@ class Trees:
     @cached_property
     def heaps(self) -> list[tuple[Axis]]:
         """Return a table of rounding classes for each attribute with `heaps`."""
-        return [(Axis(a.name, a.grid.heap_level),) for a in self.attributes if a.grid and a.grid.heaps]
+        return [(Axis(a.name, grid_of(a).heap_level),) for a in self.attributes if grid_of(a).heaps]
 
     @property
     def heaps_cost(self) -> Fraction:
@@ -175,23 +174,21 @@ class Trees:
 
     def public_bins(self, attribute: Attribute) -> Index:
         """Return bins of equal prior mass: what is taken without a tree, and what a plan reckons with."""
-        assert attribute.grid is not None
-        return self._cut(attribute, attribute.grid.public_bins(self.wanted(attribute)))
+        return self._cut(attribute, grid_of(attribute).public_bins(self.wanted(attribute)))
 
     def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
         """Return bins of equal mass by the tree's counts."""
-        assert attribute.grid is not None
         mass = tree.counts.unit_masses(tree.total)
-        return self._cut(attribute, attribute.grid.equal_bins(mass, self.wanted(attribute), self.deviation))
+        return self._cut(attribute, grid_of(attribute).equal_bins(mass, self.wanted(attribute), self.deviation))
 
     def _cut(self, attribute: Attribute, first: Index) -> Index:
         """Return the bins cut where a rule compares the attribute with a number, so that they can decide it."""
         numbers = [
             n for c in self.schema.constraints for name, n in constants_in(c.predicate) if name == attribute.name
         ]
-        if not numbers or attribute.grid is None:
+        if not numbers:
             return first
-        starts, single = attribute.grid.starts, attribute.grid.single
+        starts, single = grid_of(attribute).starts, grid_of(attribute).single
         at = np.searchsorted(starts, numbers)
         at = at[(at < len(starts)) & np.isin(numbers, starts)]
         after = at[single[at]] + 1
@@ -199,18 +196,13 @@ class Trees:
 
 
 @dataclass(frozen=True)
-class Binned:
+class Binned(MethodAround):
     """A method, and the bins of attributes that have none; those of a prior's `known` trees where it has them."""
 
-    method: Method
     known: tuple[NoisyTree, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return self.method.name
-
     def _unbinned(self, schema: Schema) -> tuple[Attribute, ...]:
-        names = self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
+        names = self.covered(schema)
         return tuple(a for a in schema.unbinned if a.name in names)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
@@ -224,9 +216,9 @@ class Binned:
         )
         spent = trees.cost + _count_cost(schema, trees)
         plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.written_cost) / whole), rows)
-        phases = [_phase(trees, spent)] if spent else []
-        phases += _written_phases(trees)
-        return replace(plan, budget=budget, phases=(*phases, *plan.phases), notes=(*plan.notes, *_notes(trees)))
+        return replace(
+            plan, budget=budget, phases=(*_phases(trees, spent), *plan.phases), notes=(*plan.notes, *_notes(trees))
+        )
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
@@ -273,8 +265,7 @@ def _bins(schema: Schema, trees: Trees, bought: Mapping[str, NoisyTree]) -> dict
 
 def _curves(trees: Trees, bins: Mapping[str, Index]) -> tuple[NoisyTree, ...]:
     """Return the public bins, for the curve inside them: trees without levels, as many as a file may have."""
-    shown = [a for a in trees.attributes if a.grid is not None][:MAX_CURVES]
-    return tuple(NoisyTree(a, (), bins[a.name], trees.rows) for a in shown)
+    return tuple(NoisyTree(a, (), bins[a.name], trees.rows) for a in trees.attributes[:MAX_CURVES])
 
 
 def _small_enough(trees: Trees, binned: Callable[[Trees], Schema]) -> tuple[Trees, Schema]:
@@ -339,29 +330,29 @@ def _pooled(trees: Trees, found: Mapping[str, tuple[Measurement, ...]], count: M
     return max(1.0, pooled_total(totals))
 
 
-def _phase(trees: Trees, spent: Fraction) -> Phase:
-    if not trees.cost:
-        return Phase(
-            PURPOSE, spent, 1, 1, table_noise(trees.schema, trees.accounting, spent).scale, None, "a row count"
-        )
-    scale = table_noise(trees.schema, trees.accounting, trees.cost * min(trees.shares)).scale
-    cells = max(trees.schema.cells(ask) for ask in trees.workload)
-    names = short_list([a.name for a in trees.attributes])
-    return Phase(PURPOSE, spent, len(trees.workload), cells, scale, None, f"noisy trees of {names}")
+def _phases(trees: Trees, spent: Fraction) -> list[Phase]:
+    """Return what is bought before the bins are known: the trees or a row count, and how values are written."""
+    found = []
+    if trees.cost:
+        names = short_list([a.name for a in trees.attributes])
+        noisiest = trees.cost * min(trees.shares)
+        found.append(_phase(trees, PURPOSE, trees.workload, spent, noisiest, f"noisy trees of {names}"))
+    elif spent:
+        found.append(_phase(trees, PURPOSE, [()], spent, spent, "a row count"))
+    for purpose, workload, cost, what in (
+        (HEAPS, trees.heaps, trees.heaps_cost, "rounding classes"),
+        (DECIMALS, trees.decimals, trees.decimals_cost, "decimals"),
+    ):
+        if cost:
+            names = short_list([trees.schema[axes[0].attribute].column for axes in workload])
+            found.append(_phase(trees, purpose, workload, cost, cost / len(workload), f"{what} of {names}"))
+    return found
 
 
-def _written_phases(trees: Trees) -> list[Phase]:
-    """Return what is bought about how values are written."""
-    found = [(HEAPS, trees.heaps, trees.heaps_cost, "rounding classes")]
-    found += [(DECIMALS, trees.decimals, trees.decimals_cost, "decimals")]
-    return [_written_phase(trees, *what) for what in found if what[2]]
-
-
-def _written_phase(trees: Trees, purpose: str, workload: list[tuple[Axis]], cost: Fraction, what: str) -> Phase:
-    scale = table_noise(trees.schema, trees.accounting, cost / len(workload)).scale
-    cells = max(trees.schema.cells(ask) for ask in workload)
-    names = short_list([trees.schema[ask[0].attribute].column for ask in workload])
-    return Phase(purpose, cost, len(workload), cells, scale, None, f"{what} of {names}")
+def _phase(trees: Trees, purpose: str, workload: Sequence[Axes], cost: Fraction, least: Fraction, detail: str) -> Phase:
+    """Return the phase that measures these tables, of which `least` is what the noisiest costs."""
+    scale = table_noise(trees.schema, trees.accounting, least).scale
+    return Phase(purpose, cost, len(workload), max(map(trees.schema.cells, workload)), scale, None, detail)
 
 
 def _notes(trees: Trees) -> tuple[str, ...]:

@@ -13,12 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.plan import Phase, Plan
-from understudy.schema import Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Floats, Schema
 
 RANKS = 0.6  # the rows of a value fall with so much of a power of its rank
 LEFT = 0.82  # of the error so worked out, by estimation
@@ -86,9 +83,7 @@ def _off(size: float, rows: int, noise: float) -> float:
     return float((counts * noise / (counts + noise)).sum()) / (2 * rows)
 
 
-def _from_tables(
-    plan: Plan, tables: Phase, sizes: np.ndarray[tuple[int], np.dtype[np.float64]], typical: float
-) -> float:
+def _from_tables(plan: Plan, tables: Phase, sizes: Floats, typical: float) -> float:
     """Return the precision of a column's cell as a sum over the other columns of all tables that hold it."""
     columns = len(sizes)
     ways = round(math.log(max(tables.cells, 2)) / math.log(max(sizes.max(), 2)))

@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
 
-from understudy.methods.method import Fit, KnownWidth, Method
+from understudy.methods.method import Fit, KnownWidth, MethodAround
 from understudy.methods.plan import Phase, Plan
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -27,13 +26,6 @@ MOST = Fraction(1, 5)  # for all of them
 THETA = 8.0  # how many times the expected noise of a detail the average bin must hold to be halved at all
 AGAIN = 4  # how many times more rows it takes to halve once more: a halving quarters what a smooth shape has left
 PURPOSE = "details"
-
-
-@runtime_checkable
-class Covering(Protocol):
-    """A method that publishes only some of the attributes."""
-
-    def covered(self, schema: Schema) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -77,32 +69,22 @@ def portions(schema: Schema, names: Sequence[str], accounting: Accounting, whole
     return tuple(p for p in each if schema.rows is None or p.depth(schema, accounting, schema.rows) > 0)
 
 
-@dataclass(frozen=True)
-class Detailed:
+class Detailed(MethodAround):
     """A method, and the details of attributes with `fine`."""
-
-    method: Method
-
-    @property
-    def name(self) -> str:
-        return self.method.name
-
-    def _names(self, schema: Schema) -> tuple[str, ...]:
-        return self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
 
     def widest_table(self, schema: Schema) -> float:
         return self.method.widest_table(schema) if isinstance(self.method, KnownWidth) else math.inf
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         accounting, whole = accounting_of(budget), total_cost(budget)
-        taken = portions(schema, self._names(schema), accounting, whole)
+        taken = portions(schema, self.covered(schema), accounting, whole)
         plan = self.method.plan(schema, budget.shared(1 - sum(p.cost for p in taken) / whole), rows)
         phases = [_phase(p, schema, accounting, plan.rows) for p in taken]
-        notes = _flat_notes(schema, self._names(schema), taken)
+        notes = _flat_notes(schema, self.covered(schema), taken)
         return replace(plan, budget=budget, phases=(*plan.phases, *phases), notes=plan.notes + notes)
 
     def fit(self, table: PrivateTable) -> Fit:
-        schema, accounting, names = table.schema, table.accounting, self._names(table.schema)
+        schema, accounting, names = table.schema, table.accounting, self.covered(table.schema)
         taken = portions(schema, names, accounting, table.total_cost)
         fit = self.method.fit(table.with_total_cost(table.total_cost - sum(p.cost for p in taken)))
         found = []

@@ -39,14 +39,9 @@ def completed_body(name: str, body: Mapping[str, Any], notes: list[str]) -> dict
     return full
 
 
-def attributes_of(bodies: Mapping[str, Mapping[str, Any]]) -> dict[str, Attribute]:
-    """Return the attributes of completed bodies."""
-    return {name: attribute_from_dict(name, body, in_file=True) for name, body in bodies.items()}
-
-
 def completed_schema(declared: Schema, bodies: Mapping[str, Mapping[str, Any]]) -> Schema:
     """Return the schema in which these attributes have what was bought."""
-    found = attributes_of(bodies)
+    found = {name: attribute_from_dict(name, body, in_file=True) for name, body in bodies.items()}
     return replace(declared, attributes=tuple(found.get(a.name, a) for a in declared.attributes), text=None)
 
 

@@ -17,36 +17,20 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import UsageError
-from understudy.methods.discovered_attributes import (
-    MIDDLE,
-    completed_body,
-    completed_schema,
-    one_way,
-)
-from understudy.methods.discovered_attributes import ROOM as ROOM
+from understudy.methods.discovered_attributes import MIDDLE, completed_body, completed_schema, one_way
 from understudy.methods.discovery_probes import (
     FEW_VALUES,
     FORMATS,
     LISTS,
     RANGES,
-    few_axis,
-    format_axis,
     left_open,
+    probe_axis,
     probes_of,
     range_axis,
     range_edges,
 )
 from understudy.methods.plan import Phase, short_list
-from understudy.models.discovered import (
-    OTHER,
-    few_body,
-    few_values,
-    found_cells,
-    found_kind,
-    listed_body,
-    range_body,
-    visible,
-)
+from understudy.models import discovered
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
@@ -167,9 +151,9 @@ class Discovery:
         """Return about the smallest group that each part of discovery can see."""
         found = {}
         if self._asked("kind"):
-            found[FORMATS] = visible(self.table_noise(KINDS_SHARE), formats().size)
+            found[FORMATS] = discovered.visible(self.table_noise(KINDS_SHARE), formats().size)
         if self._asked("kind", "range"):
-            found[RANGES] = visible(self.table_noise(RANGES_SHARE), _OCTAVES)
+            found[RANGES] = discovered.visible(self.table_noise(RANGES_SHARE), _OCTAVES)
         if self._asked("values") or (self._asked("kind") and self.budget.delta):
             found[LISTS] = self.list_threshold()[1]
         return found
@@ -246,7 +230,8 @@ class Discovery:
 
         Of the columns without a kind every other one is taken for a number, the rest for short lists.
         """
-        return self._with({a.name: _guess(a, i % 2 == 1) for i, a in enumerate(self.schema.undiscovered)})
+        guessed = {a.name: _guess(a, i % 2 == 1) for i, a in enumerate(self.schema.undiscovered)}
+        return replace(self.schema, attributes=tuple(guessed.get(a.name, a) for a in self.schema.attributes), text=None)
 
     def probes(self) -> Schema:
         """Return the schema on which rows are coded for discovery: one more attribute for each histogram."""
@@ -254,9 +239,6 @@ class Discovery:
         for attribute in self.schema.attributes:
             found += probes_of(attribute, self.schema.csv.decimal)
         return replace(self.schema, attributes=tuple(found), text=None)
-
-    def _with(self, found: Mapping[str, Attribute]) -> Schema:
-        return replace(self.schema, attributes=tuple(found.get(a.name, a) for a in self.schema.attributes), text=None)
 
     # -- buying ----------------------------------------------------------------------------------------------
 
@@ -275,19 +257,24 @@ class Discovery:
         known += [m for m in counted if m.values.size == schema[m.axes[0].attribute].size]
         return Discovered(schema, tuple(known), tuple(notes), found)
 
-    def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        asked = self._asked("kind")
+    def _counted(
+        self, table: PrivateTable, phase: str, share: Fraction, asked: Sequence[Attribute], axes: Sequence[Axis]
+    ) -> list[tuple[Attribute, Measurement]]:
+        """Buy the histograms of these attributes, a probe for each."""
         if not asked:
-            return {}, []
-        table.progress(FORMATS, 0, 1)
-        workload = [(format_axis(a),) for a in asked]
+            return []
+        table.progress(phase, 0, 1)
+        found = table.measure([(axis,) for axis in axes], self._each(share) * len(asked), phase)
+        return list(zip(asked, found))
+
+    def _kinds(self, table: PrivateTable) -> tuple[dict[str, dict[str, Any]], list[str]]:
         bodies, notes = {}, []
-        for attribute, histogram in zip(
-            asked, table.measure(workload, self._each(KINDS_SHARE) * len(workload), FORMATS)
-        ):
+        asked = self._asked("kind")
+        axes = [probe_axis(a, FORMATS) for a in asked]
+        for attribute, histogram in self._counted(table, FORMATS, KINDS_SHARE, asked, axes):
             domain = table.schema[histogram.axes[0].attribute].domain
             assert isinstance(domain, TextClasses)
-            found = found_kind(histogram, domain)
+            found = discovered.found_kind(histogram, domain)
             notes += [f"{attribute.name}: {note}" for note in found.notes]
             if found.body is None:
                 notes.append(f"{attribute.name}: no format stood out from the noise, so the column is left out")
@@ -299,38 +286,30 @@ class Discovery:
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]], notes: list[str]
     ) -> list[Attribute]:
         """Fill in the range of each of these bodies; return the attributes that seem to have few whole numbers."""
-        if not asked:
-            return []
-        table.progress(RANGES, 0, 1)
-        workload, few = [(range_axis(a, bodies[a.name]["kind"]),) for a in asked], []
-        for attribute, histogram in zip(
-            asked, table.measure(workload, self._each(RANGES_SHARE) * len(workload), RANGES)
-        ):
+        axes, few = [range_axis(a, bodies[a.name]["kind"]) for a in asked], []
+        for attribute, histogram in self._counted(table, RANGES, RANGES_SHARE, asked, axes):
             body = bodies[attribute.name]
             edges = range_edges(attribute, body["kind"])
             zero = bisect_right(edges, 0.0) - 1 if ordered_scale(body["kind"]).arithmetic else None
-            found = found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
+            found = discovered.found_cells(histogram.values[: len(edges) - 1].tolist(), histogram.noise, zero)
             if found is None:
                 notes.append(f"{attribute.name}: no range stood out from the noise, so the column is left out")
                 bodies[attribute.name] = {"kind": "drop"}
             else:
                 most = int(np.argmax(histogram.values[: len(edges) - 1]))
                 middle = (edges[most] + edges[most + 1]) / 2
-                bodies[attribute.name] = body | range_body(body, edges, *found) | {MIDDLE: middle}
-                few += [attribute] if few_values(body["kind"], edges, *found) else []
+                bodies[attribute.name] = body | discovered.range_body(body, edges, *found) | {MIDDLE: middle}
+                few += [attribute] if discovered.few_values(body["kind"], edges, *found) else []
         return few
 
     def _few_values(
         self, table: PrivateTable, asked: Sequence[Attribute], bodies: dict[str, dict[str, Any]]
     ) -> list[Measurement]:
         """Count small whole numbers one by one, which says where their range ends; return the one-way tables."""
-        if not asked:
-            return []
-        table.progress(FEW_VALUES, 0, 1)
-        cost, known = self._each(LISTS_SHARE) * len(asked), []
-        for attribute, found in zip(asked, table.measure([(few_axis(a),) for a in asked], cost, FEW_VALUES)):
+        axes, known = [probe_axis(a, FEW_VALUES) for a in asked], []
+        for attribute, found in self._counted(table, FEW_VALUES, LISTS_SHARE, asked, axes):
             counts = found.values[1 : FEW + 1]  # between two cells for all other numbers; missing is the last
-            body = few_body(counts.tolist(), found.noise)
+            body = discovered.few_body(counts.tolist(), found.noise)
             if body is not None:
                 bodies[attribute.name] |= body | {MIDDLE: float(np.argmax(counts))}
                 low, high = body["range"]
@@ -354,7 +333,8 @@ class Discovery:
         cost, delta = self._each(LISTS_SHARE) * len(asked), self.lists_delta * len(asked)
         lists = table.list_values(groupings, delta, cost, LISTS)
         for attribute, found in zip(asked, lists):
-            bodies[attribute.name] |= listed_body(bodies[attribute.name], found, left_open(attribute).what == "kind")
+            kindless = left_open(attribute).what == "kind"
+            bodies[attribute.name] |= discovered.listed_body(bodies[attribute.name], found, kindless)
             if not found.values:
                 notes.append(f"{attribute.name}: no text is shared by enough rows, so the column is taken for an id")
                 bodies[attribute.name] = {"kind": "id"}
@@ -374,11 +354,11 @@ def _names(attributes: Sequence[Attribute]) -> str:
 
 def _grouping(attribute: Attribute, body: Mapping[str, Any]) -> Grouping:
     missing = attribute.missing or tuple(body.get("missing", ()))
-    label = body.get("other", OTHER)
+    label = body.get("other", discovered.OTHER)
     return Grouping(attribute.column, missing, (label, MISSING), bool(missing) and label != MISSING)
 
 
-def _guess(attribute: Attribute, listed: bool = False) -> Attribute:
+def _guess(attribute: Attribute, listed: bool) -> Attribute:
     domain = left_open(attribute)
     body = {**domain.body, **(_SHORT_LIST if listed and domain.what == "kind" else _PLACEHOLDERS[domain.what])}
     if body["kind"] in MOMENT_KINDS:

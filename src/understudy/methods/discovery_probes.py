@@ -41,21 +41,16 @@ def probes_of(attribute: Attribute, decimal: str) -> list[Attribute]:
     return [classes, octaves, few, Attribute(_probe(name, "decades"), decades(), read_from=name), digest]
 
 
-def format_axis(attribute: Attribute) -> Axis:
-    """Return the histogram of the formats of an attribute's texts."""
-    return Axis(_probe(attribute.name, FORMATS))
-
-
-def few_axis(attribute: Attribute) -> Axis:
-    """Return the histogram of small whole numbers."""
-    return Axis(_probe(attribute.name, FEW_VALUES))
+def probe_axis(attribute: Attribute, what: str) -> Axis:
+    """Return the histogram of an attribute's formats (FORMATS), or of small whole numbers (FEW_VALUES)."""
+    return Axis(_probe(attribute.name, what))
 
 
 def range_axis(attribute: Attribute, kind: Kind) -> Axis:
     """Return the histogram that has the range of this kind."""
     if left_open(attribute).what == "range":
-        return Axis(_probe(attribute.name, RANGES))
-    return Axis(_probe(attribute.name, "octaves" if ordered_scale(kind).arithmetic else "decades"))
+        return probe_axis(attribute, RANGES)
+    return probe_axis(attribute, "octaves" if ordered_scale(kind).arithmetic else "decades")
 
 
 def range_edges(attribute: Attribute, kind: Kind) -> tuple[float, ...]:

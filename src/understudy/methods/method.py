@@ -64,6 +64,28 @@ class TakesPrior(Protocol):
 
 
 @runtime_checkable
+class Covering(Protocol):
+    """A method that publishes only some of the attributes."""
+
+    def covered(self, schema: Schema) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class MethodAround:
+    """A method, and something that is bought before or after it. It has the method's name."""
+
+    method: Method
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def covered(self, schema: Schema) -> tuple[str, ...]:
+        """Return the attributes that the method publishes."""
+        return self.method.covered(schema) if isinstance(self.method, Covering) else schema.names
+
+
+@runtime_checkable
 class KnownWidth(Protocol):
     """A method that knows beforehand how many attributes its widest table has."""
 

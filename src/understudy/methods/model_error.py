@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.method import Fit, KnownWidth, Method
+from understudy.methods.method import Fit, KnownWidth, MethodAround
 from understudy.methods.plan import Phase, Plan
 from understudy.models.model import Model
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
@@ -68,15 +68,8 @@ def _noise(schema: Schema, accounting: Accounting, cost: Fraction) -> Noise:
     return accounting.noise.for_cost(Sensitivity(moved, moved**2), cost * PARTS["pairs"])
 
 
-@dataclass(frozen=True)
-class ModelChecked:
+class ModelChecked(MethodAround):
     """A method, and the bought size of what its model leaves out."""
-
-    method: Method
-
-    @property
-    def name(self) -> str:
-        return self.method.name
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         accounting, whole = accounting_of(budget), total_cost(budget)
@@ -108,10 +101,9 @@ class ModelChecked:
         }
         counts = {"pairs": len(pairs.workload), "largest": 1, "triples": len(wider.workload)}
         figures = {name: _figure(bought[name], counts[name]) for name in PARTS}
-        compared_pairs = [[axis.attribute for axis in axes] for axes in pairs.workload]
-        compared_triples = [[axis.attribute for axis in axes] for axes in wider.workload]
-        facts = figures | {"compared": {"pairs": compared_pairs, "triples": compared_triples}}
-        return replace(fit, facts=fit.facts | {"model_error": facts})
+        looked_at = {"pairs": pairs.workload, "triples": wider.workload}
+        names = {what: [[axis.attribute for axis in axes] for axes in tables] for what, tables in looked_at.items()}
+        return replace(fit, facts=fit.facts | {"model_error": figures | {"compared": names}})
 
 
 def _figure(bought: NoisyStatistic, tables: int) -> dict[str, Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
 from understudy.showing import html_of
+
+if TYPE_CHECKING:
+    from understudy.methods.expected_error import ExpectedError
 
 
 def short_list(names: Sequence[str], shown: int = 8) -> str:
@@ -41,14 +44,6 @@ def tables_phase(
     noise = table_noise(schema, accounting, cost / tables)
     error = min(1.0, cells * noise.mean_abs / (2 * rows)) if cells > 1 else None
     return Phase(name, cost, tables, cells, noise.scale, error, detail)
-
-
-class Expected(Protocol):
-    """Expected errors of what a plan would publish (`methods.expected_error`)."""
-
-    def share(self, group: int, share: float) -> float: ...
-    def as_json(self) -> dict[str, Any]: ...
-    def text(self) -> str: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +85,7 @@ class Plan:
     seconds: float
     notes: tuple[str, ...] = field(default=())
     foreseen: bool = False  # whether all tables that are chosen from are known beforehand, so that one pass counts them
-    expected: Expected | None = None  # errors of tables and shares, where they were worked out
+    expected: ExpectedError | None = None  # errors of tables and shares, where they were worked out
 
     @property
     def cell_scale(self) -> float:

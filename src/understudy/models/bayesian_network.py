@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.elimination import eliminate
 from understudy.models.factor import MAX_CELLS, Factor, check_cells
 from understudy.models.model import Evidence, Model, Rows
-from understudy.schema import Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.models.structural_zeros import over_codes, spelling
+from understudy.schema import Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class BayesianNetwork:
         """Return the exact probability table over these attributes; only their ancestors take part."""
         axes = tuple(Axis(name) for name in names)
         check_cells(self.schema.cells(axes), axes, limit)
-        wanted = [self._variables_of(axis) for axis in axes]
+        wanted = [spelling(name, self._at) for name in names]
         needed = self._ancestors([v for group in wanted for v in group])
         factors = [self._base_factor(self.conditionals[i]) for i in sorted(needed)]
         number = {v: i for i, v in enumerate(self.variables)}
@@ -62,7 +60,10 @@ class BayesianNetwork:
             tuple(number[v] for group in wanted for v in group),
             lambda cells, scope: check_cells(cells, [self.variables[i] for i in scope], limit),
         )
-        return Factor(axes, _from_bits(joint, axes, wanted, self.schema))
+        for i, (name, part) in enumerate(zip(names, wanted)):
+            if part[0].bit >= 0:
+                joint = over_codes(joint, i, self.schema[name], part)
+        return Factor(axes, joint)
 
     def condition(self, evidence: Evidence) -> Model:
         """Return the exact posterior, as a junction tree over the same variables."""
@@ -76,12 +77,6 @@ class BayesianNetwork:
         from understudy.models.sampling import sample_network
 
         return sample_network(self, rows, generator)
-
-    def _variables_of(self, axis: Axis) -> Axes:
-        """Return the attribute itself, or its bits, most significant first."""
-        if axis in self._at:
-            return (axis,)
-        return tuple(sorted(v for v in self.variables if v.attribute == axis.attribute))
 
     def _ancestors(self, variables: Sequence[Axis]) -> set[int]:
         needed: set[int] = set()
@@ -103,7 +98,7 @@ class BayesianNetwork:
 
 
 def base_of(axis: Axis) -> Axis:
-    """Return the variable behind a generalised parent."""
+    """Return the variable behind a view: the attribute of a taxonomy level or of merged groups, else itself."""
     return Axis(axis.attribute) if axis.level else axis
 
 
@@ -138,16 +133,3 @@ def _ruled(conditional: Conditional, earlier: Axes, schema: Schema) -> Condition
     fallback = fallback / np.maximum(fallback.sum(axis=-1, keepdims=True), 1)
     uniform = np.where(fallback.sum(axis=-1, keepdims=True) > 0, fallback, 0.5)
     return Conditional(conditional.child, parents, np.where(total > 0, table / np.where(total > 0, total, 1), uniform))
-
-
-def _from_bits(table: Floats, axes: Axes, groups: Sequence[Axes], schema: Schema) -> Floats:
-    """Turn each group of bit dimensions back into one dimension of the attribute's codes."""
-    for i, (axis, group) in enumerate(zip(axes, groups)):
-        if group == (axis,):
-            continue
-        shape = (*table.shape[:i], 2 ** len(group), *table.shape[i + len(group) :])
-        code = np.zeros(schema.size(axis), dtype=np.int64)
-        for bit in group:
-            code = code * 2 + schema.view_map(bit)
-        table = np.take(table.reshape(shape), code, axis=i)
-    return table

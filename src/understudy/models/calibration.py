@@ -11,7 +11,7 @@ which the table runs too or stands still, so that the index is short and the loo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compiled import compiled, compiled_with
-from understudy.models.factor import check_cells
+from understudy.models.factor import Factor, check_cells
 from understudy.models.graph import CliqueTree, clique_tree
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Floats, Integers
 from understudy.schema.row_major import coarse_index
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.int32]
 
 
@@ -33,7 +32,7 @@ Index = NDArray[np.int32]
 class Projections:
     """Tables over some axes of cliques, one after the other in a flat array, and the cliques' cells in another one."""
 
-    rows: NDArray[np.int64]  # the clique's and the table's first cell; a stretch: its length, 1 if along; first, last
+    rows: Integers  # the clique's and the table's first cell; a stretch: its length, 1 if along; first, last
     index: Index  # for each stretch, the table's cell where it begins
 
     @staticmethod
@@ -67,9 +66,10 @@ class Layout:
 
     axes: tuple[Axes, ...]  # of each clique, its separator's first
     shapes: tuple[tuple[int, ...], ...]
-    parent: NDArray[np.int64]
-    start: NDArray[np.int64]  # clique i has the cells start[i] … start[i + 1]
-    separator: NDArray[np.int64]  # separator i has the cells separator[i] … separator[i + 1]; the root's has one
+    parent: Integers
+    separators: tuple[Axes, ...]  # what each clique shares with its parent; the root's is empty
+    start: Integers  # clique i has the cells start[i] … start[i + 1]
+    separator: Integers  # separator i has the cells separator[i] … separator[i + 1]; the root's has one
     above: Projections  # separator i as a table of clique i's parent; the root's has no stretch
 
     @property
@@ -79,12 +79,6 @@ class Layout:
     def block(self, i: int) -> int:
         """Return how many cells of clique i share one configuration of its separator."""
         return int((self.start[i + 1] - self.start[i]) // (self.separator[i + 1] - self.separator[i]))
-
-    @cached_property
-    def separators(self) -> tuple[Axes, ...]:
-        """Return what each clique shares with its parent; the root's is empty."""
-        above = [set(self.axes[p]) if p >= 0 else set() for p in self.parent.tolist()]
-        return tuple(tuple(a for a in axes if a in shared) for axes, shared in zip(self.axes, above))
 
     def table(self, flat: Floats, i: int) -> Floats:
         """Return a view of one clique's cells with a dimension for each axis."""
@@ -99,6 +93,15 @@ class Layout:
     @cached_property
     def _members(self) -> tuple[frozenset[Axis], ...]:
         return tuple(frozenset(clique) for clique in self.axes)
+
+    def summed(self, logs: Iterable[Factor]) -> Floats:
+        """Return the sum of log tables over all cells: each is added to the smallest clique that holds its axes."""
+        flat = np.zeros(self.cells)
+        for log in logs:
+            home = self.holding(log.axes)
+            assert home is not None
+            self.table(flat, home)[...] += log.expand(self.axes[home])
+        return flat
 
     def calibrate(self, logs: Floats) -> float:
         """Turn log potentials into the cliques' marginals, in place; return the log of the normalising constant.
@@ -118,7 +121,7 @@ def lay_out(cliques: Sequence[Axes], sizes: Mapping[Axis, int], limit: int) -> L
     check_cells(sum(counts), tuple(sizes), limit)
     axes = _separators_first(tree, sizes)
     start = _starts(counts)
-    separators = [tuple(a for a in axes[i] if p >= 0 and a in axes[p]) for i, p in enumerate(tree.parent)]
+    separators = tuple(tuple(a for a in axes[i] if p >= 0 and a in axes[p]) for i, p in enumerate(tree.parent))
     separator = _starts([math.prod(sizes[a] for a in shared) for shared in separators])
     children = [(int(start[p]), axes[p], int(separator[i]), separators[i]) for i, p in enumerate(tree.parent) if p >= 0]
     above = Projections.of(children, sizes)
@@ -126,6 +129,7 @@ def lay_out(cliques: Sequence[Axes], sizes: Mapping[Axis, int], limit: int) -> L
         axes=axes,
         shapes=tuple(tuple(sizes[a] for a in clique) for clique in axes),
         parent=np.array(tree.parent, dtype=np.int64),
+        separators=separators,
         start=start,
         separator=separator,
         above=Projections(np.concatenate([np.zeros((1, 6), dtype=np.int64), above.rows]), above.index),
@@ -148,7 +152,7 @@ def _separators_first(tree: CliqueTree[Axis], sizes: Mapping[Axis, int]) -> tupl
     return tuple(laid)
 
 
-def _starts(counts: Sequence[int]) -> NDArray[np.int64]:
+def _starts(counts: Sequence[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compiled import compiled
-from understudy.models.calibration import Floats, cell_index
-from understudy.schema import Axes, Axis, Schema
+from understudy.models.calibration import cell_index
+from understudy.schema import Axes, Axis, Floats, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
     """The steps of the closed form over tables that lie one after the other in a flat array."""
 
-    steps: NDArray[np.int64]  # of each shared set: its cells, its first turn, the end of its turns
-    turns: NDArray[np.int64]  # of each table in a step: its first cell, its number of cells, its first index
+    steps: Integers  # of each shared set: its cells, its first turn, the end of its turns
+    turns: Integers  # of each table in a step: its first cell, its number of cells, its first index
     weights: Floats  # of each turn: the table's weight in the mean
     index: NDArray[np.int32]
 

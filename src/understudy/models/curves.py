@@ -8,12 +8,11 @@ them on the side of the fuller neighbour, and none left at the end of a tail. It
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from understudy.schema import Floats, Mask
 
 
-def curve_masses(edges: Floats, counts: Floats, alone: NDArray[np.bool_], places: Floats) -> Floats:
+def curve_masses(edges: Floats, counts: Floats, alone: Mask, places: Floats) -> Floats:
     """Return the rows between neighbouring `places` by a smooth curve through the counts of bins.
 
     `alone` says which bins are single values: what they hold is no part of the curve, and they get nothing from it.

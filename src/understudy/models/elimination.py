@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.models.calibration import Floats
+from understudy.schema import Floats
 
 Part = tuple[tuple[int, ...], Floats]  # a table and the number of the variable along each dimension
 Check = Callable[[int, Sequence[int]], None]  # refuses a table of so many cells over these variables
@@ -24,13 +24,8 @@ def eliminate(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> F
         touched = [part for part in left if variable in part[0]]
         left = [part for part in left if variable not in part[0]]
         scope = dict.fromkeys(v for labels, _ in touched for v in labels if v != variable)
-        left.append((tuple(scope), _contract(touched, tuple(scope))))
-    return _contract(left, wanted)
-
-
-def marginal(part: Part, kept: tuple[int, ...]) -> Part:
-    """Return the table summed down to these variables."""
-    return kept, _contract([part], kept)
+        left.append((tuple(scope), contract(touched, tuple(scope))))
+    return contract(left, wanted)
 
 
 def _order(parts: Sequence[Part], wanted: tuple[int, ...], check: Check) -> list[int]:
@@ -58,7 +53,7 @@ def _merge(scopes: Sequence[frozenset[int]], variable: int) -> frozenset[int]:
     return frozenset().union(*[s for s in scopes if variable in s])
 
 
-def _contract(parts: Sequence[Part], kept: tuple[int, ...]) -> Floats:
+def contract(parts: Sequence[Part], kept: tuple[int, ...]) -> Floats:
     """Return the product of the parts, two at a time, each variable summed out as soon as no later part has it."""
     labels, table = parts[0]
     for i, (others, other) in enumerate(parts[1:], start=2):

@@ -27,17 +27,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.compiled import compiled, compiled_with
-from understudy.models.calibration import Floats, Layout, Projections, lay_out
+from understudy.models.calibration import Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
-from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree, variables
 from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Integers, Schema
 from understudy.schema.row_major import coarse_index
 
 Progress = Callable[[float, int], None]
@@ -50,21 +48,6 @@ MIN_GAP = 1e-2  # and in nats, for tables without noise
 MAX_STEPS = 2_000
 MEMORY = 12  # steps that L-BFGS remembers
 ROUNDING = 1 / 12  # the variance of a rounded count: no table is known better than this
-
-
-def estimate(
-    measurements: Sequence[Measurement],
-    schema: Schema,
-    total: float,
-    *,
-    limit: int = MODEL_CELLS,
-    progress: Progress | None = None,
-) -> JunctionTree:
-    """Return the junction tree that fits all measurements best; `progress` hears the objective and the step.
-
-    Refused before any allocation if the triangulated model has more than `limit` cells.
-    """
-    return fitted(measurements, schema, total, limit=limit, progress=progress).tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,31 +68,26 @@ def fitted(
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
 ) -> Fitted:
-    """Estimate, starting from the parameters of an earlier fit to the first of these measurements; `tolerance` is the
-    duality gap at which it stops, as a share of the objective."""
+    """Return the junction tree that fits all measurements best, of so many rows in all.
+
+    Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
+    an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
+    the objective, and `progress` hears the objective and the step.
+    """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     empty = [zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes]
     zeros = structural_zeros(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)
-    base = _log_zeros(layout, [*zeros, *empty])
+    base = layout.summed([*zeros, *empty])
     if empty and schema.constraints and layout.calibrate(base.copy()) == -np.inf:  # rules go before empty tails
-        base = _log_zeros(layout, zeros)
+        base = layout.summed(zeros)
     problem = _problem(measurements, scopes, schema, sizes, layout, base, max(1.0, float(total)))
     theta = _closed_form(measurements, schema)
     if start is not None:
         theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
     best = _solve(problem, theta, tolerance, progress)
     return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
-
-
-def _log_zeros(layout: Layout, zeros: Sequence[Factor]) -> Floats:
-    base = np.zeros(layout.cells)
-    for zero in zeros:
-        home = layout.holding(zero.axes)
-        assert home is not None
-        layout.table(base, home)[...] += zero.expand(layout.axes[home])
-    return base
 
 
 def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
@@ -129,7 +107,7 @@ class _Problem:
     room: float  # the logarithm of the number of possible rows
     agreement: Agreement
     tables: Projections
-    place: NDArray[np.int64]  # for each cell of the projections in turn, the measured cell on which it falls
+    place: Integers  # for each cell of the projections in turn, the measured cell on which it falls
 
     @cached_property
     def softness(self) -> Floats:
@@ -199,7 +177,7 @@ def _join(parts: list[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *parts])
 
 
-def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> NDArray[np.int64]:
+def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> Integers:
     """Return, for each cell of a table over `variables`, the flat index of its cell in a measured table over `axes`."""
     follows = [variables.index(axis if axis in variables else Axis(axis.attribute)) for axis in axes]
     codes = [np.arange(schema.size(axis)) if axis in variables else schema.view_map(axis) for axis in axes]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Floats
 
 MAX_CELLS = 50_000_000  # a factor above this is refused before it is allocated (400 MB)
 
@@ -20,7 +20,7 @@ class Factor:
     """`table` has one dimension for each of `axes`, in that order."""
 
     axes: Axes
-    table: NDArray[np.float64]
+    table: Floats
 
     def __post_init__(self) -> None:
         assert len(self.axes) == self.table.ndim and len(set(self.axes)) == len(self.axes)
@@ -36,7 +36,7 @@ class Factor:
         table = self.table.sum(axis=gone)
         return Factor(tuple(axes), np.transpose(table, [kept.index(axis) for axis in axes]))
 
-    def expand(self, axes: Sequence[Axis]) -> NDArray[np.float64]:
+    def expand(self, axes: Sequence[Axis]) -> Floats:
         """Return the table laid out over a superset of the axes, broadcast along the new ones."""
         order = [self.axes.index(axis) for axis in axes if axis in self.axes]
         shape = [self.table.shape[self.axes.index(axis)] if axis in self.axes else 1 for axis in axes]
@@ -56,6 +56,14 @@ class Factor:
         return Factor(self.axes, self.table / total)
 
 
+def conditional(table: Floats, given: int) -> Floats:
+    """Return a table of shares given its first few dimensions; where these have no mass, the rest keeps its own
+    distribution."""
+    total = table.sum(axis=tuple(range(given, table.ndim)), keepdims=True)
+    own = table.sum(axis=tuple(range(given)), keepdims=True)
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), own / own.sum())
+
+
 def check_cells(cells: int, axes: Sequence[Axis], limit: int) -> None:
     """Refuse a table before it is allocated."""
     if cells > limit:
@@ -65,7 +73,7 @@ def check_cells(cells: int, axes: Sequence[Axis], limit: int) -> None:
         )
 
 
-def sum_groups(table: NDArray[np.float64], dimension: int, group: NDArray[np.int32], size: int) -> NDArray[np.float64]:
+def sum_groups(table: Floats, dimension: int, group: NDArray[np.int32], size: int) -> Floats:
     """Add up slices of one dimension by group."""
     moved = np.moveaxis(table, dimension, 0)
     out = np.zeros((size, *moved.shape[1:]), dtype=table.dtype)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.compiled import compiled
+from understudy.schema import Floats, Mask
 
 Vertex = TypeVar("Vertex", bound=Hashable)
-Flags = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Flags = tuple[Mask, Mask]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Graph(Generic[Vertex]):
     """Vertices with their domain sizes, and which of them are adjacent."""
 
     sizes: Mapping[Vertex, int]
-    adjacent: NDArray[np.bool_]
+    adjacent: Mask
 
     @staticmethod
     def of(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> Graph[Vertex]:
@@ -83,13 +83,6 @@ class CliqueTree(Generic[Vertex]):
         return tuple(v for v in self.cliques[child] if v in above)
 
 
-def triangulated_cells(
-    cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int], limit: int | None = None
-) -> int:
-    """Return the size of the triangulated model with these cliques; see `Graph.triangulated_cells`."""
-    return Graph.of(cliques, sizes).triangulated_cells(limit)
-
-
 def clique_tree(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -> CliqueTree[Vertex]:
     """Triangulate, and join the maximal cliques by a maximum spanning tree on the separators' sizes."""
     tree = _spanning_tree(Graph.of(cliques, sizes).triangulated_cliques(), sizes)
@@ -100,13 +93,9 @@ def clique_tree(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]
 
 def has_running_intersection(tree: CliqueTree[Vertex]) -> bool:
     """Return whether the cliques that hold any one vertex form a connected part of the tree."""
-    tops: dict[Vertex, int] = {}
-    for i, clique in enumerate(tree.cliques):
-        above = tree.cliques[tree.parent[i]] if tree.parent[i] >= 0 else ()
-        for vertex in clique:
-            if vertex not in above:  # a top of the vertex's part of the tree: there may be only one
-                tops[vertex] = tops.get(vertex, 0) + 1
-    return all(count == 1 for count in tops.values())
+    # a clique that does not share a vertex with its parent is a top of the vertex's part: there may be only one
+    tops = [v for i, clique in enumerate(tree.cliques) for v in set(clique).difference(tree.separator(i))]
+    return len(set(tops)) == len(tops)
 
 
 def _spanning_tree(cliques: Sequence[tuple[Vertex, ...]], sizes: Mapping[Vertex, int]) -> CliqueTree[Vertex]:
@@ -142,7 +131,7 @@ def _members(cliques: Iterable[Iterable[Vertex]], sizes: Mapping[Vertex, int]) -
     return [[index[vertex] for vertex in clique] for clique in cliques]
 
 
-def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> NDArray[np.bool_]:
+def _joined(adjacent: Mask, cliques: Iterable[Sequence[int]]) -> Mask:
     """Return a copy in which the members of each clique see each other."""
     adjacent = adjacent.copy()
     for clique in cliques:
@@ -156,9 +145,7 @@ def _joined(adjacent: NDArray[np.bool_], cliques: Iterable[Sequence[int]]) -> ND
     return adjacent
 
 
-def _eliminated(
-    adjacent: NDArray[np.bool_], sizes: NDArray[np.float64], limit: float, by_weight: bool
-) -> tuple[float, Flags]:
+def _eliminated(adjacent: Mask, sizes: Floats, limit: float, by_weight: bool) -> tuple[float, Flags]:
     """Eliminate all vertices; return the cells of the maximal cliques, each vertex's clique, and which are maximal.
 
     Above `limit` the elimination stops early.

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.models.tree_counts import Index
-from understudy.models.within_bins import Floats
 from understudy.privacy.measurement import Measurement
+from understudy.schema import Floats, Integers
 
 ROUNDS = 100
 MAX_FACTOR = 1e3  # by which one round may raise or lower a class
 
 
-def heaped(shares: Floats, bins: Floats, home: Index, classes: Index, measured: Measurement) -> Floats:
+def heaped(shares: Floats, bins: Floats, home: Integers, classes: Integers, measured: Measurement) -> Floats:
     """Return each unit's share of its bin, moved towards the measured rounding classes.
 
     Parameters
@@ -35,7 +34,7 @@ def heaped(shares: Floats, bins: Floats, home: Index, classes: Index, measured: 
     return fitted(shares, bins, home, classes, target)
 
 
-def fitted(shares: Floats, bins: Floats, home: Index, classes: Index, target: Floats) -> Floats:
+def fitted(shares: Floats, bins: Floats, home: Integers, classes: Integers, target: Floats) -> Floats:
     """Return the shares of bins that come nearest to these totals of classes."""
     mass: Floats = shares * bins[home]
     for _ in range(ROUNDS):
@@ -44,7 +43,7 @@ def fitted(shares: Floats, bins: Floats, home: Index, classes: Index, target: Fl
     return np.where(bins[home] > 0, mass / np.maximum(bins[home], 1e-300), shares)
 
 
-def _sums(index: Index, weights: Floats, size: int) -> Floats:
+def _sums(index: Integers, weights: Floats, size: int) -> Floats:
     return np.bincount(index, weights, size).astype(np.float64)
 
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.models.calibration import Floats, Layout, lay_out
-from understudy.models.elimination import Part, eliminate, marginal
+from understudy.models.calibration import Layout, lay_out
+from understudy.models.elimination import Part, contract, eliminate
 from understudy.models.factor import MAX_CELLS, Factor, check_cells, sum_groups
 from understudy.models.model import Evidence, Rows
 from understudy.models.rounding import Columns, Rounding, draw
-from understudy.models.structural_zeros import logarithm, spelled, structural_zeros, written_codes
-from understudy.schema import Attribute, Axes, Axis, Schema
+from understudy.models.structural_zeros import logarithm, over_codes, spelled, structural_zeros, written_code
+from understudy.schema import Attribute, Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,7 @@ class JunctionTree:
         sizes = variables(schema, (axis for log in logs for axis in log.axes))
         logs += structural_zeros(schema, sizes)
         layout = lay_out([log.axes for log in logs], sizes, limit)
-        flat = np.zeros(layout.cells)
-        for log in logs:
-            home = layout.holding(log.axes)
-            assert home is not None
-            cells = layout.table(flat, home)
-            cells += log.expand(layout.axes[home])
+        flat = layout.summed(logs)
         if layout.calibrate(flat) == -np.inf:
             raise UsageError("no combination of values is left: the conditions exclude each other under this model")
         return JunctionTree(schema, layout, flat)
@@ -121,9 +116,7 @@ class JunctionTree:
     def _as_view(self, table: Floats, dimension: int, axis: Axis, part: Axes) -> Floats:
         """Put digits together into codes, then codes into the groups of a view."""
         if part[0].bit >= 0:
-            before, after = table.shape[:dimension], table.shape[dimension + len(part) :]
-            whole = table.reshape(*before, 1 << len(part), *after)
-            table = np.take(whole, written_codes(self.schema[axis.attribute], part), axis=dimension)
+            table = over_codes(table, dimension, self.schema[axis.attribute], part)
         return table if axis.base else sum_groups(table, dimension, self.schema.view_map(axis), self.schema.size(axis))
 
     def _marginal(self, wanted: Axes, limit: int) -> Factor:
@@ -151,7 +144,7 @@ class JunctionTree:
         found = []
         for i in part:
             kept = tuple(v for v in self._scopes[i] if v in needed[i])
-            _, table = marginal((self._scopes[i], self.layout.table(self.beliefs, i)), kept)
+            table = contract([(self._scopes[i], self.layout.table(self.beliefs, i))], kept)
             found.append((kept, _given(table, len(above[i]))))  # the separator's variables come first
         return found
 
@@ -224,12 +217,7 @@ class JunctionTree:
         part = self._variables_of(Axis(attribute.name))
         if part == (Axis(attribute.name),):
             return columns[part[0]]
-        written = np.zeros(len(columns[part[0]]), dtype=np.int64)
-        for axis in part:
-            written = written * 2 + columns[axis]
-        code = np.zeros(1 << len(part), dtype=np.uint8 if attribute.size <= 256 else np.uint16)
-        code[written_codes(attribute, part)] = np.arange(attribute.size)
-        return code[written]
+        return written_code(attribute, part, [columns[axis] for axis in part])
 
 
 def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
@@ -251,5 +239,4 @@ def variables(schema: Schema, axes: Iterable[Axis]) -> dict[Axis, int]:
 def _given(table: Floats, separator: int) -> Floats:
     """Return a probability table given its first few dimensions; what cannot happen stays zero."""
     total = table.sum(axis=tuple(range(separator, table.ndim)), keepdims=True)
-    share: Floats = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
-    return share
+    return np.asarray(np.divide(table, total, out=np.zeros_like(table), where=total > 0))

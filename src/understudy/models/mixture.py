@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.factor import Factor
 from understudy.models.model import Evidence, Model, Rows
-from understudy.schema import Schema
+from understudy.schema import Floats, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +19,7 @@ class Mixture:
 
     schema: Schema
     parts: tuple[Model, ...]
-    weights: NDArray[np.float64]
+    weights: Floats
 
     @staticmethod
     def of(schema: Schema, parts: Sequence[Model], rows: Sequence[float]) -> Mixture:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from understudy.schema import Floats
 
 
 def nearest_counts(values: NDArray[Any], total: float) -> Floats:
@@ -20,5 +20,4 @@ def nearest_counts(values: NDArray[Any], total: float) -> Floats:
     largest_first = np.sort(values)[::-1]
     excess = (np.cumsum(largest_first) - total) / np.arange(1, len(values) + 1)
     kept = max(1, int((largest_first > excess).sum()))
-    counts: Floats = np.maximum(values - excess[kept - 1], 0.0)
-    return counts
+    return np.asarray(np.maximum(values - excess[kept - 1], 0.0))

@@ -10,16 +10,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
-from understudy.models.tree_counts import Index, TreeCounts
-from understudy.models.within_bins import Floats, Shape
+from understudy.models.tree_counts import TreeCounts
+from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Attribute
+from understudy.schema import Attribute, Floats, Integers, Mask
 from understudy.schema.rounded_units import RoundedUnits, class_sizes
+from understudy.schema.tree_grid import TreeGrid
+
+
+def grid_of(attribute: Attribute) -> TreeGrid:
+    """Return the grid of an attribute that is known to have one: a range without declared bins."""
+    assert attribute.grid is not None
+    return attribute.grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +37,7 @@ class NoisyTree:
 
     attribute: Attribute  # before it had bins
     levels: tuple[Measurement, ...]
-    first: Index
+    first: Integers
     total: float  # of the rows that are not missing
     heaps: Measurement | None = None  # rows of each rounding class
     decimals: Measurement | None = None  # rows of each decimal class
@@ -49,8 +55,7 @@ class NoisyTree:
 
     def _shaped(self, mass: Floats, variance: float) -> TreeShape:
         """Return the shape in which units share their bins by these masses, or by their widths where there are none."""
-        attribute, grid = self.attribute, self.attribute.grid
-        assert grid is not None
+        attribute, grid = self.attribute, grid_of(self.attribute)
         home = grid.homes(self.first)
         whole = np.bincount(home, weights=mass, minlength=len(self.first))
         width = np.bincount(home, weights=grid.widths, minlength=len(self.first))
@@ -61,8 +66,7 @@ class NoisyTree:
 
     def _curved(self, counts: Floats) -> TreeShape:
         """Return the shape that a smooth curve through the model's counts has."""
-        grid = self.attribute.grid
-        assert grid is not None
+        grid = grid_of(self.attribute)
         ends, size = np.append(grid.unit_starts, grid.end), np.diff(np.append(self.first, len(grid.prior)))
         alone = (size == 1) & grid.single[self.first]
         edges = ends[np.append(self.first, len(grid.prior))]
@@ -78,8 +82,7 @@ class NoisyTree:
         measured; `counts` are the model's own for each code."""
         if not self.levels:
             return self._curved(counts)
-        grid, plain = self.attribute.grid, self.shape
-        assert grid is not None
+        grid, plain = grid_of(self.attribute), self.shape
         units, bins, home = len(grid.prior), counts[: len(self.first)], grid.homes(self.first)
         before = plain.shares[:units]
         if self.heaps is not None:
@@ -92,10 +95,9 @@ class NoisyTree:
         return replace(plain, shares=np.append(classes.sum(axis=1), plain.shares[units:]), classes=classes)
 
     @property
-    def _alone(self) -> NDArray[np.bool_]:
+    def _alone(self) -> Mask:
         """Return which units are single values that are leaves of the tree."""
-        grid = self.attribute.grid
-        assert grid is not None
+        grid = grid_of(self.attribute)
         starts = grid.first_units(self.counts.sizes[-1])
         lone = starts[np.diff(np.append(starts, len(grid.prior))) == 1]
         return np.isin(np.arange(len(grid.prior)), lone) & grid.single
@@ -125,15 +127,14 @@ class TreeShape(Shape):
         return bool(self.tree.levels)
 
     @cached_property
-    def home(self) -> NDArray[np.int64]:
+    def home(self) -> Integers:
         return self.fine.homes(self.tree.first)
 
     @cached_property
     def doubt(self) -> Floats:
         """Return how little the shares of each bin are to be believed: a tree empties stretches that hold less than its
         noise, so of a bin with few rows in the tree it does not know where they are."""
-        tree, grid = self.tree, self.tree.attribute.grid
-        assert grid is not None
+        tree, grid = self.tree, grid_of(self.tree.attribute)
         if not self.measured:
             return np.append(np.ones(len(tree.first)), [0.0] * self.attribute.has_missing)
         seen = np.bincount(grid.homes(tree.first), tree.counts.unit_masses(tree.total), len(tree.first))
@@ -155,10 +156,9 @@ class TreeShape(Shape):
         return mean, squares
 
     @cached_property
-    def _leaves(self) -> Index:
+    def _leaves(self) -> Integers:
         """Return the leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
-        grid, sizes = self.fine.grid, self.tree.counts.sizes
-        assert grid is not None
+        grid, sizes = grid_of(self.fine), self.tree.counts.sizes
         starts = np.union1d(grid.first_units(sizes[-1]), self.tree.first)
         ends = np.append(starts, [len(grid.prior)] * self.fine.has_missing)
         return np.searchsorted(ends, np.arange(self.fine.size), side="right") - 1
@@ -166,8 +166,7 @@ class TreeShape(Shape):
 
 def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...]) -> TreeCounts:
     """Return the noisy counts of an attribute's measured levels without "missing"."""
-    grid = attribute.grid
-    assert grid is not None
+    grid = grid_of(attribute)
     sizes = tuple(grid.sizes[len(grid.sizes) - m.axes[0].level] for m in levels)
     noisy = tuple(m.values[: len(m.values) - attribute.has_missing].astype(np.float64) for m in levels)
     return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels))

@@ -8,17 +8,16 @@ as merged groups that are no variable, has P(view | u) in place of the identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, combinations
+from itertools import accumulate, chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from understudy.models.calibration import Floats
 from understudy.models.factor import Factor
-from understudy.schema import Axes, Axis
+from understudy.schema import Axes, Axis, Floats, Integers
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
@@ -63,7 +62,9 @@ def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
         own = [_introduced(tree, axis, views[axis]) for axis in clique.axes if axis not in separator and axis in views]
         branches = [*_merged(below[i]), *own]
         below[i] = []
-        for one, other in _meeting(branches):
+        # each branch meets every other, and itself where it was merged of several
+        alike = [(branch, branch) for branch in branches if len(branch.names) > 1]
+        for one, other in chain(combinations(branches, 2), alike):
             joint = one.given @ _joint(clique, one.separator, other.separator) @ other.given.T
             _keep(joint, one.names, other.names, sizes, wanted, found)
         if branches and (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
@@ -102,12 +103,6 @@ def _merged(branches: Iterable[_Branch]) -> list[_Branch]:
     ]
 
 
-def _meeting(branches: list[_Branch]) -> Iterator[tuple[_Branch, _Branch]]:
-    """Yield which branches meet: each with every other, and with itself where it was merged of several."""
-    yield from combinations(branches, 2)
-    yield from ((branch, branch) for branch in branches if len(branch.names) > 1)
-
-
 def _keep(joint: Floats, left: Axes, right: Axes, sizes: Mapping[Axis, int], wanted: set[Axes], found: Tables) -> None:
     """Cut a matrix into the tables of pairs. One that was found further down is right; here it would be taken as if
     independent given the separator."""
@@ -139,18 +134,14 @@ def _joint(clique: Factor, one: Axes, other: Axes) -> Floats:
     fresh = tuple(axis for axis in other if axis not in one)
     table = clique.project((*one, *fresh)).table
     if len(fresh) == len(other):
-        return table.reshape(-1, _cells(table.shape[len(one) :]))
+        return table.reshape(-1, math.prod(table.shape[len(one) :]))
     shape = dict(zip((*one, *fresh), table.shape))
-    codes: dict[Axis, NDArray[np.int64]] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
+    codes: dict[Axis, Integers] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
     column = np.zeros((1,) * table.ndim, dtype=np.int64)
     for axis in other:
         column = column * shape[axis] + codes[axis]
-    rows = _cells(table.shape[: len(one)])
-    matrix = np.zeros((rows, _cells([shape[axis] for axis in other])))
+    rows = math.prod(table.shape[: len(one)])
+    matrix = np.zeros((rows, math.prod(shape[axis] for axis in other)))
     row = np.arange(rows).reshape(*table.shape[: len(one)], *(1,) * len(fresh))
     matrix[np.broadcast_to(row, table.shape), np.broadcast_to(column, table.shape)] = table
     return matrix
-
-
-def _cells(shape: Iterable[int]) -> int:
-    return int(np.prod(list(shape), dtype=np.int64))

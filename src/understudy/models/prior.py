@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.graph import Graph
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.structural_zeros import rule_cliques
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Schema
 
-Floats = NDArray[np.float64]
 Kind = Literal["release", "public"]
 
 SIGNIFICANT = 2.0  # standard errors by which a table must have changed for its own change to count

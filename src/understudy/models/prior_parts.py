@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from understudy.models.prior import Prior
-from understudy.models.serialization import MAX_TOTAL, Arrays, ArraySource, axis_of, checked_noise
+from understudy.models.prior import Kind, Prior
+from understudy.models.serialization import MAX_TOTAL, Arrays, ArraySource, axis_of, checked_noise, noise_json, require
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Schema
-
-_KINDS = ("release", "public")
 
 
 def tables_parts(tables: Sequence[Measurement], name: str) -> tuple[list[dict[str, Any]], Arrays]:
     """Return noisy tables as a list of documents and arrays called `name`-0, `name`-1 …"""
-    listed = [{"axes": [a.as_json() for a in m.axes], "noise": m.noise.name, "scale": m.noise.scale} for m in tables]
+    listed = [{"axes": [a.as_json() for a in m.axes]} | noise_json(m.noise) for m in tables]
     return listed, Arrays({f"{name}-{i}": m.values for i, m in enumerate(tables)})
 
 
@@ -43,15 +41,11 @@ def prior_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Sche
     """Return what was known before; raise a ValueError, LookupError or TypeError where a part is missing or odd."""
     kind, rows, distance = document["kind"], document["rows"], document["distance"]
     texts = (document["hash"], document["promise"])
-    if kind not in _KINDS or not all(type(text) is str for text in texts):
-        raise ValueError
-    if type(rows) is not int or not 1 <= rows <= MAX_TOTAL:
-        raise ValueError
-    if distance is not None and not (type(distance) in (int, float) and 0 <= distance < math.inf):
-        raise ValueError
+    require(kind in get_args(Kind) and all(type(text) is str for text in texts))
+    require(type(rows) is int and 1 <= rows <= MAX_TOTAL)
+    require(distance is None or (type(distance) in (int, float) and 0 <= distance < math.inf))
     tables = tables_from_parts(document["tables"], "prior", arrays, schema)
-    if any(not m.axes or (distance is None and len(m.axes) > 1) for m in tables):
-        raise ValueError
+    require(all(m.axes and (distance is not None or len(m.axes) == 1) for m in tables))
     return Prior(kind, texts[0], rows, tables, distance, texts[1])
 
 

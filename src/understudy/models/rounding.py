@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.compiled import compiled
-from understudy.models.calibration import Floats, Layout
-from understudy.schema import Axis
+from understudy.models.calibration import Layout
+from understudy.schema import Axis, Floats
 
 Rounding = Literal["systematic", "multinomial"]
 Columns = dict[Axis, NDArray[Any]]
@@ -24,18 +24,14 @@ def draw(layout: Layout, beliefs: Floats, rows: int, rounding: Rounding, generat
     """Draw codes of every variable, in random order of the rows."""
     sizes = {a: n for axes, shape in zip(layout.axes, layout.shapes) for a, n in zip(axes, shape)}
     columns: Columns = {a: np.zeros(rows, dtype=np.uint8 if n <= 256 else np.uint16) for a, n in sizes.items()}
-    cumulative = [_cumulative(layout, beliefs, i) for i in range(len(layout.axes))]
+    # one row for each configuration of the separator, with the running sums of its block
+    blocks = [layout.table(beliefs, i).reshape(-1, layout.block(i)) for i in range(len(layout.axes))]
+    cumulative = [np.cumsum(block, axis=1) for block in blocks]
     for first in range(0, rows, CHUNK):
         part = {axis: column[first : first + CHUNK] for axis, column in columns.items()}
         for i, table in enumerate(cumulative):
             _draw_clique(layout, i, table, part, min(CHUNK, rows - first), rounding, generator)
     return columns
-
-
-def _cumulative(layout: Layout, beliefs: Floats, i: int) -> Floats:
-    """Return one row for each configuration of the separator, with the running sums of its block."""
-    cells = beliefs[layout.start[i] : layout.start[i + 1]]
-    return np.cumsum(cells.reshape(-1, layout.block(i)), axis=1)
 
 
 def _draw_clique(

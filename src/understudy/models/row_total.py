@@ -18,7 +18,12 @@ def pooled_rows(schema: Schema, measurements: Sequence[Measurement]) -> int:
     """
     if schema.rows is not None:
         return schema.rows
-    weights = [1 / (max(1, m.values.size) * max(m.variance, MIN_VARIANCE)) for m in measurements]
-    totals = [float(m.values.sum()) for m in measurements]
-    mean = sum(weight * total for weight, total in zip(weights, totals)) / sum(weights)
+    variances = [max(1, m.values.size) * max(m.variance, MIN_VARIANCE) for m in measurements]
+    mean = pooled_total([(float(m.values.sum()), variance) for m, variance in zip(measurements, variances)])
     return max(1, min(round(mean), schema.rows_max or MAX_ROWS))
+
+
+def pooled_total(totals: Sequence[tuple[float, float]]) -> float:
+    """Return the average of estimates of one total, each with its variance, weighted by certainty."""
+    weights = [1 / variance for _, variance in totals]
+    return sum(value * weight for (value, _), weight in zip(totals, weights)) / sum(weights)

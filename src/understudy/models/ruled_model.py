@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.bayesian_network import BayesianNetwork
@@ -23,12 +22,11 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.models.mixture import Mixture
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.structural_zeros import logarithm
-from understudy.schema import Axis, Schema
+from understudy.schema import Axis, Floats, Integers, Mask, Schema
 from understudy.schema.predicates import Cells, Columns
 from understudy.schema.resolution import Determined
 from understudy.schema.rule_blocks import FixedPlaces, is_wide
 
-Floats = NDArray[np.float64]
 TINY = 1e-9  # the weight of values that break a rule, for cells where no others were tried
 SPREAD = 64  # values that stand for a cell of several columns
 IRRATIONAL = (0.6180339887498949, 0.7548776662466927, 0.8191725133961645, 0.8566748838545029, 0.8812714616335696)
@@ -134,7 +132,7 @@ class RuledModel:
             table[np.arange(len(table)), cell] += np.where(np.all(held, axis=0), 1.0, TINY) if held else 1.0
         return Factor(axes, (table / table.sum(axis=1, keepdims=True)).reshape(shape + sizes))
 
-    def _placed(self, name: str, codes: NDArray[np.int64], column: int, t: int) -> Cells:
+    def _placed(self, name: str, codes: Integers, column: int, t: int) -> Cells:
         attribute = self.schema[name]
         absent = codes == attribute.missing_code
         if attribute.intervals is None:
@@ -158,13 +156,11 @@ def weighted(model: Model, logs: Sequence[Factor]) -> Model:
     """Return the model with its probabilities multiplied by these log tables, and normalised."""
     if isinstance(model, RuledModel):
         return RuledModel(model.schema, weighted(model.free, logs))
-    if isinstance(model, BayesianNetwork):
-        model = model.condition({})
     if isinstance(model, JunctionTree):
         return JunctionTree.of(model.schema, [*model.potentials(), *logs])
     if isinstance(model, Mixture):
         return _weighted_mixture(model, logs)
-    return weighted(model.condition({}), logs)
+    return weighted(model.condition({}), logs)  # of a network or wavelets: a junction tree
 
 
 def _weighted_mixture(model: Mixture, logs: Sequence[Factor]) -> Mixture:
@@ -183,14 +179,14 @@ def _weighted_mixture(model: Mixture, logs: Sequence[Factor]) -> Mixture:
     return Mixture.of(model.schema, parts, shares)
 
 
-def computed_values(known: Determined, columns: Columns) -> tuple[Floats, NDArray[np.bool_]]:
+def computed_values(known: Determined, columns: Columns) -> tuple[Floats, Mask]:
     """Return the numbers of a computed column that has an order, and where it is missing."""
     assert known.term is not None
     found = known.term.bounds(columns)
     return found.low, found.absent
 
 
-def computed_codes(schema: Schema, known: Determined, columns: Columns) -> NDArray[np.int64]:
+def computed_codes(schema: Schema, known: Determined, columns: Columns) -> Integers:
     """Return the codes of a computed column; what lies outside its range is counted at its ends."""
     attribute = schema[known.attribute.name]
     if known.term is None:

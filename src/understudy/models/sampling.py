@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.model import Rows
+from understudy.models.structural_zeros import spelling, written_code
 from understudy.schema.row_major import strides
 
 if TYPE_CHECKING:
@@ -71,14 +72,5 @@ def _recombined(network: BayesianNetwork, name: str, by_bit: dict[int, NDArray[A
     """Return the codes of the attribute from its bits, or as they are."""
     if -1 in by_bit:
         return by_bit[-1]
-    attribute = network.schema[name]
-    bits = sorted(v for v in network.variables if v.attribute == name)
-    shown = np.zeros(2**attribute.bits, dtype=np.uint16)
-    pattern = np.zeros(attribute.size, dtype=np.int64)
-    for axis in bits:
-        pattern = pattern * 2 + network.schema.view_map(axis)
-    shown[pattern] = np.arange(attribute.size)
-    index = np.zeros(len(by_bit[bits[0].bit]), dtype=np.int64)
-    for axis in bits:
-        index = index * 2 + by_bit[axis.bit]
-    return shown[index]
+    bits = spelling(name, network.variables)
+    return written_code(network.schema[name], bits, [by_bit[axis.bit] for axis in bits])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from understudy.models.factor import MAX_CELLS, Factor
 from understudy.models.model import Model
 from understudy.privacy.noise import NOISES, Noise
 from understudy.privacy.questions.details import Details, finest_grid
-from understudy.schema import Axis, Schema
+from understudy.schema import Axis, Floats, Schema
 from understudy.schema.axis import MERGED
 
 if TYPE_CHECKING:
@@ -25,6 +24,12 @@ if TYPE_CHECKING:
 MAX_TOTAL = 2**53  # rows; more could not be counted in floating point
 MAX_SCALE = 1e100  # of noise; its square is still a number
 _SLACK = 1e-6  # within which probabilities add up
+
+
+def require(holds: bool) -> None:
+    """Raise a ValueError unless this holds of a file that somebody else may have written."""
+    if not holds:
+        raise ValueError
 
 
 class ArraySource(Protocol):
@@ -80,31 +85,23 @@ def model_parts(model: Model) -> tuple[dict[str, Any], Arrays]:
 def model_from_parts(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     """Read a model, checked against the schema, so that a crafted file cannot make a wrong or endless one."""
     try:
-        if document["kind"] == "bayesian-network":
-            return _network(document["pairs"], arrays, schema)
-        if document["kind"] == "junction-tree":
-            return _tree(document["cliques"], arrays, with_groups(document, schema))
-        if document["kind"] == "wavelet":
-            return _wavelet(document, arrays, schema)
-        if document["kind"] == "mixture":
-            return _mixture(document["parts"], arrays, schema)
+        if (kind := str(document["kind"])) in _READERS:
+            return _READERS[kind](document, arrays, schema)
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, UsageError):
         raise ReleaseError("the model in the release is damaged") from None
     raise ReleaseError("the release holds a kind of model this understudy does not know: upgrade to open it")
 
 
-def _network(pairs: list[Any], arrays: ArraySource, schema: Schema) -> BayesianNetwork:
+def _network(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> BayesianNetwork:
     conditionals: list[Conditional] = []
     placed: set[Axis] = set()
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(document["pairs"]):
         child = axis_of(pair["child"], schema)
         parents = tuple(axis_of(p, schema) for p in pair["parents"])
         bases = {base_of(p) for p in parents}
-        if child in placed or child.level or not bases <= placed or len(bases) < len(parents):
-            raise ValueError
+        require(child not in placed and not child.level and bases <= placed and len(bases) == len(parents))
         table = _table(f"conditional-{i}", (*parents, child), arrays, schema)
-        if not np.allclose(table.sum(axis=-1), 1, atol=_SLACK):
-            raise ValueError
+        require(np.allclose(table.sum(axis=-1), 1, atol=_SLACK))
         conditionals.append(Conditional(child, parents, table))
         placed.add(child)
     _check_variables(placed, schema)
@@ -118,28 +115,24 @@ def _check_variables(placed: set[Axis], schema: Schema) -> None:
     for name in schema.names:
         bits = range(schema[name].bits) if name in spelled else (-1,)
         wanted |= {Axis(name, 0, bit, spelled.get(name, False)) for bit in bits}
-    if placed != wanted:
-        raise ValueError
+    require(placed == wanted)
 
 
 def with_groups(document: dict[str, Any], schema: Schema) -> Schema:
     """Return the schema with the merged groups that a model's document tells of; a ValueError where they are odd."""
     groups = {name: tuple(listed) for name, listed in document.get("groups", {}).items()}
-    if not all(type(group) is int for listed in groups.values() for group in listed):
-        raise ValueError
-    if not all(schema[name].modelled for name in groups):
-        raise ValueError
+    require(all(type(group) is int for listed in groups.values() for group in listed))
+    require(all(schema[name].modelled for name in groups))
     return schema.merged(groups) if groups else schema
 
 
-def _tree(cliques: list[Any], arrays: ArraySource, schema: Schema) -> Model:
+def _tree(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.junction_tree import JunctionTree
 
-    axes = [tuple(axis_of(a, schema) for a in clique) for clique in cliques]
-    if {axis.attribute for clique in axes for axis in clique} != set(schema.names):
-        raise ValueError
-    if sum(schema.cells(clique) for clique in axes) > MAX_CELLS:
-        raise ValueError
+    schema = with_groups(document, schema)
+    axes = [tuple(axis_of(a, schema) for a in clique) for clique in document["cliques"]]
+    require({axis.attribute for clique in axes for axis in clique} == set(schema.names))
+    require(sum(schema.cells(clique) for clique in axes) <= MAX_CELLS)
     tables = [Factor(clique, _table(f"clique-{i}", clique, arrays, schema)) for i, clique in enumerate(axes)]
     tree = JunctionTree.of_beliefs(schema, tables, MAX_CELLS)
     _check_calibrated(tree)
@@ -164,13 +157,11 @@ def _check_calibrated(tree: JunctionTree) -> None:
     """Check that every clique is a distribution, and neighbours agree on what they share."""
     for i, parent in enumerate(tree.layout.parent.tolist()):
         own = tree.belief(i)
-        if abs(own.total - 1) > _SLACK:
-            raise ValueError
+        require(abs(own.total - 1) <= _SLACK)
         shared = tree.layout.separators[i]
         if parent >= 0 and shared:
             theirs = tree.belief(parent).project(shared)
-            if not np.allclose(own.project(shared).table, theirs.table, atol=_SLACK):
-                raise ValueError
+            require(np.allclose(own.project(shared).table, theirs.table, atol=_SLACK))
 
 
 def _mixture_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
@@ -182,11 +173,11 @@ def _mixture_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     return {"kind": "mixture", "parts": documents}, arrays
 
 
-def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model:
+def _mixture(mixed: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.mixture import Mixture
 
-    if any(document["kind"] == "mixture" for document in documents):
-        raise ValueError
+    documents = mixed["parts"]
+    require(all(document["kind"] != "mixture" for document in documents))
     weights = _shares(arrays.take("weights", (len(documents),), np.float64))
     parts = [model_from_parts(doc, PrefixedArrays(arrays, f"part-{i}-"), schema) for i, doc in enumerate(documents)]
     return Mixture.of(schema, parts, weights.tolist())
@@ -195,41 +186,40 @@ def _mixture(documents: list[Any], arrays: ArraySource, schema: Schema) -> Model
 def _wavelet_parts(model: Any) -> tuple[dict[str, Any], Arrays]:
     own = model.wavelets
     document = {"kind": "wavelet", "axes": [a.as_json() for a in own.axes], "kinds": list(own.kinds), "form": own.form}
-    arrays = Arrays({"coefficients": own.values})
-    return document | {"noise": own.noise.name, "scale": own.noise.scale, "total": model.total}, arrays
+    return document | noise_json(own.noise) | {"total": model.total}, Arrays({"coefficients": own.values})
 
 
 def _wavelet(document: dict[str, Any], arrays: ArraySource, schema: Schema) -> Model:
     from understudy.models.wavelet import WaveletModel
-    from understudy.privacy.questions.wavelets import Wavelets, wavelet_dimensions
+    from understudy.privacy.questions.wavelets import Form, Wavelets, wavelet_dimensions
 
-    axes, kinds, total = (
-        tuple(axis_of(a, schema) for a in document["axes"]),
-        tuple(document["kinds"]),
-        document["total"],
-    )
+    axes = tuple(axis_of(a, schema) for a in document["axes"])
+    kinds, total = tuple(document["kinds"]), document["total"]
     dimensions = wavelet_dimensions(schema, axes, kinds, MAX_CELLS)  # refuses what is too large or does not fit
-    if document["form"] not in ("tight", "published"):
-        raise ValueError
-    if total is not None and not (type(total) is int and 1 <= total <= MAX_TOTAL):
-        raise ValueError
+    require(document["form"] in get_args(Form))
+    require(total is None or (type(total) is int and 1 <= total <= MAX_TOTAL))
     values = arrays.take("coefficients", tuple(d.coefficients for d in dimensions), np.int64)
     return WaveletModel(schema, Wavelets(axes, kinds, document["form"], values, checked_noise(document)), total)
+
+
+def noise_json(noise: Noise) -> dict[str, Any]:
+    """Return the noise as a document tells of it."""
+    return {"noise": noise.name, "scale": noise.scale}
+
+
+_READERS = {"bayesian-network": _network, "junction-tree": _tree, "wavelet": _wavelet, "mixture": _mixture}
 
 
 def checked_noise(document: dict[str, Any]) -> Noise:
     """Return the noise that a document tells of."""
     noise, scale = document["noise"], document["scale"]
-    if type(noise) is not str or noise not in NOISES or type(scale) not in (int, float) or not 0 <= scale <= MAX_SCALE:
-        raise ValueError
+    require(type(noise) is str and noise in NOISES and type(scale) in (int, float) and 0 <= scale <= MAX_SCALE)
     return NOISES[noise](float(scale))
 
 
 def details_parts(details: Sequence[Details]) -> tuple[list[dict[str, Any]], Arrays]:
     """Return what was measured inside the bins of attributes, as a document and arrays."""
-    listed = [
-        {"attribute": d.attribute, "depth": d.depth, "noise": d.noise.name, "scale": d.noise.scale} for d in details
-    ]
+    listed = [{"attribute": d.attribute, "depth": d.depth} | noise_json(d.noise) for d in details]
     return listed, Arrays({f"details-{i}": d.values for i, d in enumerate(details)})
 
 
@@ -245,8 +235,7 @@ def details_from_parts(listed: Any, arrays: ArraySource, schema: Schema) -> tupl
 
 def _details(item: dict[str, Any], name: str, arrays: ArraySource, schema: Schema) -> Details:
     depth, noise = item["depth"], checked_noise(item)
-    if type(depth) is not int or noise.scale == 0:
-        raise ValueError
+    require(type(depth) is int and noise.scale != 0)
     cells = sum(len(first) for first, _, _ in finest_grid(schema, item["attribute"], depth).levels[:depth])
     return Details(item["attribute"], depth, arrays.take(name, (cells,), np.int64), noise)
 
@@ -254,26 +243,20 @@ def _details(item: dict[str, Any], name: str, arrays: ArraySource, schema: Schem
 def axis_of(item: Any, schema: Schema) -> Axis:
     """Return the view of a modelled attribute that a document names; a ValueError or LookupError if there is none."""
     name, level, bit, gray = item
-    if type(name) is not str or type(level) is not int or type(bit) is not int or gray not in (0, 1):
-        raise ValueError
+    require(type(name) is str and type(level) is int and type(bit) is int and gray in (0, 1))
     attribute = schema[name]
-    known = 0 <= level < attribute.levels or (level == MERGED and attribute.groups)
-    if not (known and -1 <= bit < attribute.bits) or not attribute.modelled:
-        raise ValueError
-    if (level and bit >= 0) or (gray and bit < 0):
-        raise ValueError
+    require(0 <= level < attribute.levels or (level == MERGED and bool(attribute.groups)))
+    require(-1 <= bit < attribute.bits and attribute.modelled)
+    require(not (level and bit >= 0) and not (gray and bit < 0))
     return Axis(name, level, bit, bool(gray))
 
 
-def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> NDArray[np.float64]:
-    shape = schema.sizes(axes)
-    if math.prod(shape) > MAX_CELLS:
-        raise ValueError
-    return _shares(arrays.take(name, shape, np.float64))
+def _table(name: str, axes: tuple[Axis, ...], arrays: ArraySource, schema: Schema) -> Floats:
+    require(schema.cells(axes) <= MAX_CELLS)
+    return _shares(arrays.take(name, schema.sizes(axes), np.float64))
 
 
-def _shares(table: NDArray[Any]) -> NDArray[np.float64]:
+def _shares(table: NDArray[Any]) -> Floats:
     """Refuse a table that is not of shares: between 0 and 1, and numbers."""
-    if not ((table >= 0) & (table <= 1 + _SLACK)).all():
-        raise ValueError
+    require(bool(((table >= 0) & (table <= 1 + _SLACK)).all()))
     return table

@@ -17,14 +17,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.nearest_counts import nearest_counts
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.schema import Axis, Intervals, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axis, Floats, Intervals, Schema
 
 FEW_ROWS = 24.0  # standard deviations of a count: with more rows in the column the table stands for itself
 MIN_CELLS, MAX_CELLS = 6, 64  # of a table that has a shape

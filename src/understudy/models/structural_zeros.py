@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.models.factor import Factor
-from understudy.schema import Attribute, Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Attribute, Axes, Axis, Floats, Integers, Schema
 
 
 def structural_zeros(schema: Schema, sizes: Mapping[Axis, int]) -> list[Factor]:
@@ -81,10 +80,27 @@ def spelled(schema: Schema, parts: Sequence[Axes], weights: Floats) -> Factor:
     return Factor(axes, logarithm(table.reshape(schema.sizes(axes))))
 
 
-def written_codes(attribute: Attribute, part: Axes) -> NDArray[np.int64]:
+def written_codes(attribute: Attribute, part: Axes) -> Integers:
     """Return, for each code, the number that its digits write."""
     codes = np.arange(attribute.size, dtype=np.int64)
     return codes ^ (codes >> 1) if part[0].gray else codes
+
+
+def written_code(attribute: Attribute, part: Axes, digits: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the codes that columns of digits write, a column for each variable of `part`."""
+    written = np.zeros(len(digits[0]), dtype=np.int64)
+    for digit in digits:
+        written = written * 2 + digit
+    code = np.zeros(1 << len(part), dtype=np.uint8 if attribute.size <= 256 else np.uint16)
+    code[written_codes(attribute, part)] = np.arange(attribute.size)
+    return code[written]
+
+
+def over_codes(table: Floats, dimension: int, attribute: Attribute, part: Axes) -> Floats:
+    """Return a table with the dimensions of an attribute's digits, the first of which this is, put together as one of
+    its codes."""
+    shape = (*table.shape[:dimension], 1 << len(part), *table.shape[dimension + len(part) :])
+    return np.take(table.reshape(shape), written_codes(attribute, part), axis=dimension)
 
 
 def logarithm(table: Floats) -> Floats:

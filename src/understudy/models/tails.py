@@ -12,13 +12,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.factor import Factor
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axis, Floats, Schema
 
 STANDS_OUT = 2.0  # standard deviations from which on one cell is not empty
 EXPLAINED = 1.5  # standard deviations of its sum that a tail may hold

@@ -10,19 +10,15 @@ docs/decisions/0017-noisy-tree.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.smooth_columns import smooth_counts
 from understudy.models.tails import tails
+from understudy.schema import Floats, Integers
 from understudy.schema.tree_grid import TreeGrid
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 SPARSE_LEVELS = 2  # the upper levels are sparse, those below are smooth
 MIN_DEVIATIONS = 1.5  # a child of fewer rows than so many standard deviations is empty, on a sparse level
@@ -45,11 +41,11 @@ class TreeCounts:
     variances: tuple[float, ...]
 
     @cached_property
-    def _starts(self) -> tuple[Index, ...]:
+    def _starts(self) -> tuple[Integers, ...]:
         return tuple(self.grid.first_units(size) for size in self.sizes)
 
     @cached_property
-    def _children(self) -> tuple[Index, ...]:
+    def _children(self) -> tuple[Integers, ...]:
         """Return, for each level but the last, where each node's children begin on the next one, and the end."""
         pairs = zip(self._starts, self._starts[1:])
         return tuple(np.append(np.searchsorted(below, above), len(below)) for above, below in pairs)
@@ -83,7 +79,7 @@ class TreeCounts:
             first = self._first_below(level)
         return parent
 
-    def _first_below(self, level: int) -> Index:
+    def _first_below(self, level: int) -> Integers:
         """Return where the children of each node begin on the next level, and the end; nothing below the last one."""
         return self._children[level] if level + 1 < len(self._starts) else np.zeros(1, dtype=np.int64)
 
@@ -124,11 +120,11 @@ class _Split:
     value: Floats
     noise: Floats
     parent: Floats
-    first: Index
+    first: Integers
     width: Floats
 
     @cached_property
-    def owner(self) -> Index:
+    def owner(self) -> Integers:
         return np.repeat(np.arange(len(self.parent)), np.diff(self.first))
 
     def _sum(self, values: Floats) -> Floats:
@@ -177,9 +173,3 @@ class _Split:
 def wanted_bins(rows: float, deviation: float) -> int:
     """Return how many bins tables of pairs can bear, from rows over the standard deviation of a one-way count."""
     return int(min(MAX_BINS, max(MIN_BINS, math.ceil(BINS * (max(rows, 1.0) / deviation) ** (1 / 3)))))
-
-
-def pooled_total(totals: Sequence[tuple[float, float]]) -> float:
-    """Return the average of estimates of one total, each with its variance, weighted by certainty."""
-    weights = [1 / variance for _, variance in totals]
-    return sum(value * weight for (value, _), weight in zip(totals, weights)) / sum(weights)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import ReleaseError, SchemaError, UsageError
-from understudy.models.noisy_tree import NoisyTree
-from understudy.models.serialization import Arrays, ArraySource, checked_noise
+from understudy.models.noisy_tree import NoisyTree, grid_of
+from understudy.models.serialization import Arrays, ArraySource, checked_noise, noise_json, require
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Schema
 from understudy.schema.files import attribute_from_dict
@@ -29,7 +29,7 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
         levels = []
         for j, m in enumerate(tree.levels):
             arrays[f"tree-{i}-{j}"] = m.values
-            levels.append({"level": m.axes[0].level, "noise": m.noise.name, "scale": m.noise.scale})
+            levels.append({"level": m.axes[0].level} | noise_json(m.noise))
         listed.append({
             "attribute": tree.attribute.name, "declared": attribute_as_dict(tree.attribute), "levels": levels,
             "first": tree.first.tolist(), "total": tree.total,
@@ -38,12 +38,10 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             listed[-1]["smooth"] = True
         if not tree.levels:
             listed[-1]["curve"] = True
-        if tree.heaps is not None:
-            listed[-1]["heaps"] = {"noise": tree.heaps.noise.name, "scale": tree.heaps.noise.scale}
-            arrays[f"tree-{i}-heaps"] = tree.heaps.values
-        if tree.decimals is not None:
-            listed[-1]["decimals"] = {"noise": tree.decimals.noise.name, "scale": tree.decimals.noise.scale}
-            arrays[f"tree-{i}-decimals"] = tree.decimals.values
+        for name, classes in (("heaps", tree.heaps), ("decimals", tree.decimals)):
+            if classes is not None:
+                listed[-1][name] = noise_json(classes.noise)
+                arrays[f"tree-{i}-{name}"] = classes.values
     return listed, arrays
 
 
@@ -52,8 +50,7 @@ def trees_from_parts(
 ) -> tuple[NoisyTree, ...]:
     """Return the trees of a release, or refuse it; a tree is laid out only where all of them have so many units."""
     try:
-        if len(listed) * MAX_UNITS > max_codes:
-            raise ValueError
+        require(len(listed) * MAX_UNITS <= max_codes)
         found = tuple(_tree(item, i, arrays, schema) for i, item in enumerate(listed))
     except (LookupError, TypeError, ValueError, ArithmeticError, AssertionError, SchemaError, UsageError):
         raise ReleaseError("the trees in the release are damaged") from None
@@ -64,21 +61,18 @@ def trees_from_parts(
 
 def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) -> NoisyTree:
     attribute = attribute_from_dict(item["attribute"], item["declared"])
-    total = item["total"]
-    if attribute.grid is None or type(total) not in (int, float) or not (math.isfinite(total) and total >= 0):
-        raise ValueError
-    first = _first_units(item["first"], len(attribute.grid.prior))
-    if schema[attribute.name] not in (attribute.binned(first), _padded(attribute, first)):
-        raise ValueError
+    require(attribute.grid is not None)
+    grid, total = grid_of(attribute), item["total"]
+    require(type(total) in (int, float) and 0 <= total < math.inf)
+    first = _first_units(item["first"], len(grid.prior))
+    require(schema[attribute.name] in (attribute.binned(first), _padded(attribute, first)))
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
     numbers = [m.axes[0].level for m in levels]
-    if max(numbers, default=0) > len(attribute.grid.sizes) or any(b >= a for a, b in pairwise(numbers)):
-        raise ValueError
-    if bool(numbers) == (item.get("curve") is True) or (not numbers and ("heaps" in item or "decimals" in item)):
-        raise ValueError
+    require(max(numbers, default=0) <= len(grid.sizes) and all(b < a for a, b in pairwise(numbers)))
+    require(bool(numbers) != (item.get("curve") is True) and (bool(numbers) or not item.keys() & {"heaps", "decimals"}))
     heaps = None
     if "heaps" in item:
-        part = {**item["heaps"], "level": attribute.grid.heap_level}
+        part = {**item["heaps"], "level": grid.heap_level}
         heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
     decimals = _decimals(item, attribute, i, arrays)
     return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, item.get("smooth") is True)
@@ -86,8 +80,8 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
 
 def _padded(attribute: Attribute, first: Any) -> Attribute:
     """Return the attribute with bins as releases of earlier versions have it: guessed decimals were declared ones."""
-    found, grid = attribute.binned(first), attribute.grid
-    if grid is None or not grid.guesses_decimals:
+    found, grid = attribute.binned(first), grid_of(attribute)
+    if not grid.guesses_decimals:
         return found
     return replace(found, domain=replace(found.ordered, step=None, places=grid.steps.digits), taxonomy=None)
 
@@ -102,16 +96,13 @@ def _decimals(item: Mapping[str, Any], attribute: Attribute, i: int, arrays: Arr
 
 
 def _first_units(listed: Any, units: int) -> Any:
-    if not isinstance(listed, list) or not all(type(unit) is int for unit in listed) or listed[0] != 0:
-        raise ValueError
-    if listed[-1] >= units or any(b <= a for a, b in pairwise(listed)):
-        raise ValueError
+    require(isinstance(listed, list) and all(type(unit) is int for unit in listed) and listed[0] == 0)
+    require(listed[-1] < units and all(b > a for a, b in pairwise(listed)))
     return np.asarray(listed, dtype=np.int64)
 
 
 def _level(part: dict[str, Any], attribute: Attribute, name: str, arrays: ArraySource) -> Measurement:
     level, noise = part["level"], checked_noise(part)
-    if type(level) is not int or not 1 <= level < attribute.levels or noise.scale == 0:
-        raise ValueError
+    require(type(level) is int and 1 <= level < attribute.levels and noise.scale != 0)
     axis = Axis(attribute.name, level)
     return Measurement((axis,), arrays.take(name, (attribute.view_size(axis),), np.int64), noise)

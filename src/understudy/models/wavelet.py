@@ -15,20 +15,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.factor import Factor
 from understudy.models.model import Evidence, Model, Rows
 from understudy.models.wavelet_trees import adjoint, invert, inverted, non_negative, single_cells, whole
 from understudy.privacy.questions.wavelets import Dimension, Wavelets, dimension
-from understudy.schema import Axis, Schema
+from understudy.schema import Axis, Floats, Schema
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
     from understudy.query.answers import Answer
     from understudy.query.queries import Query
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.privacy.questions.wavelets import Dimension, Step
-
-Floats = NDArray[np.float64]
-
+from understudy.schema import Floats
 
 # -- down the tree: coefficients to sums ------------------------------------------------------------------------
 

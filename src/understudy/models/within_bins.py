@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from understudy.models.model import Rows
 from understudy.privacy.questions.details import Details
-from understudy.schema import Attribute, Schema
+from understudy.schema import Attribute, Floats, Integers, Schema
 from understudy.schema.fine_grid import FineGrid
 
-Floats = NDArray[np.float64]
 ALONE = 2.0  # variances that a split must be from flat to be believed for itself
 
 
@@ -42,7 +41,7 @@ class Shape(ABC):
 
     @property
     @abstractmethod
-    def home(self) -> NDArray[np.int64]:
+    def home(self) -> Integers:
         """Return the coarse code that each fine code lies in."""
 
     @abstractmethod
@@ -60,14 +59,14 @@ class Shape(ABC):
         """Return for each coarse code how little its shares are to be believed, from 0 to 1."""
         return np.zeros(self.attribute.size)
 
-    def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> NDArray[np.int64]:
+    def cells(self, codes: NDArray[np.integer], generator: np.random.Generator) -> Integers:
         """Return a fine code for each coarse one, by the shares of its bin."""
         order, ends, first = self._steps
         drawn = np.searchsorted(ends, codes + generator.random(len(codes)), side="right")
         return np.asarray(order[np.clip(drawn, first[codes], first[codes.astype(np.int64) + 1] - 1)])
 
     @cached_property
-    def _steps(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    def _steps(self) -> tuple[Integers, Floats, Integers]:
         """Return fine codes by coarse code, where each one's part of [code, code + 1) ends, where each code's begin."""
         order = np.argsort(self.home, kind="stable")
         first = np.searchsorted(self.home[order], np.arange(self.attribute.size + 1))
@@ -93,9 +92,14 @@ class HalvedShape(Shape):
         return self.attribute.refined(self.grid)
 
     @cached_property
-    def home(self) -> NDArray[np.int64]:
+    def home(self) -> Integers:
         """Return the coarse code that each fine code lies in; a point and "missing" stay what they are."""
-        return homes(self.attribute, self.fine, self.grid)
+        coarse, domain = self.attribute.ordered, self.fine.ordered
+        home = np.full(self.fine.size, self.attribute.missing_code, dtype=np.int64)
+        points = np.asarray(domain.points, dtype=np.float64)
+        home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
+        home[domain.bin_codes] = coarse.bin_codes[self.grid.bin]
+        return home
 
     def adjoint(self, weights: Floats) -> tuple[Floats, Floats]:
         domain, bins = self.fine.ordered, self.attribute.ordered.bin_codes
@@ -127,18 +131,6 @@ def placed_schema(schema: Schema, shapes: Shapes) -> Schema:
 def placed_rows(rows: Rows, shapes: Shapes, generator: np.random.Generator) -> Rows:
     """Return rows of that schema: each value falls into a cell of its bin, by the shape."""
     return rows | {name: shape.cells(rows[name], generator) for name, shape in shapes.items()}
-
-
-def homes(attribute: Attribute, fine: Attribute, grid: FineGrid) -> NDArray[np.int64]:
-    """Return the coarse code that each code of the attribute on its grid lies in."""
-    coarse, domain = attribute.ordered, fine.ordered
-    home = np.full(fine.size, fine.missing_code, dtype=np.int64)
-    points = np.asarray(domain.points, dtype=np.float64)
-    home[domain.encode_numbers(points)] = coarse.encode_numbers(points)
-    home[domain.bin_codes] = coarse.bin_codes[grid.bin]
-    if attribute.has_missing:
-        home[fine.missing_code] = attribute.missing_code
-    return home
 
 
 def shape_of(attribute: Attribute, details: Details, counts: Floats) -> HalvedShape:

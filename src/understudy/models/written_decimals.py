@@ -10,19 +10,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.models.heaping import fitted
-from understudy.models.tree_counts import Index
-from understudy.models.within_bins import Floats
 from understudy.privacy.measurement import Measurement
+from understudy.schema import Floats, Integers, Mask
 
 FEW_DIGITS = 3  # digits of a range's length that its values are written with where decimals were not measured
 SEEN = 2.0  # standard deviations that a class must have: others are taken for noise
 
 
 def class_shares(
-    shares: Floats, bins: Floats, home: Index, alone: NDArray[np.bool_], sizes: Floats, measured: Measurement
+    shares: Floats, bins: Floats, home: Integers, alone: Mask, sizes: Floats, measured: Measurement
 ) -> Floats:
     """Return each unit's share of its bin, class by class: a row for each unit, a column for each class.
 
@@ -57,7 +55,7 @@ def class_shares(
     return found
 
 
-def few_decimals(shares: Floats, home: Index, sizes: Floats, length: float) -> Floats:
+def few_decimals(shares: Floats, home: Integers, sizes: Floats, length: float) -> Floats:
     """Return each unit's share of its bin, class by class, where nothing is known of decimals: no value has more than
     show three digits of the range's length, or than one."""
     most = max(1, FEW_DIGITS - 1 - math.floor(math.log10(length)))
@@ -69,7 +67,7 @@ def _by_class(shares: Floats, sizes: Floats) -> Floats:
     return np.asarray(shares[:, None] * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1.0))
 
 
-def _rounded(shares: Floats, home: Index, sizes: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _rounded(shares: Floats, home: Integers, sizes: Floats, seen: Mask) -> tuple[Floats, Floats]:
     """Return the shares and sizes without values of classes that have no rows, as far as a bin has other values.
 
     Such a value was counted by the tree, but only its noise can be there: it goes to the nearest unit of its bin that

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import DataError, TooLarge, UsageError
-from understudy.schema import Axes, Intervals, Schema
+from understudy.schema import Axes, Floats, Integers, Intervals, Schema
 from understudy.schema.row_major import strides
 from understudy.schema.spreadsheet import neutral
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from understudy.engines.sources import RowSource
     from understudy.privacy.questions.statistics import LinearClassifier
 
-Floats = NDArray[np.float64]
 STAMP = "CUSTODIAN ONLY — NOT FOR RELEASE"
 _BLOCK = 1 << 16
 _ONLY_COUNTED = "this figure is computed row by row, and a table in a database is only counted: name a file"
@@ -125,10 +124,10 @@ class ExactTable:
         """Return what tells this table from any other to whoever has the key."""
         return self._engine.fingerprint(key)
 
-    def marginals(self, workload: Sequence[Axes]) -> Iterator[NDArray[np.int64]]:
+    def marginals(self, workload: Sequence[Axes]) -> Iterator[Integers]:
         return self._engine.marginals(workload)
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> CountingEngine:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> CountingEngine:
         return self._engine.regrouped(schema, homes)
 
     def viewed(self, schema: Schema) -> CountingEngine:
@@ -142,7 +141,7 @@ class ExactTable:
     def codes(self, name: str) -> NDArray[Any]:
         return self._columns[name]
 
-    def cells(self, axes: Axes) -> NDArray[np.int64]:
+    def cells(self, axes: Axes) -> Integers:
         """Return the cell of a table over these axes that each row falls in; for tables too large to lay out."""
         if (cells := self.schema.cells(axes)) >= 2**63:
             raise TooLarge(f"a table of {cells:,} cells cannot be numbered: take fewer attributes or coarser bins")
@@ -185,7 +184,7 @@ class CountedTable(ExactTable):
     def codes(self, name: str) -> NDArray[Any]:
         raise UsageError(_ONLY_COUNTED)
 
-    def cells(self, axes: Axes) -> NDArray[np.int64]:
+    def cells(self, axes: Axes) -> Integers:
         raise TooLarge(
             f"a table of {self.schema.cells(axes):,} cells is too large to be counted in a database: take fewer "
             "attributes (--alpha) or coarser bins"

@@ -21,10 +21,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
-from understudy.privacy.random_source import Integers, Words
+from understudy.privacy.random_source import Words
+from understudy.schema import Integers, Mask
 
 Draw = Callable[[int], Words]  # so many uniform 64-bit words
 
@@ -98,7 +98,7 @@ def _poissons(count: int, rate: Fraction, draw: Draw) -> int:
     return total
 
 
-def exp_minus(numerator: Integers, denominator: int, draw: Draw) -> NDArray[np.bool_]:
+def exp_minus(numerator: Integers, denominator: int, draw: Draw) -> Mask:
     """Return True with probability exp(−numerator/denominator): Canonne, Kamath & Steinke 2020, Algorithm 1."""
     whole, rest = np.divmod(numerator, denominator)
     alive = _exp_minus_fraction(rest, denominator, draw)
@@ -108,7 +108,7 @@ def exp_minus(numerator: Integers, denominator: int, draw: Draw) -> NDArray[np.b
     return alive
 
 
-def _exp_minus_fraction(numerator: Integers, denominator: int, draw: Draw, start: int = 1) -> NDArray[np.bool_]:
+def _exp_minus_fraction(numerator: Integers, denominator: int, draw: Draw, start: int = 1) -> Mask:
     """Draw whether K is odd, the first k where Bernoulli(γ/k) fails: with probability exp(−γ), for γ ≤ 1."""
     count = np.full(numerator.shape, start, dtype=np.int64)
     going = np.arange(len(numerator))
@@ -119,7 +119,7 @@ def _exp_minus_fraction(numerator: Integers, denominator: int, draw: Draw, start
     return np.equal(count % 2, 1)
 
 
-def _two_over_e(times: Integers, draw: Draw) -> NDArray[np.bool_]:
+def _two_over_e(times: Integers, draw: Draw) -> Mask:
     """Return True with probability (2/e)^times: for γ = 1, K ≥ 3 has probability 1/2, K odd given that 2/e."""
     times = times.copy()
     alive = np.ones(times.shape, dtype=np.bool_)
@@ -129,7 +129,7 @@ def _two_over_e(times: Integers, draw: Draw) -> NDArray[np.bool_]:
     return alive
 
 
-def happens(numerator: Integers, denominator: Any, draw: Draw) -> NDArray[np.bool_]:
+def happens(numerator: Integers, denominator: Any, draw: Draw) -> Mask:
     """Return True with probability numerator/denominator."""
     return np.less(below(denominator, len(numerator), draw), numerator)
 

@@ -5,24 +5,16 @@ They are public already. The newest few are kept; `understudy ledger recover` wr
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from understudy.errors import LedgerError
-from understudy.privacy.entries import Entry
+
+if TYPE_CHECKING:
+    from understudy.privacy.ledger import Ledger
 
 MAX_KEPT = 8
 MAX_KEPT_BYTES = 64 * 1024**2
-
-
-class KeepingLedger(Protocol):
-    """What kept releases need of the ledger they are in."""
-
-    connection: Any
-
-    def transaction(self) -> AbstractContextManager[None]: ...
-    def entries(self, account: str | None = None) -> list[Entry]: ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class KeptRelease:
 class KeptReleases:
     """The releases that a ledger keeps."""
 
-    def __init__(self, ledger: KeepingLedger) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def list(self, account: str | None = None) -> list[KeptRelease]:

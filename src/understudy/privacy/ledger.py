@@ -24,6 +24,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +35,7 @@ from understudy.privacy.accounting import COMPOSITION_RULE
 from understudy.privacy.budget import Amount, Budget, exact, exact_cap, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
 from understudy.privacy.kept_releases import KeptReleases
-from understudy.privacy.ledger_file import connect, upgrade
+from understudy.privacy.ledger_file import committing, connect, upgrade
 from understudy.privacy.refusals import refuse_other_unit, refuse_over_cap
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.schema import Schema
@@ -372,29 +373,21 @@ class Ledger:
         except sqlite3.Error as error:
             raise LedgerError(f"the ledger {self.path.name!r} cannot be locked for writing: {error}") from None
         try:
-            upgrade(self.connection)
-            yield
-            self.connection.execute("COMMIT")
+            with committing(self.connection):
+                upgrade(self.connection)
+                yield
         except sqlite3.Error as error:
-            self._roll_back()
             raise LedgerError(f"the ledger {self.path.name!r} could not be written: {error}") from None
-        except BaseException:
-            self._roll_back()
-            raise
-
-    def _roll_back(self) -> None:
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
 
     def append(self, kind: str, account: str, body: dict[str, Any]) -> Entry:
         """Write an entry, chained to the last one, in the present transaction."""
         head = self.head()
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = Entry(head.seq + 1, at, kind, account, body, head.hash, "")
-        digest = entry.expected_hash
+        unsigned = Entry(head.seq + 1, at, kind, account, body, head.hash, "")
+        entry = replace(unsigned, hash=unsigned.expected_hash)
         text = json.dumps(body, sort_keys=True, ensure_ascii=True)
         self.connection.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (entry.seq, at, kind, account, text, head.hash, digest, LEDGER_FORMAT),
+            (entry.seq, at, kind, account, text, head.hash, entry.hash, LEDGER_FORMAT),
         )
-        return Entry(entry.seq, at, kind, account, body, head.hash, digest)
+        return entry

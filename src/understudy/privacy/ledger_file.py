@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -51,24 +51,35 @@ def connect(path: Path, *, create: bool = True) -> sqlite3.Connection:
         found = _found_format(path)
         if found is None and not create:
             raise LedgerError(f"{path.name!r} is not a ledger: it holds nothing")
-        if not path.exists():
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+        return open_database(path, _prepare_new if found is None else _prepare)
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"{path.name!r} cannot be opened as a ledger: {error}") from None
+
+
+def open_database(
+    path: Path, prepare: Callable[[sqlite3.Connection], object], one_thread: bool = True
+) -> sqlite3.Connection:
+    """Open a SQLite file, or make one that its owner alone can read; synced at every commit, closed if that fails."""
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=one_thread)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")
-        if found is None:
-            upgrade(connection)
-    except sqlite3.Error as error:
-        connection.close()
-        raise LedgerError(f"{path.name!r} cannot be opened as a ledger: {error}") from None
+        prepare(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def _prepare_new(connection: sqlite3.Connection) -> None:
+    _prepare(connection)
+    upgrade(connection)
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
@@ -77,8 +88,15 @@ def upgrade(connection: sqlite3.Connection) -> None:
         _upgrade(connection)
         return
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with committing(connection):
         _upgrade(connection)
+
+
+@contextmanager
+def committing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit the transaction that was begun, or roll it back if anything is raised."""
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine, ForesightedEngine, GroupingEngine
 from understudy.errors import UsageError
@@ -26,7 +25,7 @@ from understudy.privacy.random_source import RandomSource, Words
 from understudy.privacy.reservation import Reservation
 from understudy.privacy.scores.scorer import Scorer
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 class LocalPrivateTable(PrivateTable):
@@ -56,7 +55,7 @@ class LocalPrivateTable(PrivateTable):
         if self.__progress is not None:
             self.__progress(phase, done, of, self.__reservation.total_cost - self.__reservation.left)
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> Self:
         check_regrouping(self.schema, schema, homes)
         coarser = copy(self)
         coarser.schema = schema

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Noise
 from understudy.privacy.sensitivity import table_sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +16,7 @@ class Measurement:
     """Noisy integer counts over `axes`, and the noise in each of their cells."""
 
     axes: Axes
-    values: NDArray[np.int64]
+    values: Integers
     noise: Noise
 
     @property

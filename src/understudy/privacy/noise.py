@@ -18,8 +18,9 @@ import numpy as np
 
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.distributed_noise import gaussian_share_scale, polya_share, rational_scale
-from understudy.privacy.random_source import Integers, RandomSource, gaussian_measurement, laplace_measurement
+from understudy.privacy.random_source import RandomSource, gaussian_measurement, laplace_measurement
 from understudy.privacy.sensitivity import Sensitivity
+from understudy.schema import Integers
 
 MIN_COST = Fraction(1, 10**100)  # below it, scales and costs leave the range of floating-point numbers
 MAX_COST = 10**6  # no budget holds as much

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from understudy.schema import Integers
+
 Words = NDArray[np.uint64]
 
 

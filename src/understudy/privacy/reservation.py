@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import BudgetError, LedgerError
 from understudy.lock import ProcessLock
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.entries import ENDINGS, Account, ChargeEntry, Entry, Head
-from understudy.privacy.kept_releases import KeptReleases
+from understudy.privacy.entries import ENDINGS, Account, ChargeEntry, Head
+
+if TYPE_CHECKING:
+    from understudy.privacy.ledger import Ledger
 
 LOST_DRAW = "it stopped between drawing noise and writing it down: that outcome is lost"
 OTHER_QUESTION = "continued by a program that asked something else at the same point"
-
-
-class ReservingLedger(Protocol):
-    """What a reservation needs of the ledger it was made in."""
-
-    connection: Any
-
-    @property
-    def kept(self) -> KeptReleases: ...
-
-    def transaction(self) -> AbstractContextManager[None]: ...
-    def append(self, kind: str, account: str, body: dict[str, Any]) -> Entry: ...
-    def entries(self, account: str | None = None) -> list[Entry]: ...
-    def head(self) -> Head: ...
-    def account(self, name: str) -> Account | None: ...
-    def drawn(self, reservation: str) -> bool: ...
-    def end(self, account: str, reservation: str, reason: str) -> str: ...
-    def forget_journal(self, reservation: str) -> None: ...
 
 
 class Reservation:
@@ -42,7 +25,7 @@ class Reservation:
 
     def __init__(
         self,
-        ledger: ReservingLedger,
+        ledger: Ledger,
         account: str,
         id: str,
         budget: Budget,
@@ -58,16 +41,11 @@ class Reservation:
         self.replayed = 0
         self.account = account
         self._ledger = ledger
-        self._id = id
+        self.id = id  # its name in the ledger
         self._lock = lock
         self._step = 0
         self._left = self.total_cost
         self._delta_left = budget.aside
-
-    @property
-    def id(self) -> str:
-        """Return the name of this reservation in the ledger."""
-        return self._id
 
     @property
     def left(self) -> Fraction:
@@ -81,14 +59,14 @@ class Reservation:
     @property
     def drawn(self) -> bool:
         """Return whether any noise was drawn on this reservation."""
-        return self._ledger.drawn(self._id)
+        return self._ledger.drawn(self.id)
 
     def charges(self) -> list[ChargeEntry]:
         """Return this reservation's charges, in order."""
         return [
             ChargeEntry.of(e.body)
             for e in self._ledger.entries(self.account)
-            if e.kind == "charge" and e.body["reservation"] == self._id
+            if e.kind == "charge" and e.body["reservation"] == self.id
         ]
 
     def charge(
@@ -113,15 +91,15 @@ class Reservation:
         with self._ledger.transaction():
             self._check_open()
             row = self._ledger.connection.execute(
-                "SELECT ask, state, outcome FROM journal WHERE reservation = ? AND step = ?", (self._id, step)
+                "SELECT ask, state, outcome FROM journal WHERE reservation = ? AND step = ?", (self.id, step)
             ).fetchone()
             if row is None:
                 if cost:
-                    body = {"reservation": self._id, "purpose": purpose, "cost": str(cost), "unit": unit}
+                    body = {"reservation": self.id, "purpose": purpose, "cost": str(cost), "unit": unit}
                     body |= {"delta": str(delta)} if delta else {}
                     self._ledger.append("charge", self.account, body)
                 self._ledger.connection.execute(
-                    "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self._id, step, ask)
+                    "INSERT INTO journal VALUES (?, ?, ?, 'charged', NULL)", (self.id, step, ask)
                 )
         if row is None:
             return Charge(self, step, None)
@@ -132,7 +110,7 @@ class Reservation:
         """Return a charge of the interrupted run with its outcome; close the run if it cannot be gone on with."""
         if not known:
             with self._ledger.transaction():
-                self._ledger.end(self.account, self._id, OTHER_QUESTION)
+                self._ledger.end(self.account, self.id, OTHER_QUESTION)
             raise LedgerError(
                 f"the interrupted run cannot be continued ({OTHER_QUESTION}) and is closed. What it drew stays spent; "
                 "the same command starts a new run if the cap allows"
@@ -148,7 +126,7 @@ class Reservation:
         with self._ledger.transaction():
             self._ledger.connection.execute(
                 "INSERT INTO sources VALUES (?, NULL, ?) ON CONFLICT (reservation) DO UPDATE SET release = ?",
-                (self._id, release_hash, release_hash),
+                (self.id, release_hash, release_hash),
             )
 
     def finish(self, release_hash: str, keep: bytes | None = None) -> Head:
@@ -156,11 +134,11 @@ class Reservation:
         try:
             with self._ledger.transaction():
                 self._check_open()
-                body = {"reservation": self._id, "release": release_hash}
+                body = {"reservation": self.id, "release": release_hash}
                 entry = self._ledger.append("release", self.account, body)
                 if keep is not None:
                     self._ledger.kept.add(entry.seq, keep)
-                self._ledger.forget_journal(self._id)
+                self._ledger.forget_journal(self.id)
         finally:
             self._lock.release()
         return self._ledger.head()
@@ -170,17 +148,17 @@ class Reservation:
         try:
             if not self.drawn and not self._ended:
                 with self._ledger.transaction():
-                    self._ledger.end(self.account, self._id, reason)
+                    self._ledger.end(self.account, self.id, reason)
         finally:
             self._lock.release()
 
     @property
     def _ended(self) -> bool:
-        return any(e.kind in ENDINGS and e.body["reservation"] == self._id for e in self._ledger.entries(self.account))
+        return any(e.kind in ENDINGS and e.body["reservation"] == self.id for e in self._ledger.entries(self.account))
 
     def _check_open(self) -> None:
         """Refuse, in the present transaction, to go on with a reservation that somebody else has ended."""
-        row = self._ledger.connection.execute("SELECT 1 FROM sources WHERE reservation = ?", (self._id,)).fetchone()
+        row = self._ledger.connection.execute("SELECT 1 FROM sources WHERE reservation = ?", (self.id,)).fetchone()
         if row is None:
             raise LedgerError("this run was ended by another process: nothing more is drawn or released on it")
 
@@ -189,7 +167,7 @@ class Reservation:
             self._check_open()
             self._ledger.connection.execute(
                 "UPDATE journal SET state = ?, outcome = ? WHERE reservation = ? AND step = ?",
-                (state, outcome, self._id, step),
+                (state, outcome, self.id, step),
             )
 
     def head(self) -> Head:

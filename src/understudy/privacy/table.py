@@ -15,31 +15,11 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.privacy import questions
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.questions import (
-    QUESTIONS,
-    AllPairScores,
-    Choice,
-    ChooseChild,
-    ChooseEdge,
-    Coefficients,
-    FineDetails,
-    HadamardBlocks,
-    Marginals,
-    NoisyBlock,
-    NoisyQuery,
-    PairScores,
-    Selection,
-    StatisticQuery,
-    TotalDependence,
-    ValueList,
-    ValueLists,
-    WaveletTable,
-)
 from understudy.privacy.questions.details import Details
 from understudy.privacy.questions.question import Answer, Question
 from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
@@ -47,7 +27,7 @@ from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
 from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty, Score, check_penalties
 from understudy.progress import Progress as Progress
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
 _TABLE_FACTS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_person")
 
@@ -84,7 +64,7 @@ class PrivateTable(ABC):
         twin.known = tuple(known)
         return twin
 
-    def regrouped(self, schema: Schema, homes: Mapping[str, NDArray[np.int64]]) -> Self:
+    def regrouped(self, schema: Schema, homes: Mapping[str, Integers]) -> Self:
         """Return the same rows under a schema with some attributes coarser; what was bought so far may decide how.
 
         `homes` has for each such attribute the new code of every old one, in order. Costs nothing: the codes of a row
@@ -118,30 +98,30 @@ class PrivateTable(ABC):
         """Return a uniform public number below `count`: it reads nothing and costs nothing, but is journalled."""
 
     @abstractmethod
-    def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
+    def _select(self, question: questions.Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
         """Pay, score the options on exact counts, draw one, journal it; return its index."""
 
     @abstractmethod
-    def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
+    def _measure(self, question: questions.NoisyQuery[Any], cost: Fraction, purpose: str) -> list[questions.NoisyBlock]:
         """Pay, answer from exact counts, add noise, journal; return the noisy answer, stretch by stretch."""
 
-    def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
+    def _list(self, question: questions.ValueLists, cost: Fraction, purpose: str) -> list[questions.ValueList]:
         """Pay in cost and in delta, count the texts, add noise, journal what passes the threshold; return it."""
         raise UsageError("value lists cannot be bought here: declare `values`")
 
     def ask(self, question: Question[Answer], cost: Fraction, purpose: str, of: int = 1) -> Answer:
         """Return the private answer to a question of the closed list, at this cost in epsilon or rho."""
-        if type(question) not in QUESTIONS:  # a subclass may compute anything
+        if type(question) not in questions.QUESTIONS:  # a subclass may compute anything
             raise UsageError(f"{type(question).__name__} has no proved sensitivity, so it cannot be asked")
         question.check(self.schema)
-        if isinstance(question, Selection):
-            selection: Selection[Answer] = question
+        if isinstance(question, questions.Selection):
+            selection: questions.Selection[Answer] = question
             return selection.result(self._select(selection, cost, purpose, of))
-        if isinstance(question, ValueLists):
+        if isinstance(question, questions.ValueLists):
             lists: Any = self._list(question, cost, purpose)
             return lists  # type: ignore[no-any-return]
-        assert isinstance(question, NoisyQuery)
-        query: NoisyQuery[Answer] = question
+        assert isinstance(question, questions.NoisyQuery)
+        query: questions.NoisyQuery[Answer] = question
         return query.result(self._measure(query, cost, purpose), self.schema)
 
     # -- the verbs -------------------------------------------------------------------------------------------
@@ -153,7 +133,7 @@ class PrivateTable(ABC):
         cost: Fraction,
         purpose: str,
         penalty: Sequence[Penalty] | None = None,
-        references: Sequence[NDArray[np.int64]] | None = None,
+        references: Sequence[Integers] | None = None,
         of: int = 1,
     ) -> Pair:
         """Choose one of the options, more likely the higher its score less its public penalty.
@@ -168,7 +148,7 @@ class PrivateTable(ABC):
             of: how many such choices there are at this cost.
         """
         check_penalties(penalty or (), score)
-        return self.ask(Choice(options, score, penalty, references), cost, purpose, of)
+        return self.ask(questions.Choice(options, score, penalty, references), cost, purpose, of)
 
     def choose_edge(
         self,
@@ -189,7 +169,9 @@ class PrivateTable(ABC):
         Include the empty parent set if `allow_no_parent`, or when no parent fits within `cells`.
         """
         check_penalties((penalty_per_cell or 0,), score)
-        question = ChooseEdge.of(self.schema, left, placed, score, penalty_per_cell or 0, cells, allow_no_parent)
+        question = questions.ChooseEdge.of(
+            self.schema, left, placed, score, penalty_per_cell or 0, cells, allow_no_parent
+        )
         return self.ask(question, cost, purpose, of)
 
     def choose_child(
@@ -205,7 +187,7 @@ class PrivateTable(ABC):
         once. This costs what a choice among the edges would.
         """
         check_penalties((penalty_per_cell or 0,), INDEPENDENCE)
-        return self.ask(ChooseChild(left, placed, penalty_per_cell or 0), cost, purpose, of)
+        return self.ask(questions.ChooseChild(left, placed, penalty_per_cell or 0), cost, purpose, of)
 
     def measure(
         self, workload: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
@@ -218,44 +200,46 @@ class PrivateTable(ABC):
             purpose: the word for the ledger.
             shares: of the cost, that add up to 1; evenly where None.
         """
-        return self.ask(Marginals.of(workload, shares), cost, purpose)
+        return self.ask(questions.Marginals.of(workload, shares), cost, purpose)
 
-    def measure_coefficients(self, workload: Sequence[Axes], cost: Fraction, purpose: str) -> list[Coefficients]:
+    def measure_coefficients(
+        self, workload: Sequence[Axes], cost: Fraction, purpose: str
+    ) -> list[questions.Coefficients]:
         """Measure the block of Hadamard coefficients of each of `workload`, all with the same noise."""
-        return self.ask(HadamardBlocks(workload), cost, purpose)
+        return self.ask(questions.HadamardBlocks(workload), cost, purpose)
 
-    def measure_scores(self, axes: Axes, cost: Fraction, purpose: str) -> PairScores:
+    def measure_scores(self, axes: Axes, cost: Fraction, purpose: str) -> questions.PairScores:
         """Measure score R of every pair of these axes, all with the same noise."""
-        return self.ask(AllPairScores(axes), cost, purpose)
+        return self.ask(questions.AllPairScores(axes), cost, purpose)
 
     def measure_dependence(self, axes: Axes, cost: Fraction, purpose: str) -> float:
         """Measure how far the pairs of these axes are from independence, in rows: the mean total variation distance
         times the number of rows."""
-        found = self.ask(TotalDependence(axes), cost, purpose)
+        found = self.ask(questions.TotalDependence(axes), cost, purpose)
         return found.value / (INDEPENDENCE.unit(self.schema) * math.comb(len(axes), 2))
 
     def measure_wavelet(
         self, axes: Axes, kinds: Sequence[Kind], cost: Fraction, purpose: str, form: Form = "tight"
     ) -> Wavelets:
         """Measure the wavelet coefficients of one table, a kind of transform for each axis, all with the same noise."""
-        return self.ask(WaveletTable(axes, tuple(kinds), form), cost, purpose)
+        return self.ask(questions.WaveletTable(axes, tuple(kinds), form), cost, purpose)
 
     def measure_details(self, attribute: str, depth: int, cost: Fraction, purpose: str) -> Details:
         """Measure the shape of an attribute inside its bins, each halved `depth` times."""
-        return self.ask(FineDetails(attribute, depth), cost, purpose)
+        return self.ask(questions.FineDetails(attribute, depth), cost, purpose)
 
     def list_values(
         self, groupings: Sequence[Grouping], delta: Fraction, cost: Fraction, purpose: str
-    ) -> list[ValueList]:
+    ) -> list[questions.ValueList]:
         """Buy the texts that many rows of each column share, with noisy counts, at this cost and this delta in all."""
-        return self.ask(ValueLists(tuple(groupings), delta), cost, purpose)
+        return self.ask(questions.ValueLists(tuple(groupings), delta), cost, purpose)
 
     def measure_statistic(self, statistic: Statistic, cost: Fraction, purpose: str) -> NoisyStatistic:
         """Measure one `statistic` of the kernel's closed list at this `cost`; `purpose` is the word for the ledger."""
-        return self.ask(StatisticQuery(statistic), cost, purpose)
+        return self.ask(questions.StatisticQuery(statistic), cost, purpose)
 
 
-def check_regrouping(fine: Schema, coarse: Schema, homes: Mapping[str, NDArray[np.int64]]) -> None:
+def check_regrouping(fine: Schema, coarse: Schema, homes: Mapping[str, Integers]) -> None:
     """Refuse a coarser schema that is not the same table: what one person can change is computed from it."""
     same = all(getattr(fine, key) == getattr(coarse, key) for key in _TABLE_FACTS) and fine.names == coarse.names
     same = same and all(coarse[a.name] == a for a in fine.modelled if a.name not in homes)

@@ -15,6 +15,8 @@ from understudy.errors import SchemaError
 
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Kind = str  # a word of the table SCALES in schema/scales
 UNFIT = -1  # the code of a cell that no rule of the schema covers
 MAX_CODES = 65_535  # two bytes a value, one code kept for "missing"

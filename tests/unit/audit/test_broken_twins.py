@@ -41,7 +41,7 @@ def test_exact_laws_show_a_wrong_calibration(what, person, twin, accounting) -> 
 
 def test_a_scale_that_depends_on_the_rows_is_a_leak_by_itself(monkeypatch) -> None:
     from understudy.privacy.noise import Laplace
-    from understudy.privacy.random_source import Integers
+    from understudy.schema import Integers
 
     def draw(self: Laplace, values: Integers, source) -> Integers:
         return source.laplace(values.ravel(), self.scale * (1 + int(values.max()) / 1000)).reshape(values.shape)

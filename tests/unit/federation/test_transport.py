@@ -210,7 +210,7 @@ def make_expired(federation: Federation, folder: Path) -> None:
     from understudy.federation import certificates as c
 
     authority = load_pem_private_key((federation.folder / "ca.key").read_bytes(), None)
-    key = c._new_key()
+    key = c.ec.generate_private_key(c.ec.SECP256R1())
     extensions = c._end_entity("ada", "office", ())
     issuer = c._name("understudy trial authority")
     c._save(folder, "ada", c._certificate(c._name("ada"), key.public_key(), issuer, authority, -1, extensions), key)

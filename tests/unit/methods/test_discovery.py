@@ -23,7 +23,8 @@ from understudy.discovering import discover
 from understudy.drafting import Draft, buy_draft, left_open
 from understudy.engines.delimited import Delimited
 from understudy.errors import DataError, SchemaError, UsageError
-from understudy.methods.discovery import ROOM, Discovery
+from understudy.methods.discovered_attributes import ROOM
+from understudy.methods.discovery import Discovery
 from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger

@@ -22,7 +22,7 @@ from understudy.inference.trust import trust
 from understudy.methods.aim import Aim
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.merged_groups import groups_of, merged_groups
-from understudy.models.estimation import estimate
+from understudy.models.estimation import fitted
 from understudy.models.nearest_counts import nearest_counts
 from understudy.models.pair_marginals import pair_marginals
 from understudy.models.refit import refit
@@ -171,7 +171,7 @@ def test_a_model_of_groups_is_the_model_of_values_of_largest_entropy() -> None:
     """P(a, b) = P(group a, group b) · P(a | its group) · P(b | its group), and the cliques stay small."""
     columns = linked(20_000)
     schema = schema_of(SIZES, 20_000).merged(GROUPS)
-    tree = estimate(measured(schema, columns, [(Axis("a"),), (Axis("b"),), (Axis("c"),), (A, B)]), schema, 20_000)
+    tree = fitted(measured(schema, columns, [(Axis("a"),), (Axis("b"),), (Axis("c"),), (A, B)]), schema, 20_000).tree
     assert tree.cells < 60 * 5 + 40 * 4 + 3 + 5 * 4 + 1
     joint, a, b = (tree.project(axes).table for axes in ((A, B), ("a",), ("b",)))
     of_a, of_b = schema.view_map(A), schema.view_map(B)
@@ -191,7 +191,7 @@ def test_pairs_by_groups_are_projections_whether_or_not_they_are_variables() -> 
     columns = linked(5_000)
     schema = schema_of(SIZES, 5_000).merged(GROUPS)
     workload = [(Axis("a"),), (Axis("b"),), (A, Axis("c"))]
-    tree = estimate(measured(schema, columns, workload), schema, 5_000)
+    tree = fitted(measured(schema, columns, workload), schema, 5_000).tree
     assert A in tree.variables and B not in tree.variables
     wanted = [(A, B), (B, Axis("c")), (Axis("a"), B), (Axis("a"), Axis("b")), (Axis("c"), A)]
     for axes, table in pair_marginals(tree, wanted).items():
@@ -210,7 +210,7 @@ def test_offers_by_groups_keep_the_model_under_the_limit() -> None:
 def test_a_table_of_groups_does_not_tell_how_well_values_are_known() -> None:
     """Beside a whole table of a pair, one over its groups would count as if it had measured the pair's own cells."""
     schema = schema_of(SIZES, 8_000).merged(GROUPS)
-    tree = estimate(measured(schema, linked(8_000), [(Axis(n),) for n in SIZES]), schema, 8_000)
+    tree = fitted(measured(schema, linked(8_000), [(Axis(n),) for n in SIZES]), schema, 8_000).tree
     whole, grouped = measured(schema, linked(8_000), [(Axis("a"), Axis("b")), (A, B)])
     found = []
     for tables in ((whole,), (whole, grouped)):

@@ -22,7 +22,7 @@ from understudy.methods.privabn.decision import FULL, full_degree
 from understudy.methods.privabn.memory import Memory, Worth, remembered
 from understudy.methods.privabn.search import extensions
 from understudy.methods.toolkit.model_room import Joined, TableSize, room_for
-from understudy.models.graph import triangulated_cells
+from understudy.models.graph import Graph
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Laplace
 from understudy.privacy.questions import PairScores
@@ -160,7 +160,8 @@ def test_joined_parents_keep_the_model_as_small_as_its_tables() -> None:
             parents = sets[int(generator.integers(len(sets)))]
             room.add((*parents, child))
             tables.append((*parents, child))
-        assert triangulated_cells(tables, {axis: schema.size(axis) for axis in names}) <= sum(map(schema.cells, tables))
+        graph = Graph.of(tables, {axis: schema.size(axis) for axis in names})
+        assert graph.triangulated_cells() <= sum(map(schema.cells, tables))
 
 
 def test_room_runs_out() -> None:

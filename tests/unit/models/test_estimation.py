@@ -12,7 +12,7 @@ from scipy import optimize
 from understudy.errors import TooLarge
 from understudy.models import estimation
 from understudy.models.consistency import Agreement
-from understudy.models.estimation import estimate
+from understudy.models.estimation import fitted
 from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
@@ -84,7 +84,7 @@ def least_squares(measurements: list[Measurement], sizes: dict[str, int]) -> flo
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_distribution_fits_much_better(shape: str, scale: float) -> None:
     measurements = measure(true_joint(), SHAPES[shape], scale)
-    model = estimate(measurements, schema_of(SIZES), N)
+    model = fitted(measurements, schema_of(SIZES), N).tree
     found = squares(model.project("abcd"), measurements)
     assert found <= least_squares(measurements, SIZES) * 1.02 + 0.5
 
@@ -93,25 +93,25 @@ def test_no_distribution_fits_much_better(shape: str, scale: float) -> None:
 def test_tables_without_noise_are_recovered(shape: str) -> None:
     n = 1_000_000
     joint = true_joint(3)
-    model = estimate(measure(joint, SHAPES[shape], 0.0, n=n), schema_of(SIZES), n)
+    model = fitted(measure(joint, SHAPES[shape], 0.0, n=n), schema_of(SIZES), n).tree
     for names in SHAPES[shape]:
         expected = joint.project([Axis(name) for name in names]).table
         np.testing.assert_allclose(model.project(names).table, expected, atol=3e-6)
 
 
 def test_an_attribute_never_measured_is_uniform_and_independent() -> None:
-    model = estimate(measure(true_joint(), ["ab"], 5.0), schema_of(SIZES), N)
+    model = fitted(measure(true_joint(), ["ab"], 5.0), schema_of(SIZES), N).tree
     np.testing.assert_allclose(model.project("c").table, 1 / 4)
     np.testing.assert_allclose(model.project("ca").table, np.full((4, 1), 1 / 4) * model.project("a").table)
 
 
 def test_no_measurement_is_the_uniform_distribution() -> None:
-    np.testing.assert_allclose(estimate([], schema_of(SIZES), N).project("abcd").table, 1 / 48)
+    np.testing.assert_allclose(fitted([], schema_of(SIZES), N).tree.project("abcd").table, 1 / 48)
 
 
 def test_the_result_has_the_largest_entropy() -> None:
     """Two tables that share b say nothing about a and c given b: they must be independent there."""
-    model = estimate(measure(true_joint(), ["ab", "bc"], 3.0), schema_of(SIZES), N)
+    model = fitted(measure(true_joint(), ["ab", "bc"], 3.0), schema_of(SIZES), N).tree
     table = model.project("abc").table
     product = (
         model.project("ab").table[:, :, None] * model.project("bc").table[None] / model.project("b").table[:, None]
@@ -122,7 +122,7 @@ def test_the_result_has_the_largest_entropy() -> None:
 def test_objective_decreases_and_the_end_is_selectd_by_the_gap() -> None:
     trace: list[tuple[float, int]] = []
     measurements = measure(true_joint(), SHAPES["overlapping"], 30.0)
-    estimate(measurements, schema_of(SIZES), N, progress=lambda objective, step: trace.append((objective, step)))
+    fitted(measurements, schema_of(SIZES), N, progress=lambda objective, step: trace.append((objective, step)))
     objectives = [objective for objective, _ in trace]
     assert [step for _, step in trace] == list(range(len(trace)))
     assert all(b <= a for a, b in itertools.pairwise(objectives))
@@ -134,7 +134,7 @@ def test_a_more_precise_table_has_more_say() -> None:
     exact = measure(true_joint(), ["ab"], 0.0)[0]
     rough = Measurement(exact.axes, exact.values[::-1].copy(), Laplace(50.0))
     close = Measurement(exact.axes, exact.values, Gaussian(1.0))
-    found = estimate([rough, close], schema_of(SIZES), N).project("ab").table
+    found = fitted([rough, close], schema_of(SIZES), N).tree.project("ab").table
     assert np.abs(N * found - exact.values).max() < 5
 
 
@@ -157,7 +157,7 @@ def test_estimation_beats_clip_and_normalise(seed: int) -> None:
     schema, joint = schema_of(sizes), true_joint(seed, sizes)
     measurements = measure(joint, tables, 40.0, seed)
     error = []
-    for model in (estimate(measurements, schema, N), clip_and_normalise(measurements, schema)):
+    for model in (fitted(measurements, schema, N).tree, clip_and_normalise(measurements, schema)):
         pairs = list(itertools.combinations("abcdef", 2))
         error.append(np.mean([
             np.abs(model.project(names).table - joint.project([Axis(n) for n in names]).table).sum() for names in pairs
@@ -196,7 +196,7 @@ def test_generalised_tables_and_digits_are_fitted(views: list[tuple[Axis, ...]])
     measurements = [
         Measurement(axes, np.rint(n * viewed(joint, axes, schema)).astype(np.int64), Laplace(0.0)) for axes in views
     ]
-    model = estimate(measurements, schema, n)
+    model = fitted(measurements, schema, n).tree
     for axes in views:
         found = viewed(model.project(["age", "sex", "job"]), axes, schema)
         np.testing.assert_allclose(found, viewed(joint, axes, schema), atol=5e-6)
@@ -229,9 +229,9 @@ def test_a_model_above_the_limit_is_refused_before_it_is_made() -> None:
     ]
     tracemalloc.start()
     with pytest.raises(TooLarge, match="100,000,000,000,000"):
-        estimate(tables, schema_of(sizes), N)
+        fitted(tables, schema_of(sizes), N)
     with pytest.raises(TooLarge, match="limit is 99"):
-        estimate(tables[:1], schema_of(sizes), N, limit=99)
+        fitted(tables[:1], schema_of(sizes), N, limit=99)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000

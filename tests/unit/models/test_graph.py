@@ -13,7 +13,6 @@ from understudy.models.graph import (
     Graph,
     clique_tree,
     has_running_intersection,
-    triangulated_cells,
 )
 
 SHAPES = {
@@ -81,13 +80,13 @@ def test_a_chordal_graph_is_left_alone() -> None:
 
 def test_cycle_of_four_takes_the_cheaper_chord() -> None:
     sizes = {"a": 10, "b": 2, "c": 10, "d": 2}
-    assert triangulated_cells(["ab", "bc", "cd", "da"], sizes) == 2 * (10 * 2 * 2)  # the chord b-d, not a-c
+    assert Graph.of(["ab", "bc", "cd", "da"], sizes).triangulated_cells() == 2 * (10 * 2 * 2)  # the chord b-d, not a-c
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_cells_match_a_slow_elimination(seed: int) -> None:
     cliques, sizes = random_graph(seed)
-    cells = triangulated_cells(cliques, sizes)
+    cells = Graph.of(cliques, sizes).triangulated_cells()
     assert cells == min(slow_cells(cliques, sizes, "fill"), slow_cells(cliques, sizes, "weight"))
     assert cells == sum(math.prod(sizes[v] for v in clique) for clique in clique_tree(cliques, sizes).cliques)
 
@@ -95,10 +94,10 @@ def test_cells_match_a_slow_elimination(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_limit_stops_early_but_never_lies(seed: int) -> None:
     cliques, sizes = random_graph(seed)
-    cells = triangulated_cells(cliques, sizes)
-    assert triangulated_cells(cliques, sizes, cells) == cells
-    assert triangulated_cells(cliques, sizes, cells - 1) > cells - 1
-    assert triangulated_cells(cliques, sizes, cells // 3) > cells // 3
+    cells = Graph.of(cliques, sizes).triangulated_cells()
+    assert Graph.of(cliques, sizes).triangulated_cells(cells) == cells
+    assert Graph.of(cliques, sizes).triangulated_cells(cells - 1) > cells - 1
+    assert Graph.of(cliques, sizes).triangulated_cells(cells // 3) > cells // 3
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -133,4 +132,4 @@ def test_a_broken_tree_is_recognised() -> None:
 
 def test_a_size_beyond_floating_point_is_still_a_number() -> None:
     sizes = dict.fromkeys(range(80), 60_000)
-    assert triangulated_cells([tuple(range(80))], sizes) > 10**300
+    assert Graph.of([tuple(range(80))], sizes).triangulated_cells() > 10**300

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.models.tree_counts import TreeCounts, pooled_total, wanted_bins
+from understudy.models.row_total import pooled_total
+from understudy.models.tree_counts import TreeCounts, wanted_bins
 from understudy.schema.tree_grid import TreeGrid
 
 GRID = TreeGrid("integer", 0, 9_999)

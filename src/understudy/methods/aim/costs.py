@@ -28,7 +28,6 @@ from understudy.methods.aim.worth import (
     NEVER,
     SURELY,
     WORTH_SHARE,
-    Floats,
     asked_axes,
     asking_cost,
     asking_noise,
@@ -45,7 +44,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import exact
 from understudy.privacy.measurement import table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Schema
 
 ROUNDS: dict[type[Noise], tuple[int, int]] = {
     Laplace: (1, 2),

@@ -15,12 +15,12 @@ import numpy as np
 
 from understudy.methods.aim.costs import CostSplit
 from understudy.methods.aim.wider_tables import CHOICE
-from understudy.methods.aim.worth import Floats, chance_deviation
+from understudy.methods.aim.worth import chance_deviation
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.privacy.budget import exact
 from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
-from understudy.schema import Axes
+from understudy.schema import Axes, Floats
 
 
 @dataclass

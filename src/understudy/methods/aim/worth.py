@@ -15,7 +15,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.plan import Phase
 from understudy.privacy.accounting import Accounting
@@ -23,9 +22,7 @@ from understudy.privacy.budget import exact
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.questions import TotalDependence
 from understudy.privacy.scores import INDEPENDENCE
-from understudy.schema import Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Schema
 
 DEPENDENCE = "dependence"
 WORTH_SHARE = 0.03  # of the budget, at most, for the mean dependence of all pairs

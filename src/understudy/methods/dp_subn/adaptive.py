@@ -18,14 +18,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.methods.dp_subn.binary import effort, whole_attributes
 from understudy.methods.method import Fit
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
-from understudy.methods.toolkit.budget_split import middle_pair, weight
+from understudy.methods.toolkit.budget_split import middle_pair, pair_cells, shares_by_size, weight
+from understudy.methods.toolkit.estimator import MaximumLikelihood
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.terms import Terms
 from understudy.models.row_total import pooled_rows
@@ -35,9 +35,7 @@ from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Floats, Schema
 
 # rows in a cell of the middle pair over the noise in it, if the rounds' tables had the whole budget
 THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}
@@ -51,7 +49,7 @@ MAX_CELLS = 500_000  # of all pairs together: with every choice an owner is sent
 def suits(schema: Schema) -> bool:
     """Return whether this is the variant for the table; binary attributes are cheap to measure many at a time."""
     narrow = 2 <= len(schema.modelled) <= MAX_ATTRIBUTES
-    return narrow and not schema.binary and pair_cells(schema) <= MAX_CELLS
+    return narrow and not schema.binary and pair_cells([a.size for a in schema.modelled]) <= MAX_CELLS
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ class Adaptive:
     cells: int
 
     def check(self, schema: Schema) -> None:
-        d, pairs, alone = len(schema.modelled), pair_cells(schema), sum(a.size for a in schema.modelled)
+        sizes = [a.size for a in schema.modelled]
+        d, pairs, alone = len(sizes), pair_cells(sizes), sum(sizes)
         if d > WIDEST or pairs > MAX_CELLS or alone > self.cells:
             raise TooLarge(
                 f"the adaptive variant of DP-SUBN takes up to {WIDEST} attributes, pairs of up to {MAX_CELLS:,} "
@@ -155,7 +154,7 @@ class Adaptive:
         measured = self._singles(table, costs.single)
         rows = pooled_rows(schema, [*count, *measured])
         # how much the owners' shares add is on every table that they sum
-        alone = table_noise(schema, table.accounting, costs.single * _shares(schema, table.accounting)[0]).scale
+        alone = table_noise(schema, table.accounting, costs.single * self._single_shares(table)[0]).scale
         noisier = measured[0].noise.scale / alone
         if costs.rounds and self.rounds is None:
             rest = table.total_cost - costs.count
@@ -166,15 +165,17 @@ class Adaptive:
             left = Turns(table, rounds, noisier).run(costs)
         if left:  # there is nothing to offer: the one-way tables once more
             measured += self._singles(table, left)
-        from understudy.models.refit import Design, refit
-
         facts = {"options": self._settled(costs), "tables": rounds.tables}
-        refitted = refit([*count, *measured], Design(schema, 2 * self.cells))
-        return Fit(refitted.model, (*count, *measured), refitted.rows, facts, self._notes(schema, costs))
+        found = MaximumLikelihood(2 * self.cells)([*count, *measured], schema)
+        return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(schema, costs))
 
     def _singles(self, table: PrivateTable, cost: Fraction) -> list[Measurement]:
         workload = [(axis,) for axis in whole_attributes(table.schema)]
-        return table.measure(workload, cost, "one-way", _shares(table.schema, table.accounting))
+        return table.measure(workload, cost, "one-way", self._single_shares(table))
+
+    def _single_shares(self, table: PrivateTable) -> list[Fraction]:
+        workload = [(axis,) for axis in whole_attributes(table.schema)]
+        return shares_by_size(table.schema, workload, table.accounting)
 
 
 class Turns:
@@ -227,14 +228,3 @@ class Turns:
 def _dependence(table: Floats) -> float:
     """Score R of the model's own table of a pair: half of its L1 distance from independence, in rows."""
     return 0.5 * float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()).sum())
-
-
-def pair_cells(schema: Schema) -> int:
-    """Return the cells of all pairs of attributes together."""
-    sizes = [a.size for a in schema.modelled]
-    return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-
-
-def _shares(schema: Schema, accounting: Accounting) -> list[Fraction]:
-    weights = [weight(a.size, accounting) for a in schema.modelled]
-    return [Fraction(w, sum(weights)) for w in weights]

@@ -13,20 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import TooLarge
-from understudy.methods.dp_subn.binary import (
-    MODEL_CELLS,
-    THETA,
-    binary_variables,
-    candidates,
-    chosen_tables,
-    effort,
-    estimator_of,
-    whole_attributes,
-)
+from understudy.methods.dp_subn import binary
+from understudy.methods.dp_subn.gathered import shared_information
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.toolkit.estimator import estimated, network_json
-from understudy.methods.toolkit.greedy_network import allowed
+from understudy.methods.toolkit.greedy_network import GrowingNetwork, allowed
 from understudy.methods.toolkit.parent_candidates import FixedDegree
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.size_limit import SizeLimit
@@ -61,17 +53,17 @@ class DPCCBN:
 
     beta: float = option(0.3, low=0.01, high=0.99)
     degree: int | None = option(None, whole=True, low=0, high=16)
-    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
+    cells: int = option(binary.MODEL_CELLS, whole=True, low=1, high=10**8)
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CCBNDecision:
-        variables = binary_variables(schema)
+        variables = binary.binary_variables(schema)
         d = len(variables)
         count = count_cost(schema, whole)
         structure = (whole - count) * exact(self.beta)
         tables = whole - count - structure
         degree = self.degree
         if degree is None:
-            degree = useful_degree(schema, d, rows, accounting, tables, THETA)
+            degree = useful_degree(schema, d, rows, accounting, tables, binary.THETA)
             while degree and _cells(d, degree) > CANDIDATE_CELLS:
                 degree -= 1
         degree = min(degree, d - 1)
@@ -81,21 +73,22 @@ class DPCCBN:
                 f"{50 * CANDIDATE_CELLS:,}: ask for a lower degree, or use --method dp-subn"
             )
         if not degree:
-            variables, structure, tables = whole_attributes(schema), Fraction(0), structure + tables
+            variables, structure, tables = binary.whole_attributes(schema), Fraction(0), structure + tables
         return CCBNDecision(variables, degree, count, structure, tables)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         terms = Terms.of(schema, budget, rows)
         decision = self.decide(schema, terms.accounting, terms.total_cost, terms.rows)
         d, k = len(decision.variables), decision.degree
-        what = "tables of all candidates, in d − 1 rounds"
+        what, many = "tables of all candidates, in d − 1 rounds", binary.candidates(d, k)
         tables, cells = (d - k, 2 ** (k + 1)) if k else (d, max(map(schema.size, decision.variables)))
         phases = [
             *terms.row_count(decision.count_cost),
-            *([Phase("candidates", decision.structure_cost, candidates(d, k), 2 ** (k + 1), detail=what)] if k else []),
+            *([Phase("candidates", decision.structure_cost, many, 2 ** (k + 1), detail=what)] if k else []),
             *terms.tables("tables", decision.table_cost, tables, cells, "each variable with its parents"),
         ]
-        seconds, megabytes = effort(terms.rows, sum(p.tables for p in phases), sum(p.tables * p.cells for p in phases))
+        cells = sum(p.tables * p.cells for p in phases)
+        seconds, megabytes = binary.effort(terms.rows, sum(p.tables for p in phases), cells)
         return terms.plan(self.name, self._settled(decision), phases, seconds, megabytes, k, self._notes(decision))
 
     def _settled(self, decision: CCBNDecision) -> dict[str, Any]:
@@ -111,30 +104,25 @@ class DPCCBN:
         decision = self.decide(table.schema, table.accounting, table.total_cost, rows)
         size = SizeLimit(table.schema, decision.variables, self.cells)
         pairs = self._structure(table, decision, size)
-        measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
-        found = estimated(table, estimator_of(pairs, size, self.cells), [*count, *measured])
+        measured = binary.chosen_tables(table, pairs, decision.table_cost, size.fits)
+        found = estimated(table, binary.estimator_of(pairs, size, self.cells), [*count, *measured])
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
     def _structure(self, table: PrivateTable, decision: CCBNDecision, size: SizeLimit) -> tuple[Pair, ...]:
         if not decision.degree:
             return tuple(Pair(axis) for axis in decision.variables)
-        left = list(decision.variables)
-        placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
-        pairs = [Pair(placed[0])]
+        found = GrowingNetwork(table, decision.variables)
         offer = FixedDegree(decision.degree)
         room = size if size.fits else SizeLimit(table.schema, decision.variables, 1 << 62)
-        rounds = len(left)
-        while left:
-            table.progress("structure", len(pairs), rounds + 1)
-            room.add(pairs[-1].axes)
-            options = allowed(offer(placed, left), placed, left, room)
+        while found.left:
+            table.progress("structure", len(found.pairs), found.rounds + 1)
+            room.add(found.pairs[-1].axes)
+            options = allowed(offer(found.placed, found.left), found.placed, found.left, room)
             workload = [pair.axes for pair in options]
-            measured = table.measure(workload, decision.structure_cost / rounds, "candidates")
-            pairs.append(options[int(np.argmax([mutual_information(found) for found in measured]))])
-            placed.append(pairs[-1].child)
-            left.remove(pairs[-1].child)
-        return tuple(pairs)
+            measured = table.measure(workload, decision.structure_cost / found.rounds, "candidates")
+            found.add(options[int(np.argmax([mutual_information(counts) for counts in measured]))])
+        return tuple(found.pairs)
 
 
 def mutual_information(measured: Measurement) -> float:
@@ -143,13 +131,8 @@ def mutual_information(measured: Measurement) -> float:
     Negative counts are zero (the paper).
     """
     joint = np.maximum(measured.values, 0).reshape(-1, measured.values.shape[-1]).astype(np.float64)
-    if not joint.any():
-        return 0.0
-    joint /= joint.sum()
-    apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    share = joint > 0
-    return float((joint[share] * np.log(joint[share] / apart[share])).sum())
+    return shared_information(joint) if joint.any() else 0.0
 
 
 def _cells(variables: int, degree: int) -> int:
-    return candidates(variables, degree) << (degree + 1)
+    return binary.candidates(variables, degree) << (degree + 1)

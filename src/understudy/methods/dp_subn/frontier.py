@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from understudy.schema import Floats
 
 Parents = tuple[frozenset[int], ...]
-Floats = NDArray[np.float64]
 
 
 class Frontier:
@@ -54,19 +54,14 @@ class Frontier:
 
     def direction(self, x: int, y: int) -> tuple[int, int] | None:
         """Return the edge between two attributes, parent first; None where there is no room (lines 6 to 22)."""
-        if self.has_room(x) and self.has_room(y):
-            if self.before(x, y):
-                return x, y
-            if self.before(y, x):
-                return y, x
-            if self.sparsity(x) * self.impact(x, y) >= self.sparsity(y) * self.impact(y, x):
-                return y, x
-            return x, y
-        if self.has_room(x) and self.before(y, x):
-            return y, x
-        if self.has_room(y) and self.before(x, y):
-            return x, y
-        return None
+        if self.before(x, y):
+            return (x, y) if self.has_room(y) else None
+        if self.before(y, x):
+            return (y, x) if self.has_room(x) else None
+        if not self.has_room(x) or not self.has_room(y):
+            return None
+        second = self.sparsity(x) * self.impact(x, y) >= self.sparsity(y) * self.impact(y, x)
+        return (y, x) if second else (x, y)
 
 
 def search_frontier(parents: Sequence[frozenset[int]], correlation: Floats, most: int) -> Parents:

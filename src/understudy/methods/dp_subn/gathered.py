@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from understudy.models.factor import Factor
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Integers
 
 
 @dataclass
@@ -49,10 +47,8 @@ class Gathered:
 
 def _project(measurement: Measurement, axes: Axes) -> tuple[Floats, float]:
     """Return the noisy table over some of its axes, and the variance of a cell, which sums several."""
-    gone = tuple(i for i, axis in enumerate(measurement.axes) if axis not in axes)
-    kept = [axis for axis in measurement.axes if axis in axes]
-    table = measurement.values.sum(axis=gone).transpose([kept.index(axis) for axis in axes])
-    return table.astype(np.float64), measurement.variance * (measurement.values.size / table.size)
+    table = Factor(measurement.axes, measurement.values.astype(np.float64)).project(axes).table
+    return table, measurement.variance * (measurement.values.size / table.size)
 
 
 def pair_correlations(gathered: Gathered, variables: Axes, rows: int) -> Floats:
@@ -78,13 +74,18 @@ def _information(about: Measurement, rows: int) -> float:
     x, y = (np.clip(table.sum(axis=axis), 1e-6, None) for axis in (1, 0))
     apart = np.outer(x / x.sum(), y / y.sum())
     joint = np.clip(apart + gap * np.array([[1, -1], [-1, 1]]), 0, None)
-    joint /= joint.sum()
+    return max(0.0, shared_information(joint))
+
+
+def shared_information(table: Floats) -> float:
+    """Return the mutual information of the lines and the columns of a table of weights, in nats."""
+    joint = table / table.sum()
     apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     share = joint > 0
-    return max(0.0, float((joint[share] * np.log(joint[share] / apart[share])).sum()))
+    return float((joint[share] * np.log(joint[share] / apart[share])).sum())
 
 
-def dependence(values: NDArray[np.int64]) -> float:
+def dependence(values: Integers) -> float:
     """Score R of a noisy table of counts, the child last: how far it is from independence, in counts."""
     total = values.sum()
     if total <= 0:

@@ -16,18 +16,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from understudy.errors import UsageError
+from understudy.methods.dp_subn import binary
 from understudy.methods.dp_subn.adaptive import Adaptive, suits
-from understudy.methods.dp_subn.binary import (
-    MODEL_CELLS,
-    THETA,
-    binary_variables,
-    chosen_tables,
-    effort,
-    estimator_of,
-    whole_attributes,
-)
 from understudy.methods.dp_subn.frontier import Parents, in_order, search_frontier
-from understudy.methods.dp_subn.gathered import Floats, Gathered, dependence, pair_correlations
+from understudy.methods.dp_subn.gathered import Gathered, dependence, pair_correlations
 from understudy.methods.dp_subn.nocd import covering_views
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Phase, Plan
@@ -44,7 +36,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Floats, Schema
 
 FRONTIER_THETA = 2.0  # for the degree of the frontier, as in the paper
 MAX_VARIABLES = 200  # of the frontier: up to here the designs are tested, and the views are few enough to count
@@ -74,7 +66,7 @@ class DPSUBN:
 
     variant: str = option("auto", choices=("auto", "adaptive", "sequential", "frontier"))
     rounds: int | None = option(None, whole=True, low=1, high=200)
-    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
+    cells: int = option(binary.MODEL_CELLS, whole=True, low=1, high=10**8)
 
     @property
     def _updates(self) -> int:
@@ -83,7 +75,7 @@ class DPSUBN:
 
     def decide(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> SubnDecision:
         """Give a quarter of the budget to each phase, as in the paper; what has no use goes to the tables."""
-        variables = binary_variables(schema)
+        variables = binary.binary_variables(schema)
         d = len(variables)
         if d > MAX_VARIABLES:
             raise UsageError(
@@ -92,10 +84,10 @@ class DPSUBN:
             )
         count = count_cost(schema, whole)
         quarter, nothing = (whole - count) / 4, Fraction(0)
-        useful = useful_degree(schema, d, rows, accounting, quarter, THETA)
+        useful = useful_degree(schema, d, rows, accounting, quarter, binary.THETA)
         degree = min(useful, affordable_degree(d, exactly=True), d - 1)
         if not degree:
-            alone = whole_attributes(schema)
+            alone = binary.whole_attributes(schema)
             return SubnDecision(alone, 0, 0, (), count, nothing, nothing, nothing, whole - count)
         noise = cell_noise(schema, accounting, quarter / self._updates, d - 1)
         room = useful_cells(rows, noise, FRONTIER_THETA)
@@ -123,7 +115,7 @@ class DPSUBN:
         decision = self.decide(schema, terms.accounting, terms.total_cost, terms.rows)
         phases = self._phases(terms, decision)
         tables = sum(phase.tables for phase in phases)
-        seconds, megabytes = effort(terms.rows, tables, sum(phase.tables * phase.cells for phase in phases))
+        seconds, megabytes = binary.effort(terms.rows, tables, sum(phase.tables * phase.cells for phase in phases))
         return terms.plan(
             self.name, self._settled(decision), phases, seconds, megabytes, decision.degree, self._notes(decision)
         )
@@ -199,10 +191,10 @@ class DPSUBN:
             for done in range(self._updates):
                 table.progress("update", done, self._updates)
                 pairs = self._updated(table, decision, pairs, correlation, gathered)
-        measured = chosen_tables(table, pairs, decision.table_cost, size.fits)
+        measured = binary.chosen_tables(table, pairs, decision.table_cost, size.fits)
         if size.fits:
             measured = [*gathered.inside([m.axes for m in measured]), *measured]
-        found = estimated(table, estimator_of(pairs, size, self.cells), [*count, *measured])
+        found = estimated(table, binary.estimator_of(pairs, size, self.cells), [*count, *measured])
         facts = {"options": self._settled(decision), "network": network_json(pairs)}
         return Fit(found.model, (*count, *measured), found.rows, facts, self._notes(decision))
 
@@ -228,7 +220,8 @@ class DPSUBN:
         number = {axis: i for i, axis in enumerate(variables)}
         own = {number[pair.child]: frozenset(number[p] for p in pair.parents) for pair in pairs}
         frontier = search_frontier([own[i] for i in range(len(own))], correlation, decision.frontier)
-        workload = nested_dropped([_axes(x, above, variables) for x, above in enumerate(frontier)])
+        families = [(*(variables[p] for p in sorted(above)), variables[x]) for x, above in enumerate(frontier)]
+        workload = nested_dropped(families)
         gathered.add(table.measure(workload, decision.update_cost / self._updates, "update"))
         return self._best(table.schema, decision, frontier, gathered)
 
@@ -254,10 +247,6 @@ class DPSUBN:
         return tuple(found)
 
 
-def _axes(x: int, parents: frozenset[int], variables: Axes) -> Axes:
-    return (*(variables[p] for p in sorted(parents)), variables[x])
-
-
 def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:
     """Return the variant for this schema and owners with so many rows each: all public. Private counts are taken as
     even.
@@ -269,7 +258,7 @@ def variant_for(schema: Schema, rows: Sequence[int | None]) -> str:
     if suits(schema):
         return "adaptive"
     turns = len(schema.modelled) - 1
-    if not turns or len(binary_variables(schema)) > MAX_VARIABLES:
+    if not turns or len(binary.binary_variables(schema)) > MAX_VARIABLES:
         return "sequential"
     counts = [count or 1 for count in rows]
     most = -(-turns // len(counts))

@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.toolkit.estimator import Estimate
 from understudy.models.consistency import Agreement
-from understudy.models.factor import Factor
+from understudy.models.factor import Factor, conditional
 from understudy.models.graph import clique_tree
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.row_total import pooled_rows
+from understudy.models.structural_zeros import logarithm
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axes, Axis, Schema
-
-Floats = NDArray[np.float64]
+from understudy.schema import Axes, Axis, Floats, Schema
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,7 @@ def thresholded(counts: Floats, total: float) -> Floats:
     sums = np.append(np.cumsum(flat[::-1])[::-1], 0.0)  # of each count and all above it
     kept = sums[np.searchsorted(flat, levels, side="right")]
     above = np.where(counts > levels[int(np.abs(kept - total).argmin())], counts, 0.0)
-    scaled: Floats = above * (total / above.sum())
-    return scaled
+    return np.asarray(above * (total / above.sum()))
 
 
 def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Schema, limit: int) -> JunctionTree:
@@ -68,17 +65,6 @@ def clique_model(clusters: Sequence[Factor], cliques: Sequence[Axes], schema: Sc
         home = min((c for c in clusters if set(clique) <= set(c.axes)), key=lambda c: c.table.size)
         above = tree.separator(i)
         axes = (*above, *(axis for axis in clique if axis not in above))
-        share = _given(home.project(axes).normalised().table, len(above))
-        potentials.append(Factor(axes, np.log(share, out=np.full(share.shape, -np.inf), where=share > 0)))
+        share = conditional(home.project(axes).normalised().table, len(above))
+        potentials.append(Factor(axes, logarithm(share)))
     return JunctionTree.of(schema, potentials, limit)
-
-
-def _given(table: Floats, separator: int) -> Floats:
-    """Return the table given its first few dimensions.
-
-    Where these have no mass, the rest keeps its own distribution.
-    """
-    rest = tuple(range(separator, table.ndim))
-    total = table.sum(axis=rest, keepdims=True)
-    own = table.sum(axis=tuple(range(separator)), keepdims=True)
-    return np.where(total > 0, table / np.where(total > 0, total, 1.0), own / own.sum())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from understudy.models.graph import triangulated_cells
+from understudy.models.graph import Graph
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis
@@ -107,14 +107,14 @@ class CandidateEdges:
         room = self._limit - sum(graph.cliques.values())
         self._bridges = [(u, v) for u, v in self._bridges if not graph.connected(u, v)]
         bridges = [(u, v) for u, v in self._bridges if graph.sizes[u] * graph.sizes[v] <= room]
-        if self._rules:
-            bridges = [edge for edge in bridges if self._fits_with_rules(edge)]
-            return bridges or [e for e in graph.chords() if self._fits(e, room) and self._fits_with_rules(e)]
-        return bridges or [edge for edge in graph.chords() if self._fits(edge, room)]
+        bridges = [edge for edge in bridges if self._fits_with_rules(edge)]
+        return bridges or [e for e in graph.chords() if self._fits(e, room) and self._fits_with_rules(e)]
 
     def _fits_with_rules(self, edge: Edge) -> bool:
+        if not self._rules:
+            return True
         cliques = [*self._graph.cliques, self._graph.after(edge)[0], *self._rules]
-        return triangulated_cells(cliques, self._graph.sizes, self._limit) <= self._limit
+        return Graph.of(cliques, self._graph.sizes).triangulated_cells(self._limit) <= self._limit
 
     def _fits(self, edge: Edge, room: int) -> bool:
         clique, replaced = self._graph.after(edge)

@@ -9,28 +9,19 @@ from functools import cache
 from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
+from understudy.methods.jtree import edges
 from understudy.methods.jtree.consistency import ThresholdedCliques
-from understudy.methods.jtree.edges import (
-    CandidateEdges,
-    ChordalGraph,
-    Clique,
-    Useful,
-    choose_edges,
-    room_for_chords,
-    tree_rounds,
-)
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.estimator import Estimator, MaximumLikelihood, estimated
 from understudy.methods.toolkit.merging import merged
 from understudy.methods.toolkit.row_count import count_cost, row_count
 from understudy.methods.toolkit.terms import Terms
-from understudy.methods.toolkit.usefulness import cell_noise, useful_cells
+from understudy.methods.toolkit.usefulness import cell_noise, choice_noise, useful_cells
 from understudy.models.estimation import MODEL_CELLS
 from understudy.models.structural_zeros import rule_cliques
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, exact
-from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axes, Axis, Schema
 
@@ -43,7 +34,7 @@ class JTreeDecision:
 
     sizes: Mapping[Axis, int]  # the attributes that vary
     fixed: Axes  # those with a single value: they are in every table for nothing
-    useful: Useful = field(compare=False)
+    useful: edges.Useful = field(compare=False)
     tree: int  # rounds for a spanning tree
     rounds: int  # T: the tree's and the extra ones
     count_cost: Fraction
@@ -79,9 +70,9 @@ class JTree:
         def useful(number: int) -> int:
             return useful_cells(rows, cell_noise(schema, accounting, tables, number), self.theta)
 
-        tree = tree_rounds(sizes, useful)
+        tree = edges.tree_rounds(sizes, useful)
         extra = 0
-        if tree and room_for_chords(sizes, useful):
+        if tree and edges.room_for_chords(sizes, useful):
             extra = _extra_rounds(schema, accounting, structure, rows, tree)
         rounds = tree + extra if self.rounds is None else min(self.rounds, len(sizes) ** 2 if tree else 0)
         if not rounds:
@@ -158,15 +149,15 @@ class JTree:
         }
         return Fit(found.model, (*count, *measurements), found.rows, facts, _notes(decision))
 
-    def _graph(self, table: PrivateTable, decision: JTreeDecision) -> tuple[ChordalGraph, Fraction]:
-        graph = ChordalGraph(decision.sizes)
+    def _graph(self, table: PrivateTable, decision: JTreeDecision) -> tuple[edges.ChordalGraph, Fraction]:
+        graph = edges.ChordalGraph(decision.sizes)
         if not decision.rounds:
             return graph, Fraction(0)
         rules = rule_cliques(table.schema, list(decision.sizes))
-        candidates = CandidateEdges(graph, decision.useful, self.cells, rules)
-        return graph, choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
+        candidates = edges.CandidateEdges(graph, decision.useful, self.cells, rules)
+        return graph, edges.choose_edges(table, graph, candidates, decision.rounds, decision.structure_cost)
 
-    def _estimator(self, schema: Schema, cliques: Sequence[Clique]) -> Estimator:
+    def _estimator(self, schema: Schema, cliques: Sequence[edges.Clique]) -> Estimator:
         if self.estimate == "ml":
             return MaximumLikelihood(self.cells)
         return ThresholdedCliques(tuple(_axes(schema, [clique]) for clique in cliques), self.cells)
@@ -182,15 +173,7 @@ def _extra_rounds(schema: Schema, accounting: Accounting, cost: Fraction, rows: 
     return max(0, int(sharp) - tree)
 
 
-def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> float:
-    """Return the scale of the noise in one choice, in units of R, which goes from 0 to 1."""
-    widest = sorted((a for a in schema.modelled), key=lambda a: -a.size)[:2]
-    pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
-    sensitivity = schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
-    return accounting.selection_scale(sensitivity, cost) / (INDEPENDENCE.unit(schema) * rows)
-
-
-def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
+def _with_fixed(cliques: list[edges.Clique], decision: JTreeDecision) -> list[edges.Clique]:
     """Add attributes with one value to the first clique: they add no cell."""
     if not decision.fixed:
         return cliques
@@ -198,7 +181,7 @@ def _with_fixed(cliques: list[Clique], decision: JTreeDecision) -> list[Clique]:
     return [first | frozenset(decision.fixed), *others]
 
 
-def _axes(schema: Schema, cliques: Sequence[Clique]) -> Axes:
+def _axes(schema: Schema, cliques: Sequence[edges.Clique]) -> Axes:
     """Return the attributes of some cliques, in the order of the schema."""
     members = frozenset().union(*cliques)
     return tuple(axis for a in schema.modelled if (axis := Axis(a.name)) in members)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from understudy.methods.method import Fit, option
+from understudy.methods.method import Fit
 from understudy.methods.plan import Phase, Plan
-from understudy.methods.privabn.decision import ABNDecision, Wishes, blurred_note, decide, search_of
+from understudy.methods.privabn.decision import ABNDecision, ABNOptions, blurred_note, decide, search_of
 from understudy.methods.privabn.memory import Worth, remembered
 from understudy.methods.privabn.search import Network, grow
 from understudy.methods.toolkit import network_decision
@@ -23,13 +23,7 @@ from understudy.methods.toolkit.estimator import (
 from understudy.methods.toolkit.merging import WIDEST, measured_together
 from understudy.methods.toolkit.model_room import TRIANGULATED, room_for
 from understudy.methods.toolkit.network_effort import effort
-from understudy.methods.toolkit.network_method import (
-    MODEL_CELLS,
-    NetworkMethod,
-    largest_table,
-    network_phases,
-    one_way_tables,
-)
+from understudy.methods.toolkit.network_method import NetworkMethod, largest_table, network_phases, one_way_tables
 from understudy.methods.toolkit.row_count import row_count
 from understudy.methods.toolkit.terms import Terms
 from understudy.models.row_total import pooled_rows
@@ -40,45 +34,19 @@ from understudy.privacy.scores import SMALL_DOMAIN, Pair
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 
-LINKS = 200_000_000  # cells of all pairwise tables: ten thousand binary attributes, about two gigabytes
-
 
 @dataclass(frozen=True)
-class PrivABN:
-    """The options of PrivABN."""
+class PrivABN(ABNOptions):
+    """PrivABN with its options."""
 
     name: ClassVar[str] = "privabn"
-
-    search: str = option("auto", choices=("auto", "full", "growth", "released"))
-    estimate: str = option("ml", choices=("ml", "paper"))
-    theta: float = option(1.0, low=0.01, high=1e6)
-    kappa: float = option(0.25, low=0.0, high=10.0)
-    beta: float | None = option(None, low=0.01, high=0.99)
-    single: float | None = option(None, low=0.0, high=0.9)
-    degree: int | None = option(None, whole=True, low=0, high=64)
-    cells: int = option(MODEL_CELLS, whole=True, low=1, high=10**8)
-    links: int = option(LINKS, whole=True, low=1, high=10**12)
-
-    def _wishes(self, schema: Schema) -> Wishes:
-        ml = self.estimate == "ml" and sum(a.size for a in schema.modelled) <= self.cells
-        return Wishes(
-            self.search,
-            ml,
-            self.theta,
-            self.beta,
-            self.single,
-            max(self.kappa, 1e-9),
-            self.degree,
-            self.cells,
-            self.links,
-        )
 
     # -- plan ------------------------------------------------------------------------------------------------
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
-        terms, wishes = Terms.of(schema, budget, rows), self._wishes(schema)
-        decision = decide(wishes, schema, terms.accounting, terms.total_cost, terms.rows)
-        together = terms.accounting.power == 1 and wishes.ml
+        terms = Terms.of(schema, budget, rows)
+        decision = decide(self, schema, terms.accounting, terms.total_cost, terms.rows)
+        together = terms.accounting.power == 1 and self.ml(schema)
         seconds, megabytes = _effort(schema, decision, terms.rows, together)
         notes = self._notes(schema, decision, terms.accounting, terms.total_cost, terms.rows)
         return terms.plan(
@@ -88,10 +56,10 @@ class PrivABN:
 
     def _settled(self, schema: Schema, decision: ABNDecision) -> dict[str, Any]:
         """Return the options with every open one replaced by what it came to."""
-        constants, wishes = decision.base.constants, self._wishes(schema)
+        constants = decision.base.constants
         return {
             "search": decision.search,
-            "estimate": "ml" if wishes.ml else "paper",
+            "estimate": "ml" if self.ml(schema) else "paper",
             "degree": decision.degree,
             "theta": self.theta,
             "kappa": self.kappa,
@@ -105,49 +73,48 @@ class PrivABN:
         self, schema: Schema, decision: ABNDecision, accounting: Accounting, whole: Fraction, rows: int
     ) -> tuple[str, ...]:
         notes = [SEARCHES[decision.search]]
-        wishes = self._wishes(schema)
-        if accounting == PURE and (note := blurred_note(decision, wishes, schema, whole, rows)) is not None:
+        if accounting == PURE and (note := blurred_note(decision, self, schema, whole, rows)) is not None:
             notes.append(note)
-        if self.estimate == "ml" and not wishes.ml:
+        if self.estimate == "ml" and not self.ml(schema):
             notes.append(f"the attributes alone have more than {self.cells:,} cells: estimate=paper is used instead")
         return tuple(notes)
 
     # -- fit -------------------------------------------------------------------------------------------------
 
     def fit(self, table: PrivateTable) -> Fit:
-        schema, wishes = table.schema, self._wishes(table.schema)
-        if search_of(wishes, len(schema.modelled), table.accounting) == "full":
-            return self._fit_full(table, wishes)
+        schema, ml = table.schema, self.ml(table.schema)
+        if search_of(self, len(schema.modelled), table.accounting) == "full":
+            return self._fit_full(table)
         rows, count = row_count(table)
-        decision = decide(wishes, schema, table.accounting, table.total_cost, rows)
+        decision = decide(self, schema, table.accounting, table.total_cost, rows)
         singles = one_way_tables(table, decision.base)
-        network = self._network(table, decision, wishes)
+        network = self._network(table, decision)
         table.progress("tables", 0, 1)
-        measured = [*singles, *self._tables(table, network, decision.base.table_cost + network.left, wishes.ml)]
-        estimator: Estimator = MaximumLikelihood(2 * self.cells) if wishes.ml else NetworkConditionals(network.pairs)
+        measured = [*singles, *self._tables(table, network, decision.base.table_cost + network.left, ml)]
+        estimator: Estimator = MaximumLikelihood(2 * self.cells) if ml else NetworkConditionals(network.pairs)
         found = estimated(table, estimator, [*count, *measured])
         notes = self._notes(schema, decision, table.accounting, table.total_cost, found.rows)
         facts = {"options": self._settled(schema, decision), "network": network_json(network.pairs)}
         return Fit(found.model, (*count, *measured), found.rows, facts, notes)
 
-    def _fit_full(self, table: PrivateTable, wishes: Wishes) -> Fit:
+    def _fit_full(self, table: PrivateTable) -> Fit:
         """Fit by the full public candidate set with a penalty for noise: the search that PrivBayes has too."""
 
         def base(schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> network_decision.Decision:
-            return decide(wishes, schema, accounting, whole, rows).base
+            return decide(self, schema, accounting, whole, rows).base
 
-        fit = NetworkMethod(self.name, base, wishes.ml, self.cells, together=True).fit(table)
+        fit = NetworkMethod(self.name, base, self.ml(table.schema), self.cells, together=True).fit(table)
         rows = pooled_rows(table.schema, [m for m in fit.measurements if not m.axes])  # what the search knew
-        decision = decide(wishes, table.schema, table.accounting, table.total_cost, rows)
+        decision = decide(self, table.schema, table.accounting, table.total_cost, rows)
         notes = self._notes(table.schema, decision, table.accounting, table.total_cost, rows)
         facts = {**fit.facts, "options": self._settled(table.schema, decision)}
         return replace(fit, facts=facts, notes=tuple(dict.fromkeys((*notes, *fit.notes))))
 
-    def _network(self, table: PrivateTable, decision: ABNDecision, wishes: Wishes) -> Network:
+    def _network(self, table: PrivateTable, decision: ABNDecision) -> Network:
         base, schema = decision.base, table.schema
         if decision.search == "none":
             return Network(tuple(Pair(axis) for axis in base.variables))
-        room = room_for(schema, base.variables, self.cells, base.cells, wishes.ml)
+        room = room_for(schema, base.variables, self.cells, base.cells, self.ml(schema))
         if decision.search == "growth":
             return grow(table, base.variables, room, decision.degree, base.structure_cost, decision.penalty_per_cell)
         table.progress("structure", 0, 1)

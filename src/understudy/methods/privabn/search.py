@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from understudy.methods.toolkit.greedy_network import GrowingNetwork
 from understudy.methods.toolkit.model_room import Room
 from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty
 from understudy.privacy.table import PrivateTable
@@ -28,24 +29,20 @@ def grow(
     table: PrivateTable, variables: Sequence[Axis], room: Room, degree: int, cost: Fraction, penalty_per_cell: Penalty
 ) -> Network:
     """Grow a network by at most (d − 1)(degree + 1) choices of equal cost: an attribute's link, then its parents."""
-    left = list(variables)
-    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
-    pairs = [Pair(placed[0])]
-    steps = max(1, len(left) * (degree + 1))
+    found = GrowingNetwork(table, variables)
+    steps = max(1, found.rounds * (degree + 1))
     each = cost / steps
-    while left:
-        table.progress("structure", len(pairs), len(variables))
-        room.add(pairs[-1].axes)
-        child = left[0]
+    while found.left:
+        table.progress("structure", len(found.pairs), len(variables))
+        room.add(found.pairs[-1].axes)
+        child, left, placed = found.left[0], tuple(found.left), tuple(found.placed)
         if len(left) > 1:
-            child = table.choose_child(tuple(left), tuple(placed), each, "structure", penalty_per_cell, of=steps)
+            child = table.choose_child(left, placed, each, "structure", penalty_per_cell, of=steps)
             cost -= each
         pair, taken = _with_parents(table, child, placed, room, degree, each, penalty_per_cell, steps)
         cost -= taken * each
-        pairs.append(pair)
-        left.remove(child)
-        placed.append(child)
-    return Network(tuple(pairs), cost)
+        found.add(pair)
+    return Network(tuple(found.pairs), cost)
 
 
 def _with_parents(

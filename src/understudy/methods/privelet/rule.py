@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.models.wavelet_trees import adjoint, whole
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.questions.wavelets import Dimension, Form, Kind, dimension, wavelet_sensitivity
-from understudy.schema import Attribute, Axes, Axis, Schema
+from understudy.schema import Attribute, Axes, Axis, Floats, Schema
 
-Floats = NDArray[np.float64]
 LONGEST_LIST = 256  # values of an unordered attribute without a taxonomy: more have no ranges, only cells lost in noise
 TIE = 1e-9  # of the noise: a difference so small is rounding, and then the first combination stays
 _CUTS, _GROUPS = 33, 64

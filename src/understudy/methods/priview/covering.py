@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -34,8 +35,7 @@ def covering_design(points: int, block: int, strength: int) -> Blocks:
     """Return blocks of at most `block` out of `points` that cover every set of `strength` points."""
     if points <= block:
         return (tuple(range(points)),)
-    sets = len(list(itertools.combinations(range(points), strength)))
-    tries = max(1, min(40, _WORK // (sets * points)))
+    tries = max(1, min(40, _WORK // (math.comb(points, strength) * points)))
     found = [_greedy(points, block, strength, seeded_generator(i)) for i in range(tries)]
     return min(found, key=len)
 
@@ -69,16 +69,12 @@ def _next_block(open_: NDArray[Any], block: int, generator: np.random.Generator)
 
 def _without_superfluous(blocks: list[tuple[int, ...]], strength: int) -> Blocks:
     """Remove blocks whose sets are all covered by others, the latest first."""
-    times: dict[tuple[int, ...], int] = {}
-    for members in blocks:
-        for chosen in itertools.combinations(members, strength):
-            times[chosen] = times.get(chosen, 0) + 1
+    times = Counter(chosen for members in blocks for chosen in itertools.combinations(members, strength))
     kept = []
     for members in reversed(blocks):
         sets = list(itertools.combinations(members, strength))
         if all(times[chosen] > 1 for chosen in sets):
-            for chosen in sets:
-                times[chosen] -= 1
+            times.subtract(sets)
         else:
             kept.append(members)
     return tuple(reversed(kept))

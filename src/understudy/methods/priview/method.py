@@ -46,7 +46,8 @@ class PriView:
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         terms = Terms.of(schema, budget, rows)
         self._check(schema)
-        count, tables = self._costs(schema, terms.total_cost)
+        count = count_cost(schema, terms.total_cost)
+        tables = terms.total_cost - count
         views = self._views(schema, terms.accounting, tables, terms.rows)
         cells, joint = max(schema.cells(view) for view in views), schema.cells(schema.names)
         phases = [
@@ -60,7 +61,7 @@ class PriView:
         schema = table.schema
         self._check(schema)
         rows, bought = row_count(table)
-        _, cost = self._costs(schema, table.total_cost)
+        cost = table.total_cost - count_cost(schema, table.total_cost)
         views = self._views(schema, table.accounting, cost, rows)
         table.progress("tables", 0, 1)
         measured = table.measure(views, cost, "tables")
@@ -80,10 +81,6 @@ class PriView:
                 f"PriView would estimate one table of {joint:,} cells, the limit is {self.cells:,}: use "
                 "--method privbayes, publish fewer attributes, or raise the limit with --set cells=N"
             )
-
-    def _costs(self, schema: Schema, whole: Fraction) -> tuple[Fraction, Fraction]:
-        count = count_cost(schema, whole)
-        return count, whole - count
 
     def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> list[Axes]:
         """Return the design of the largest block whose views are useful; from public facts alone."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.merged_groups import merged_groups
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Schema
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from understudy.models.prior import Prior
     from understudy.privacy.table import PrivateTable
 
-Floats = NDArray[np.float64]
 Chooser = Callable[[Sequence[Pair], Sequence[Floats]], Pair]  # by the model's own table of each pair, in rows
 
 MOSTLY_NOISE = 1.25  # a table no further from the model than so many times the noise expected on it

@@ -39,6 +39,11 @@ def sized_phase(
     return replace(one, cost=cost, tables=len(tables), by_size=True)
 
 
+def pair_cells(sizes: Sequence[int]) -> int:
+    """Return the cells of the tables of all pairs of attributes of these sizes together."""
+    return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+
+
 def middle_pair(schema: Schema) -> int:
     """Return the cells of the middle one of all pairs of attributes."""
     pairs = combinations((Axis(a.name) for a in schema.modelled), 2)

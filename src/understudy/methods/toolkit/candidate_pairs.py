@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
+from understudy.models.bayesian_network import base_of
 from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axes, Axis, Schema
@@ -42,7 +43,7 @@ class CandidatePairs:
         self._open: list[Axes] = [axes for axes in offered if schema.cells(axes) <= limit]
         if len(self._open) > at_once:  # so that any stretch of them has all attributes about equally often
             place = {axis: i for i, axis in enumerate(variables)}
-            self._open.sort(key=lambda axes: place[base_axis(axes[-1])] - place[base_axis(axes[0])])
+            self._open.sort(key=lambda axes: place[base_of(axes[-1])] - place[base_of(axes[0])])
 
     def add(self, axes: Axes) -> None:
         """Note that this table was measured: its axes are a clique of the model from now on."""
@@ -77,14 +78,9 @@ def grouped_pairs(variables: Sequence[Axis], groups: Sequence[Axis]) -> Iterator
             yield tuple(coarse.get(axis.attribute, axis) for axis in pair)
 
 
-def base_axis(axis: Axis) -> Axis:
-    """Return the attribute itself, of its merged groups."""
-    return Axis(axis.attribute) if axis.merged else axis
-
-
 def _joined(graph: Graph[Axis], axes: Axes) -> Graph[Axis]:
     """Return the graph with a table as a clique; merged groups are joined to the attribute whose values decide them."""
     for axis in axes:
         if axis.merged:
-            graph = graph.add((base_axis(axis), axis))
+            graph = graph.add((base_of(axis), axis))
     return graph.add(axes)

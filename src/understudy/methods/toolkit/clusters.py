@@ -14,15 +14,13 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.compiled import compiled
 from understudy.errors import UsageError
-from understudy.schema import Axis
+from understudy.schema import Axis, Floats, Mask
 
 Clusters = tuple[tuple[int, ...], ...]  # each cluster: the numbers of its cliques
 CellVariance = Callable[[int], float]
-Floats = NDArray[np.float64]
 Solver = Callable[["Problem", Sequence[int]], Iterator[Clusters]]  # good clusters for each of these numbers of them
 
 EXACT = 12  # cliques that the exact solver takes: 3^12 steps
@@ -56,11 +54,11 @@ class Problem:
         return np.rint(np.log(sizes) * LOG_UNIT)
 
     @cached_property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> Mask:
         """Return which attribute (column) is in which clique (row): the paper's occurrence matrix O, transposed."""
         return np.array([[axis in clique for axis in self.sizes] for clique in self.cliques], dtype=np.bool_)
 
-    def cells(self, members: NDArray[np.bool_]) -> Floats:
+    def cells(self, members: Mask) -> Floats:
         """Return the cells of clusters given as rows of attributes; infinite above the limit."""
         cells = np.rint(np.exp(np.minimum((members @ self._whole_logs) / LOG_UNIT, 700.0)))
         return np.where(cells <= self.limit, cells, np.inf)
@@ -157,8 +155,7 @@ def greedy(problem: Problem, numbers: Sequence[int]) -> Iterator[Clusters]:
 
 def _rises(problem: Problem, members: Any, counts: Any, cost: Any, i: int) -> Floats:
     """Return by how much Σ|CL|·cells rises when cluster i is merged with each of the others."""
-    joined: Floats = problem.cells(members | members[i]) * (counts + counts[i]) - cost - cost[i]
-    return joined
+    return np.asarray(problem.cells(members | members[i]) * (counts + counts[i]) - cost - cost[i])
 
 
 def improved(problem: Problem, groups: Sequence[Sequence[int]]) -> Clusters:
@@ -206,8 +203,7 @@ def leaning(problem: Problem, m: int) -> Floats:
         seeds.append(int(gain.argmax()))
     lean = np.exp(shared[:, seeds] - shared[:, seeds].max(axis=1, keepdims=True))
     lean[seeds] = np.eye(m) + 0.1
-    start: Floats = lean / lean.sum(axis=1, keepdims=True)
-    return start
+    return np.asarray(lean / lean.sum(axis=1, keepdims=True))
 
 
 def assigned(z: Floats) -> Clusters:

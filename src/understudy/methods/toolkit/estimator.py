@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from understudy.models.bayesian_network import BayesianNetwork, Conditional, without_unused_codes
-from understudy.models.factor import Factor
+from understudy.models.factor import Factor, conditional
 from understudy.models.model import Model
 from understudy.models.row_total import pooled_rows
 from understudy.privacy.measurement import Measurement
@@ -71,15 +71,8 @@ def paper_conditionals(pairs: Sequence[Pair], measurements: Sequence[Measurement
     """
     tables = [Factor(m.axes, np.maximum(m.values, 0).astype(np.float64)).normalised() for m in measurements]
     by_axes = {m.axes: t for m, t in zip(measurements, tables)}
-    return tuple(_conditional(pair, by_axes.get(pair.axes) or tables[0].project(pair.axes)) for pair in pairs)
-
-
-def _conditional(pair: Pair, joint: Factor) -> Conditional:
-    """Return the child given its parents; parents without mass leave the child its own distribution."""
-    total = joint.table.sum(axis=-1, keepdims=True)
-    own = joint.project((pair.child,)).normalised().table
-    table = np.where(total > 0, joint.table / np.where(total > 0, total, 1), own)
-    return Conditional(pair.child, pair.parents, table)
+    joint = {pair: by_axes.get(pair.axes) or tables[0].project(pair.axes) for pair in pairs}
+    return tuple(Conditional(p.child, p.parents, conditional(joint[p].table, len(p.parents))) for p in pairs)
 
 
 def measured_pairs(pairs: Sequence[Pair], degree: int) -> tuple[Pair, ...]:

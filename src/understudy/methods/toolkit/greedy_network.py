@@ -12,6 +12,23 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis
 
 
+class GrowingNetwork:
+    """A network that grows by one attribute at a time: what is placed, what is left, and the pairs so far."""
+
+    def __init__(self, table: PrivateTable, variables: Sequence[Axis]) -> None:
+        """Place the first attribute, drawn at random in public."""
+        self.left = list(variables)
+        self.placed = [self.left.pop(table.public_random_index(len(self.left), "first attribute"))]
+        self.pairs = [Pair(self.placed[0])]
+        self.rounds = len(self.left)
+
+    def add(self, pair: Pair) -> None:
+        """Place the child of a pair that was chosen."""
+        self.pairs.append(pair)
+        self.placed.append(pair.child)
+        self.left.remove(pair.child)
+
+
 def greedy_bayes(
     table: PrivateTable,
     variables: Sequence[Axis],
@@ -22,21 +39,16 @@ def greedy_bayes(
     penalty: Callable[[Pair], Penalty] | None = None,
 ) -> tuple[Pair, ...]:
     """Choose the first attribute at random, then d−1 pairs at cost/(d−1) each, among what the model's size allows."""
-    left = list(variables)
     size = size or SizeLimit(table.schema, variables, 1 << 62)
-    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
-    pairs = [Pair(placed[0])]
-    rounds = len(left)
-    while left:
-        table.progress("structure", len(pairs), rounds + 1)
-        size.add(pairs[-1].axes)
-        options = allowed(candidates(placed, left), placed, left, size)
+    found = GrowingNetwork(table, variables)
+    each, rounds = cost / max(1, found.rounds), found.rounds
+    while found.left:
+        table.progress("structure", len(found.pairs), rounds + 1)
+        size.add(found.pairs[-1].axes)
+        options = allowed(candidates(found.placed, found.left), found.placed, found.left, size)
         penalties = [penalty(pair) for pair in options] if penalty is not None else None
-        pair = table.choose(options, score, cost / rounds, "structure", penalties, of=rounds)
-        pairs.append(pair)
-        placed.append(pair.child)
-        left.remove(pair.child)
-    return tuple(pairs)
+        found.add(table.choose(options, score, each, "structure", penalties, of=rounds))
+    return tuple(found.pairs)
 
 
 def allowed(options: list[Pair], placed: Sequence[Axis], left: Sequence[Axis], size: SizeLimit) -> list[Pair]:
@@ -64,19 +76,16 @@ def greedy_tree(
     A tree needs no triangulation: its model has the cells of its tables, and stays under `limit`. With a
     penalty for each cell, no parent is always an option.
     """
-    left = list(variables)
-    placed = [left.pop(table.public_random_index(len(left), "first attribute"))]
-    pairs, rounds = [Pair(placed[0])], len(left)
+    found = GrowingNetwork(table, variables)
+    each, rounds = cost / max(1, found.rounds), found.rounds
     room = limit - sum(table.schema.sizes(tuple(variables)))
-    while left:
-        table.progress("structure", len(pairs), rounds + 1)
+    while found.left:
+        table.progress("structure", len(found.pairs), rounds + 1)
         most = max(0, min(cells, limit // 8, room))
         pair = table.choose_edge(
-            tuple(left), tuple(placed), score, cost / rounds, "structure",
+            tuple(found.left), tuple(found.placed), score, each, "structure",
             cells=most, penalty_per_cell=penalty_per_cell, allow_no_parent=penalty_per_cell is not None, of=rounds,
         )  # fmt: skip
         room -= table.schema.cells(pair.axes) if pair.parents else 0
-        pairs.append(pair)
-        placed.append(pair.child)
-        left.remove(pair.child)
-    return tuple(pairs)
+        found.add(pair)
+    return tuple(found.pairs)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cache
 
 from understudy.methods.toolkit.clusters import EXACT, Clusters, Merging, Problem, best_merging
-from understudy.methods.toolkit.size_limit import variable
-from understudy.models.graph import triangulated_cells
+from understudy.models.bayesian_network import base_of
+from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import table_noise
@@ -28,7 +28,7 @@ def merged(
 ) -> Merging:
     """Merge into clusters of at most `cells` cells with a triangulated model of at most `model`, or not at all."""
     sizes = {axis: schema.size(axis) for axis in sorted({axis for clique in cliques for axis in clique})}
-    variables: Mapping[Axis, int] = {variable(axis): schema.size(variable(axis)) for axis in sizes}
+    variables: Mapping[Axis, int] = {base_of(axis): schema.size(base_of(axis)) for axis in sizes}
 
     always = [clique for clique in rule_cliques(schema, list(variables)) if clique]
 
@@ -37,8 +37,8 @@ def merged(
         return table_noise(schema, accounting, cost / tables).variance
 
     def accepts(clusters: Clusters) -> bool:
-        joined = [{variable(axis) for i in cluster for axis in cliques[i]} for cluster in clusters]
-        return model is None or triangulated_cells([*joined, *always], variables, model) <= model
+        joined = [{base_of(axis) for i in cluster for axis in cliques[i]} for cluster in clusters]
+        return model is None or Graph.of([*joined, *always], variables).triangulated_cells(model) <= model
 
     return best_merging(Problem(cliques, sizes, cells), variance, solver, accepts)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Literal
 
 from understudy.errors import TooLarge, UsageError
+from understudy.methods.toolkit.budget_split import pair_cells
 from understudy.methods.toolkit.parent_candidates import any_parents
 from understudy.methods.toolkit.row_count import count_cost
 from understudy.methods.toolkit.usefulness import cell_noise, useful_cells, useful_degree
@@ -143,9 +144,14 @@ def wide(attributes: int) -> bool:
 
 def _by_links(decision: Decision, schema: Schema) -> bool:
     sizes = schema.sizes(decision.variables)
-    together = (sum(sizes) ** 2 - sum(size * size for size in sizes)) // 2
-    plain = decision.encoding == "vanilla" and isinstance(decision.score, PairwiseScore) and together <= LINK_CELLS
-    return plain and decision.degree == 1 and wide(len(sizes)) and not decision.independent
+    plain = decision.encoding == "vanilla" and isinstance(decision.score, PairwiseScore)
+    return (
+        plain
+        and pair_cells(sizes) <= LINK_CELLS
+        and decision.degree == 1
+        and wide(len(sizes))
+        and not decision.independent
+    )
 
 
 def bounded(decision: Decision, schema: Schema) -> Decision:
@@ -177,13 +183,8 @@ def _constants(settings: Settings, binary: bool, accounting: Accounting) -> Cons
     base = PAPER if not settings.ml else (ML_BINARY if binary else ML_GENERAL)[accounting.noise]
     if settings.kappa is None and base.kappa and settings.theta is not None:
         base = replace(base, kappa=0.0, theta=PAPER.theta)
-    return Constants(
-        base.theta if settings.theta is None else settings.theta,
-        base.beta if settings.beta is None else settings.beta,
-        base.single if settings.single is None else settings.single,
-        base.pairs if settings.pairs is None else settings.pairs,
-        base.kappa if settings.kappa is None else settings.kappa,
-    )
+    given = {f.name: getattr(settings, f.name) for f in fields(Constants)}
+    return replace(base, **{name: value for name, value in given.items() if value is not None})
 
 
 def _sized(decision: Decision, settings: Settings, schema: Schema, accounting: Accounting, rows: int) -> Decision:

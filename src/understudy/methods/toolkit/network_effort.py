@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from understudy.methods.toolkit.network_decision import Decision
+from understudy.methods.toolkit.parent_candidates import view_sizes
 from understudy.privacy.scores import SMALL_DOMAIN
-from understudy.schema import Axis, Schema
+from understudy.schema import Schema
 
 OFFER = 6e-5  # seconds for a candidate of a general table in one round: its limit, its penalty and most of its counting
 LISTED = 3.5e-5  # of a binary one
@@ -49,16 +50,9 @@ def offers(schema: Schema, decision: Decision) -> float:
         total = _offers(plain, decision, decision.cells, 0)
         if decision.encoding != "hierarchical":
             return total
-        return total + _offers(_views(schema, decision), decision, decision.cells // 4, 0.5)
-    views = _views(schema, decision) if decision.encoding == "hierarchical" else plain
+        return total + _offers(view_sizes(schema, decision.variables), decision, decision.cells // 4, 0.5)
+    views = view_sizes(schema, decision.variables) if decision.encoding == "hierarchical" else plain
     return _offers(views, decision, decision.cells, 0.5)
-
-
-def _views(schema: Schema, decision: Decision) -> list[list[int]]:
-    return [
-        [schema.size(Axis(axis.attribute, level)) for level in range(schema[axis.attribute].levels)]
-        for axis in decision.variables
-    ]
 
 
 def _offers(views: Sequence[Sequence[int]], decision: Decision, cells: int, above: float) -> float:

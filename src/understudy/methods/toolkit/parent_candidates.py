@@ -97,14 +97,17 @@ def either(*rules: Candidates) -> Candidates:
     return offer
 
 
+def view_sizes(schema: Schema, variables: Sequence[Axis]) -> list[list[int]]:
+    """Return how many values each variable's attribute has on each level of its taxonomy."""
+    levels = {axis: range(schema[axis.attribute].levels) for axis in variables}
+    return [[schema.size(Axis(axis.attribute, level)) for level in levels[axis]] for axis in variables]
+
+
 def any_parents(schema: Schema, variables: Sequence[Axis], cells: int, encoding: str) -> bool:
     """Return whether the size limit leaves room for any edge: an attribute with another's smallest view."""
     full = [schema.size(axis) for axis in variables]
     smallest = full
     if encoding == "hierarchical":
-        smallest = [
-            min(schema.size(Axis(axis.attribute, level)) for level in range(schema[axis.attribute].levels))
-            for axis in variables
-        ]
+        smallest = [min(sizes) for sizes in view_sizes(schema, variables)]
     order = sorted(range(len(full)), key=lambda i: full[i])[:2]
     return any(full[i] * smallest[j] <= cells for i in order for j in range(len(full)) if i != j)

@@ -16,7 +16,7 @@ from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.models.prior import Prior
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Floats, Schema
 
 Count = Callable[[Sequence[Axes]], Iterable[NDArray[Any]]]
 
@@ -62,7 +62,7 @@ def _table(axes: Axes, counts: NDArray[Any]) -> Measurement:
     return Measurement(axes, np.asarray(counts, dtype=np.int64), Gaussian(chance))
 
 
-def _beyond_chance(counts: NDArray[Any], expected: NDArray[np.float64]) -> float:
+def _beyond_chance(counts: NDArray[Any], expected: Floats) -> float:
     """Return how far a table is from the model's, in rows, less what chance explains."""
     chance = np.minimum(2 * expected, np.sqrt(2 / math.pi * expected)).sum()
     return float(np.abs(counts - expected).sum() - CHANCE * chance)

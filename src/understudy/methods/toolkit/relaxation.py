@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import UsageError
-from understudy.methods.toolkit.clusters import Clusters, Floats, Problem, assigned, leaning
+from understudy.methods.toolkit.clusters import Clusters, Problem, assigned, leaning
+from understudy.schema import Floats
 
 SPREAD = 0.1  # λ
 BEND = 3.0  # κ

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from understudy.models.bayesian_network import base_of
 from understudy.models.graph import Graph
-from understudy.models.structural_zeros import rule_cliques
+from understudy.models.structural_zeros import rule_cliques, valid_codes
 from understudy.schema import Axes, Axis, Schema
 
 
@@ -21,10 +22,9 @@ class SizeLimit:
         self._limit = limit
         self._always = schema.cells(list(variables)) <= limit
         self._placed = 0
-        self._graph = Graph.of(
-            [*_bits_with_unused_codes(schema, variables), *rule_cliques(schema, variables)],
-            {axis: schema.size(axis) for axis in variables},
-        )
+        sizes = {axis: schema.size(axis) for axis in variables}
+        unused = [zero.axes for zero in valid_codes(schema, sizes)]  # bits that belong together
+        self._graph = Graph.of([*unused, *rule_cliques(schema, variables)], sizes)
         self._look()
         self.fits = self._always or self._now <= limit
 
@@ -32,7 +32,7 @@ class SizeLimit:
         """Note that a pair was chosen: its axes are a clique from now on."""
         self._placed += 1
         if not self._always:
-            self._graph = self._graph.add(map(variable, axes))
+            self._graph = self._graph.add(map(base_of, axes))
             self._look()
 
     def _look(self) -> None:
@@ -49,7 +49,7 @@ class SizeLimit:
         if self._always:
             return True
         if parents not in self._known:
-            self._known[parents] = self._cost(frozenset(map(variable, parents)))
+            self._known[parents] = self._cost(frozenset(map(base_of, parents)))
         own, others = self._known[parents]
         own *= self._graph.sizes[child]
         return own <= self._limit // 8 and others + own <= self._room
@@ -65,15 +65,3 @@ class SizeLimit:
         if own > self._limit or all(frozenset(pair) in self._joined for pair in combinations(parents, 2)):
             return own, self._now
         return own, self._graph.add(parents).triangulated_cells(self._limit)
-
-
-def _bits_with_unused_codes(schema: Schema, variables: Sequence[Axis]) -> list[frozenset[Axis]]:
-    """Return sets of bits that belong together: those of attributes with unused codes."""
-    names = {axis.attribute for axis in variables if axis.bit >= 0}
-    uneven = [name for name in names if schema[name].size < 2 ** schema[name].bits]
-    return [frozenset(axis for axis in variables if axis.attribute == name) for name in sorted(uneven)]
-
-
-def variable(axis: Axis) -> Axis:
-    """Return the variable of the model behind a generalised view."""
-    return Axis(axis.attribute) if axis.level else axis

@@ -10,12 +10,26 @@ from fractions import Fraction
 
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import table_noise
-from understudy.schema import Schema
+from understudy.privacy.scores import INDEPENDENCE, Pair
+from understudy.schema import Axis, Schema
 
 
 def cell_noise(schema: Schema, accounting: Accounting, cost: Fraction, tables: int) -> float:
     """Return the expected absolute noise in one cell when `tables` tables share this cost."""
     return table_noise(schema, accounting, cost / tables).mean_abs
+
+
+def choice_noise(schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> float:
+    """Return the scale of the noise in one choice by score R, in units of R, which goes from 0 to 1."""
+    scale = accounting.selection_scale(pair_sensitivity(schema), cost)
+    return scale / (INDEPENDENCE.unit(schema) * rows)
+
+
+def pair_sensitivity(schema: Schema) -> int:
+    """Return how far one person can move score R of the two widest attributes: no other pair's moves further."""
+    widest = sorted(schema.modelled, key=lambda a: -a.size)[:2]
+    pair = Pair(Axis(widest[0].name), tuple(Axis(a.name) for a in widest[1:]))
+    return schema.rows_per_person * INDEPENDENCE.sensitivity(pair, schema)
 
 
 def useful_cells(rows: int, noise: float, theta: float) -> int:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import UsageError
-from understudy.privacy.questions.question import Integers, Selection
+from understudy.privacy.questions.question import Selection
 from understudy.privacy.scores import Pair, Score, check_listed
 from understudy.privacy.scores.reference_distance import reference_refusal
 from understudy.privacy.scores.scorer import Scorer
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 MAX_PENALTY = 2**60  # where one stops growing, so that no score less its penalty is too large: a refusal would tell
 

@@ -8,9 +8,7 @@ there are. What is cut off at 2^62 moves no further than before. The bound is co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,19 +16,17 @@ import numpy as np
 from understudy.engines.engine import CountingEngine
 from understudy.privacy.noise import as_integers
 from understudy.privacy.questions.pair_scores import AllPairScores
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
-from understudy.privacy.questions.statistics import MAX_FIGURE, NoisyStatistic
+from understudy.privacy.questions.statistics import MAX_FIGURE, NoisyFigure
 from understudy.privacy.scores import INDEPENDENCE
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class TotalDependence(NoisyQuery[NoisyStatistic]):
+class TotalDependence(NoisyFigure):
     """The sum of score R over all pairs of these axes."""
 
     kind: ClassVar[str] = "dependence"
-    is_linear: ClassVar[bool] = False
 
     axes: Axes
 
@@ -41,15 +37,9 @@ class TotalDependence(NoisyQuery[NoisyStatistic]):
         moved = AllPairScores(self.axes).sensitivity(schema).l1
         return Sensitivity(moved, moved**2)
 
-    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
-        return [(1, Fraction(1))]
-
     def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
         scores = INDEPENDENCE.all_pairs(engine, self.axes, schema)[np.tril_indices(len(self.axes), -1)]
         return as_integers([min(sum(scores.tolist()), MAX_FIGURE)])  # in Python's unbounded integers
-
-    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> NoisyStatistic:
-        return NoisyStatistic(int(noisy[0].values[0]), noisy[0].noise)
 
     def as_json(self) -> list[Any]:
         return [self.kind, self.axes]

@@ -27,9 +27,9 @@ import numpy as np
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise, as_integers
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axis, Schema
+from understudy.schema import Axis, Integers, Schema
 from understudy.schema.attribute import fine_name
 from understudy.schema.fine_grid import FineGrid
 

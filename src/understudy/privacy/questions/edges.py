@@ -11,13 +11,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.privacy.questions.question import Integers, Selection
+from understudy.privacy.questions.question import Selection
 from understudy.privacy.scores import INDEPENDENCE, Pair, PairwiseScore, Score, check_listed
 from understudy.privacy.scores.scorer import Scorer
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Mask, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class ChooseEdge(Selection[Pair]):
     cells: int
     allow_no_parent: bool
     tables: Integers  # cells of each attribute (row) with each parent (column); the last column is no parent
-    offered: NDArray[np.bool_]
+    offered: Mask
 
     @staticmethod
     def of(
@@ -90,8 +89,7 @@ class ChooseEdge(Selection[Pair]):
         assert isinstance(self.score, PairwiseScore)
         edges = scorer.edges(self.left, self.placed, self.score)
         scores = np.column_stack([edges, scorer.without_parent(self.left, self.score)])
-        found: list[int] = (scores - self.penalty_per_cell * self.tables)[self.offered].tolist()
-        return found
+        return list((scores - self.penalty_per_cell * self.tables)[self.offered].tolist())
 
     def rescaled(self, factor: Fraction) -> ChooseEdge:
         return replace(self, penalty_per_cell=round(self.penalty_per_cell * factor))

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge
 from understudy.privacy.noise import Noise, as_integers
-from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import MAX_CELLS, NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import as_integers
-from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import MAX_CELLS, NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity, table_sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)

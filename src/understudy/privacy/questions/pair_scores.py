@@ -13,10 +13,10 @@ import numpy as np
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import NoisyBlock, NoisyQuery
 from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 
 @dataclass(frozen=True, eq=False)

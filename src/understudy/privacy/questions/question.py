@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
 from understudy.privacy.accounting import Accounting
@@ -24,9 +23,8 @@ from understudy.privacy.noise import Noise
 from understudy.privacy.scores import Score
 from understudy.privacy.scores.scorer import Scorer
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
-Integers = NDArray[np.int64]
 Answer = TypeVar("Answer")
 
 MAX_CELLS = 20_000_000  # of one measured table; noise costs about ten microseconds a cell

@@ -27,7 +27,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,10 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import UsageError
 from understudy.privacy.noise import Noise, as_integers
-from understudy.privacy.questions.question import Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import NoisyBlock, NoisyQuery
 from understudy.privacy.scores.reference_distance import deviation, is_huge
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import MAX_ROWS, Axes, Schema
+from understudy.schema import MAX_ROWS, Axes, Integers, Schema
 
 MAX_FIGURE = 2**62  # where a statistic stops growing, so that noise can be added to it as an integer of 64 bits
 _UNDECLARED_ROWS = 2**31  # of a table whose row count is private and has no declared maximum
@@ -123,21 +123,23 @@ class ReferenceTables:
         return hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.workload]).encode()).hexdigest()
 
 
+Tables = TypeVar("Tables", SyntheticTables, ReferenceTables)
+
+
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
     """Integer weights on a row's codes: the class with the largest sum wins, the first among equals. Public."""
 
     target: str
-    label: NDArray[np.int64]  # the class of each code of the target
-    weights: Mapping[str, NDArray[np.int64]]  # attribute -> codes × classes
-    bias: NDArray[np.int64]
+    label: Integers  # the class of each code of the target
+    weights: Mapping[str, Integers]  # attribute -> codes × classes
+    bias: Integers
 
-    def predict(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    def predict(self, codes: Mapping[str, NDArray[Any]]) -> Integers:
         total = np.tile(self.bias, (len(codes[self.target]), 1))
         for name, weights in self.weights.items():
             total += weights[codes[name]]
-        winners: NDArray[np.int64] = total.argmax(axis=1)
-        return winners
+        return np.asarray(total.argmax(axis=1))
 
     def refusal(self, schema: Schema) -> str | None:
         classes = len(self.bias)
@@ -175,17 +177,24 @@ class Statistic(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SumOfVariations:
-    """ΣV over the tables: 2nNq times their mean total variation distance."""
+class TableStatistic(Generic[Tables]):
+    """What the statistics of several tables have in common: `name` is the word for the journal."""
 
-    tables: SyntheticTables
+    name: ClassVar[str]
+    tables: Tables
 
     @property
     def key(self) -> str:
-        return f"sum of variations {self.tables.key}"
+        return f"{self.name} {self.tables.key}"
 
     def refusal(self, schema: Schema) -> str | None:
         return self.tables.refusal(schema)
+
+
+class SumOfVariations(TableStatistic[SyntheticTables]):
+    """ΣV over the tables: 2nNq times their mean total variation distance."""
+
+    name = "sum of variations"
 
     def sensitivity(self, schema: Schema) -> int:
         return 2 * self.tables.rows * len(self.tables.workload)
@@ -194,18 +203,10 @@ class SumOfVariations:
         return min(sum(self.tables.variations(engine)), MAX_FIGURE)
 
 
-@dataclass(frozen=True, eq=False)
-class LargestVariation:
+class LargestVariation(TableStatistic[SyntheticTables]):
     """The largest V: 2nN times the maximum total variation distance."""
 
-    tables: SyntheticTables
-
-    @property
-    def key(self) -> str:
-        return f"largest variation {self.tables.key}"
-
-    def refusal(self, schema: Schema) -> str | None:
-        return self.tables.refusal(schema)
+    name = "largest variation"
 
     def sensitivity(self, schema: Schema) -> int:
         return 2 * self.tables.rows
@@ -214,18 +215,10 @@ class LargestVariation:
         return min(max(self.tables.variations(engine)), MAX_FIGURE)
 
 
-@dataclass(frozen=True, eq=False)
-class SumOfDistances:
+class SumOfDistances(TableStatistic[ReferenceTables]):
     """ΣD over the tables: how far the rows are from public tables of counts, in rows."""
 
-    tables: ReferenceTables
-
-    @property
-    def key(self) -> str:
-        return f"sum of distances {self.tables.key}"
-
-    def refusal(self, schema: Schema) -> str | None:
-        return self.tables.refusal(schema)
+    name = "sum of distances"
 
     def sensitivity(self, schema: Schema) -> int:
         return row_distance(schema) * len(self.tables.workload)
@@ -234,18 +227,10 @@ class SumOfDistances:
         return min(sum(self.tables.distances(engine)), MAX_FIGURE)
 
 
-@dataclass(frozen=True, eq=False)
-class LargestDistance:
+class LargestDistance(TableStatistic[ReferenceTables]):
     """The largest D."""
 
-    tables: ReferenceTables
-
-    @property
-    def key(self) -> str:
-        return f"largest distance {self.tables.key}"
-
-    def refusal(self, schema: Schema) -> str | None:
-        return self.tables.refusal(schema)
+    name = "largest distance"
 
     def sensitivity(self, schema: Schema) -> int:
         return row_distance(schema)
@@ -279,12 +264,11 @@ class Errors:
 STATISTICS: Sequence[type[Statistic]] = (SumOfVariations, LargestVariation, SumOfDistances, LargestDistance, Errors)
 
 
-def refusal(statistic: Any, schema: Schema) -> str | None:
+def refusal(statistic: Statistic, schema: Schema) -> str | None:
     """Return why this cannot be bought, or None. A subclass may compute anything, so only the listed types pass."""
     if type(statistic) not in STATISTICS:
         return f"{type(statistic).__name__} has no proved sensitivity, so it cannot be bought"
-    reason: str | None = statistic.refusal(schema)
-    return reason
+    return statistic.refusal(schema)
 
 
 # -- what comes back ---------------------------------------------------------------------------------------------
@@ -298,12 +282,23 @@ class NoisyStatistic:
     noise: Noise
 
 
+class NoisyFigure(NoisyQuery[NoisyStatistic]):
+    """A question answered by one number. Those of several owners do not add up."""
+
+    is_linear: ClassVar[bool] = False
+
+    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
+        return [(1, Fraction(1))]
+
+    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> NoisyStatistic:
+        return NoisyStatistic(int(noisy[0].values[0]), noisy[0].noise)
+
+
 @dataclass(frozen=True, eq=False)
-class StatisticQuery(NoisyQuery[NoisyStatistic]):
+class StatisticQuery(NoisyFigure):
     """The value of one statistic."""
 
     kind: ClassVar[str] = "figure"
-    is_linear: ClassVar[bool] = False
 
     statistic: Statistic
 
@@ -315,14 +310,8 @@ class StatisticQuery(NoisyQuery[NoisyStatistic]):
         moved = self.statistic.sensitivity(schema)
         return Sensitivity(moved, moved**2).times(schema.rows_per_person)
 
-    def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
-        return [(1, Fraction(1))]
-
     def exact(self, engine: CountingEngine, schema: Schema) -> Integers:
         return as_integers([self.statistic.value(engine)])
-
-    def result(self, noisy: Sequence[NoisyBlock], schema: Schema) -> NoisyStatistic:
-        return NoisyStatistic(int(noisy[0].values[0]), noisy[0].noise)
 
     def as_json(self) -> list[Any]:
         return [self.kind, self.statistic.key]

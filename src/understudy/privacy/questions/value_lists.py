@@ -21,11 +21,11 @@ from understudy.engines.engine import listable as listable
 from understudy.errors import UsageError
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Gaussian, as_integers
-from understudy.privacy.questions.question import Integers, Question
+from understudy.privacy.questions.question import Question
 from understudy.privacy.random_source import RandomSource
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.privacy.thresholds import uncounted, value_threshold
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 MAX_LISTED = 500  # values of one column: the largest noisy counts; the others are part of `rest`
 

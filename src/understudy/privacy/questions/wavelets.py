@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.noise import Noise, as_integers
-from understudy.privacy.questions.question import MAX_CELLS, Integers, NoisyBlock, NoisyQuery
+from understudy.privacy.questions.question import MAX_CELLS, NoisyBlock, NoisyQuery
 from understudy.privacy.sensitivity import Sensitivity
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
 Kind = Literal["haar", "nominal", "plain"]
 Form = Literal["tight", "published"]

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from understudy.engines.engine import CountingEngine
-from understudy.schema import Axes, Schema
+from understudy.privacy.noise import as_integers
+from understudy.schema import Axes, Integers, Schema
 
 if TYPE_CHECKING:  # it loads the compiler, which `import understudy` does without
     from understudy.engines.pairs import PairCounts
@@ -20,6 +21,12 @@ class CountsPairs(Protocol):
     """An engine that counts all pairwise tables at once."""
 
     def pairs(self, axes: Axes) -> PairCounts: ...
+
+
+def counted(engine: CountingEngine, workload: Sequence[Axes], schema: Schema) -> Iterator[Integers]:
+    """Yield the exact table of each of `workload`, counted batch by batch."""
+    for batch in batches(engine, workload, schema):
+        yield from map(as_integers, engine.marginals(workload[batch]))
 
 
 def batches(engine: CountingEngine, workload: Sequence[Axes], schema: Schema) -> Iterator[slice]:

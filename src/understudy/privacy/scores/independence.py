@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.scores.batches import CountsPairs, batches
+from understudy.privacy.scores.batches import CountsPairs, counted
 from understudy.privacy.scores.score import Pair, PairwiseScore, Table, binary_side
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 R_UNIT = 2**20  # on the scale of counts nR is rounded down to a multiple of 2^-20
 WIDE_ROWS = 2**30  # a declared row count from which R is on the scale of counts under replace-one neighbours too
@@ -49,19 +48,17 @@ class Independence(PairwiseScore):
     def unit(self, schema: Schema) -> int:
         return R_UNIT if schema.rows is None or _on_counts(schema) else 2 * schema.rows
 
-    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> Integers:
         """Return a symmetric matrix: small domains in one go, the others table by table."""
         rows = engine.rows()
         out, few = _small_pairs(engine, axes, schema)
         rest = [(i, j) for i in range(len(axes)) for j in range(i) if i not in few or j not in few]
-        for batch in batches(engine, [(axes[i], axes[j]) for i, j in rest], schema):
-            part = rest[batch]
-            for (i, j), table in zip(part, engine.marginals([(axes[i], axes[j]) for i, j in part])):
-                out[i, j] = out[j, i] = self.value(np.ascontiguousarray(table, dtype=np.int64), rows, schema)
+        for (i, j), table in zip(rest, counted(engine, [(axes[i], axes[j]) for i, j in rest], schema)):
+            out[i, j] = out[j, i] = self.value(np.ascontiguousarray(table), rows, schema)
         return out
 
 
-def _small_pairs(engine: CountingEngine, axes: Axes, schema: Schema) -> tuple[NDArray[np.int64], set[int]]:
+def _small_pairs(engine: CountingEngine, axes: Axes, schema: Schema) -> tuple[Integers, set[int]]:
     """Return the scores of pairs of small domains, where the engine counts them at once, and which axes those are."""
     out = np.zeros((len(axes), len(axes)), dtype=np.int64)
     small = [i for i, axis in enumerate(axes) if isinstance(engine, CountsPairs) and schema.size(axis) <= SMALL_DOMAIN]
@@ -77,7 +74,7 @@ def _small_pairs(engine: CountingEngine, axes: Axes, schema: Schema) -> tuple[ND
     return out, set(small)
 
 
-def _scaled(high: Any, low: Any, rows: int, schema: Schema) -> NDArray[np.int64]:
+def _scaled(high: Any, low: Any, rows: int, schema: Schema) -> Integers:
     """Return T = high·2^20 + low as it is, or ⌊2^20·T/2n⌋ on the scale of counts; no step of this passes 2^62."""
     if not _on_counts(schema):
         return np.asarray(high * R_UNIT + low)

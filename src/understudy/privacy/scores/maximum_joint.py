@@ -6,13 +6,11 @@ Zhang et al. 2017, Theorem 4.5. PROOF.md of PrivBayes has the lemmas.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.noise import as_integers
-from understudy.privacy.scores.batches import CountsPairs, batches
+from understudy.privacy.scores.batches import CountsPairs, counted
 from understudy.privacy.scores.score import Pair, PairwiseScore, Table
-from understudy.schema import Axes, Schema
+from understudy.schema import Axes, Integers, Schema
 
 F_ROWS = 2**31  # a declared row count from which F is for few parents: its search may take a state for each row
 F_PARENTS = 16  # configurations of those
@@ -52,19 +50,15 @@ class MaximumJoint(PairwiseScore):
             return "edges are scored by F where every attribute of the model is binary: use score R"
         return None
 
-    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> Integers:
         from understudy.privacy.scores.kernels import f_distances
 
         rows = engine.rows()
         if isinstance(engine, CountsPairs):
             counts = engine.pairs(axes)
-            found: NDArray[np.int64] = -f_distances(counts.gram, counts.first, rows)
-            return found
+            return np.asarray(-f_distances(counts.gram, counts.first, rows))
         out = np.zeros((len(axes), len(axes)), dtype=np.int64)
         pairs = [(i, j) for i in range(len(axes)) for j in range(i)]
-        workload = [(axes[j], axes[i]) for i, j in pairs]
-        for batch in batches(engine, workload, schema):
-            for (i, j), counted in zip(pairs[batch], engine.marginals(workload[batch])):
-                table = as_integers(counted)
-                out[i, j], out[j, i] = self.value(table, rows, schema), self.value(table.T, rows, schema)
+        for (i, j), table in zip(pairs, counted(engine, [(axes[j], axes[i]) for i, j in pairs], schema)):
+            out[i, j], out[j, i] = self.value(table, rows, schema), self.value(table.T, rows, schema)
         return out

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.errors import UsageError
 from understudy.privacy.scores.score import Pair, Score, Table
-from understudy.schema import Schema
+from understudy.schema import Integers, Schema
 
 
 class ReferenceDistance(Score):
@@ -31,13 +30,13 @@ class ReferenceDistance(Score):
         return 2
 
 
-def deviation(table: NDArray[np.int64], reference: NDArray[np.int64]) -> int:
+def deviation(table: Integers, reference: Integers) -> int:
     """Return Σ|c − r|. By the triangle inequality it moves by at most ‖c − c'‖₁, whatever the public r is."""
     return int(np.abs(table - reference).sum())
 
 
 def reference_refusal(
-    score: Score, options: Sequence[Pair], references: Sequence[NDArray[np.int64]] | None, schema: Schema
+    score: Score, options: Sequence[Pair], references: Sequence[Integers] | None, schema: Schema
 ) -> str | None:
     """Return why these public tables cannot be compared with, or None."""
     if score.has_references != (references is not None):
@@ -50,6 +49,6 @@ def reference_refusal(
     return None
 
 
-def is_huge(table: NDArray[np.int64]) -> bool:
+def is_huge(table: Integers) -> bool:
     """Return whether Σ|r| is above 2^60: added up as floats and so that what they round off does not matter."""
     return float(np.abs(table.astype(np.float64)).sum()) > 2.0**60 * (1 - 2.0**-20)

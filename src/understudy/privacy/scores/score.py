@@ -6,13 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from understudy.engines.engine import CountingEngine
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
-Table = NDArray[np.int64]  # rows: parent configurations; columns: values of the child
+Table = Integers  # rows: parent configurations; columns: values of the child
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class PairwiseScore(Score):
     without_parent: ClassVar[int | None] = None  # the score of no parent, where it is the same for all attributes
 
     @abstractmethod
-    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> NDArray[np.int64]:
+    def all_pairs(self, engine: CountingEngine, axes: Axes, schema: Schema) -> Integers:
         """Return the score of every axis (row) with every other as its parent (column)."""
 
     def all_pairs_refusal(self, schema: Schema) -> str | None:

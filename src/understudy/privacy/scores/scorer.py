@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.engines.engine import CountingEngine
-from understudy.privacy.noise import as_integers
-from understudy.privacy.scores.batches import batches
+from understudy.privacy.scores.batches import counted
 from understudy.privacy.scores.reference_distance import deviation
 from understudy.privacy.scores.score import Pair, PairwiseScore, Score
-from understudy.schema import Axes, Axis, Schema
+from understudy.schema import Axes, Axis, Integers, Schema
 
 
 class Scorer:
@@ -24,7 +22,7 @@ class Scorer:
         self._axes = tuple(Axis(a.name) for a in schema.modelled)
         self._at = {axis: i for i, axis in enumerate(self._axes)}
         self._known: dict[tuple[Score, Pair], int] = {}
-        self._all_pairs: dict[Score, NDArray[np.int64]] = {}
+        self._all_pairs: dict[Score, Integers] = {}
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """Return the public number of values of each axis."""
@@ -37,31 +35,24 @@ class Scorer:
             known.update({(score, pair): edge for pair in options if (edge := self._edge(score, pair)) is not None})
         fresh = list(dict.fromkeys(pair for pair in options if (score, pair) not in known))
         rows = self._engine.rows()
-        for part in batches(self._engine, [pair.axes for pair in fresh], self._schema):
-            batch = fresh[part]
-            for pair, counts in zip(batch, self._engine.marginals([pair.axes for pair in batch])):
-                width = self._schema.size(pair.child)
-                table = np.ascontiguousarray(as_integers(counts).reshape(-1, width))
-                known[score, pair] = score.value(table, rows, self._schema)
+        for pair, counts in zip(fresh, counted(self._engine, [pair.axes for pair in fresh], self._schema)):
+            table = np.ascontiguousarray(counts.reshape(-1, self._schema.size(pair.child)))
+            known[score, pair] = score.value(table, rows, self._schema)
         return [known[score, pair] for pair in options]
 
-    def deviations(self, options: Sequence[Pair], references: Sequence[NDArray[np.int64]]) -> list[int]:
+    def deviations(self, options: Sequence[Pair], references: Sequence[Integers]) -> list[int]:
         """Return the distance of each pair's table from its reference. Not kept: references change."""
-        found = []
-        for part in batches(self._engine, [pair.axes for pair in options], self._schema):
-            tables = self._engine.marginals([pair.axes for pair in options[part]])
-            found += [deviation(as_integers(counts), r) for counts, r in zip(tables, references[part])]
-        return found
+        tables = counted(self._engine, [pair.axes for pair in options], self._schema)
+        return [deviation(counts, reference) for counts, reference in zip(tables, references)]
 
-    def edges(self, children: Axes, parents: Axes, score: PairwiseScore) -> NDArray[np.int64]:
+    def edges(self, children: Axes, parents: Axes, score: PairwiseScore) -> Integers:
         """Return the score of each child (row) with each parent (column): all pairs are counted the first time."""
         if score not in self._all_pairs:
             self._all_pairs[score] = score.all_pairs(self._engine, self._axes, self._schema)
         at = self._at
-        found: NDArray[np.int64] = self._all_pairs[score][np.ix_([at[c] for c in children], [at[p] for p in parents])]
-        return found
+        return np.asarray(self._all_pairs[score][np.ix_([at[c] for c in children], [at[p] for p in parents])])
 
-    def without_parent(self, children: Axes, score: PairwiseScore) -> NDArray[np.int64]:
+    def without_parent(self, children: Axes, score: PairwiseScore) -> Integers:
         """Return the score of each child with no parent."""
         if score.without_parent is not None:
             return np.full(len(children), score.without_parent, dtype=np.int64)
