@@ -23,14 +23,10 @@ from understudy.methods.aim.named_tables import (
 from understudy.methods.aim.prior_use import PRIOR_SHARE
 from understudy.methods.aim.wider_tables import WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.methods.aim.worth import (
-    DOUBT,
-    LIKELY,
     NEVER,
     SURELY,
     WORTH_SHARE,
     asked_axes,
-    asking_cost,
-    asking_noise,
     chance_dependence,
     column_error,
     even_shares,
@@ -68,7 +64,6 @@ class Costs:
     worth: Fraction = Fraction(0)  # for the mean dependence of pairs, which decides whether there are rounds
     prior: Fraction = Fraction(0)  # for the distance from the prior, which decides whether it is used
     surely: bool = False  # there are rounds, whatever is bought
-    likely: bool = False  # there are rounds, if what is bought leaves a doubt
     named: Fraction = Fraction(0)  # for tables that uses name
     offered: Fraction = Fraction(0)  # for rounds that choose among tables that uses speak of
     wider: Fraction = Fraction(0)  # for rounds that choose among tables of three and four attributes, at most
@@ -180,8 +175,7 @@ class CostSplit:
         if not costs.worth or not costs.each or costs.surely:
             return costs
         known = even_shares(self.schema) if shares is None else shares
-        doubt = DOUBT * asking_noise(self.schema, self.accounting, costs.worth) if costs.likely else 0.0
-        found = learnable((seen_rows + doubt) / rows, chance_dependence(known, rows))
+        found = learnable(seen_rows / rows, chance_dependence(known, rows))
         return costs if found >= self._needed(costs, rows, known) else self._without_rounds(costs)
 
     def _without_rounds(self, costs: Costs) -> Costs:
@@ -200,15 +194,9 @@ class CostSplit:
         needed = self._needed(costs, self.rows, even_shares(self.schema))
         never = needed > NEVER and not wishes.sure
         prior = rest * exact(PRIOR_SHARE) if wishes.prior else Fraction(0)
-        worth = Fraction(0)
-        surely = SURELY[self.accounting.noise]
-        if prior or surely < needed <= NEVER:
-            most = rest * exact(WORTH_SHARE)
-            worth = most if prior else asking_cost(self.schema, self.accounting, most, self.rows, needed)
+        worth = rest * exact(WORTH_SHARE) if prior or SURELY < needed <= NEVER else Fraction(0)
         split = self._split(count, rest - worth - prior, rounds)
-        split = replace(
-            split, worth=worth, prior=prior, surely=wishes.sure or needed <= surely, likely=needed <= LIKELY
-        )
+        split = replace(split, worth=worth, prior=prior, surely=wishes.sure or needed <= SURELY)
         return split.without_rounds() if never else split
 
     def _with_wider(self, costs: Costs) -> Costs:

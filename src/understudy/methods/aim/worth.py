@@ -18,21 +18,14 @@ import numpy as np
 
 from understudy.methods.plan import Phase
 from understudy.privacy.accounting import Accounting
-from understudy.privacy.budget import exact
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.questions import TotalDependence
 from understudy.privacy.scores import INDEPENDENCE
 from understudy.schema import Axes, Axis, Floats, Schema
 
 DEPENDENCE = "dependence"
-WORTH_SHARE = 0.03  # of the budget, at most, for the mean dependence of all pairs
-CLOSELY = 0.25  # of the dependence that is needed: how closely it is asked for, where that costs less
-LEAST_SHARE = 0.02  # of that share, at least
-# mean dependence that nearly every table has: where less is needed, there are rounds without asking. Laplace runs
-# decide before they know the columns, so chance hides what there is
-SURELY: dict[type[Noise], float] = {Laplace: 0.03, Gaussian: 0.003}
-LIKELY = 0.03  # and that most tables have: where less is needed, there are rounds if the answer leaves a doubt
-DOUBT = 1.5  # standard deviations
+WORTH_SHARE = 0.03  # of the budget, for the mean dependence of all pairs
+SURELY = 0.03  # mean dependence that nearly every table has: where less is needed, there are rounds without asking
 NEVER = 0.4  # and that none has: where more is needed, there are none
 LEARNED = 0.6  # of the dependence, where pairs have no noise
 # times the error of a column: what two of them cost a pair, less what measured pairs tell about columns
@@ -91,26 +84,9 @@ def learnable(dependence: float, chance: float) -> float:
     return math.sqrt(max(0.0, dependence * abs(dependence) - chance**2))
 
 
-def asking_cost(schema: Schema, accounting: Accounting, most: Fraction, rows: float, needed: float) -> Fraction:
-    """Return what the mean dependence costs where its noise is small beside what is needed, but no more than `most`.
-
-    Chance is a part of what is bought, so the noise must be smaller where there is more of it (`learnable`).
-    Noise falls with the cost, or with its root under zCDP.
-    """
-    chance = chance_dependence(even_shares(schema), rows)
-    closely = CLOSELY * needed**2 / math.hypot(needed, chance)
-    part = (asking_noise(schema, accounting, most) / (closely * rows)) ** accounting.power
-    return most * exact(round(min(1.0, max(LEAST_SHARE, part)), 4))
-
-
 def worth_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
     """Return the phase of a plan that buys the mean dependence."""
-    scale = asking_noise(schema, accounting, cost)
-    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
-
-
-def asking_noise(schema: Schema, accounting: Accounting, cost: Fraction) -> float:
-    """Return the scale of the noise of the mean dependence at this cost, in rows."""
     axes = asked_axes(schema)
     noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
-    return noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
+    scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
+    return Phase(DEPENDENCE, cost, 1, 1, scale, detail="how far pairs are from independence, on average")
