@@ -97,8 +97,8 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_without_the_phase(tmp_
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.reservation import Charge
 
-    plain = publishing.method_named
-    monkeypatch.setattr(publishing, "method_named", lambda *a, **k: plain(*a, **{**k, "model_error": False}))
+    plain = planning.method_named
+    monkeypatch.setattr(planning, "method_named", lambda *a, **k: plain(*a, **{**k, "model_error": False}))
     journal, kept = Charge.journal, []
 
     def failing(self: Charge, outcome: bytes) -> None:
