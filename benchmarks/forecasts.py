@@ -216,6 +216,8 @@ def main() -> None:
             own.add_argument("--to", type=Path, help="Where to keep actual over expected errors, cell by cell.")
         else:
             own.add_argument("--seeds", nargs="+", type=int, default=[1])
+        if verb == "generated":
+            own.add_argument("--seconds", type=float, default=60.0, help="Leave out tables that take longer by the plan.")
         if verb == "shared":
             own.add_argument("--tables", nargs="+", default=[*CODED, *RAW])
             own.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 4])
@@ -237,6 +239,8 @@ def main() -> None:
 def _generated(given: Any) -> Any:
     for seed in range(*given.seeds):
         codes, schema, epsilon, delta = generated(seed)
+        if understudy.plan(schema, epsilon=epsilon, delta=delta, rows=len(codes["c00"])).seconds > given.seconds:
+            continue
         path = given.keep / f"generated{seed}.csv"
         pd.DataFrame(codes).to_csv(path, index=False)
         yield line({"table": "generated"}, path, schema, epsilon, delta, seed)

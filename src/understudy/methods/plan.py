@@ -32,6 +32,8 @@ class Phase:
     error: float | None = None  # expected total variation distance of the largest table, from noise alone
     detail: str = ""
     by_size: bool = False  # whether larger tables have a larger share of the cost; `scale` is then the largest one's
+    groups: int = 0  # into how many groups values of large attributes are merged in these tables; 0 if they are not
+    needed: float | None = None  # mean dependence of pairs from which on tables are bought; None if they are for sure
 
 
 def tables_phase(
@@ -47,6 +49,7 @@ class Expected(Protocol):
     """Expected errors of what a plan would publish (`methods.expected_error`)."""
 
     def share(self, group: int, share: float) -> float: ...
+    def typical_share_error(self, group: int, share: float) -> float: ...
     def as_json(self) -> dict[str, Any]: ...
     def text(self) -> str: ...
 
@@ -114,6 +117,8 @@ class Plan:
         points = 100 * (half if self.expected is None else self.expected.share(group, share))
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
+        if self.expected is not None:
+            text += f", half of such shares within {100 * self.expected.typical_share_error(group, share):.2g} points"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:

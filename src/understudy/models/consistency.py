@@ -45,7 +45,9 @@ class Agreement:
         cells = [schema.cells(axes) for axes in tables]
         first = np.concatenate([[0], np.cumsum(cells)])
         mixed = _values_and_groups(tables)
-        steps, turns, places, width, backs = [], [], 0, 0, 0
+        steps: list[tuple[int, ...]] = []
+        turns: list[tuple[int, ...]] = []
+        places = width = backs = 0
         indexes, weights, spread, returned = [np.empty(0, np.int32)], [np.empty(0)], [np.empty(0)], [np.empty(0)]
         for step in _steps(tables, schema, mixed):
             size, begin = len(step.counts[0]), len(turns)

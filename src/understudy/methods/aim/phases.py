@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from understudy.methods.aim.costs import Costs, CostSplit
@@ -11,6 +12,7 @@ from understudy.methods.aim.prior_use import planned_note, prior_phase
 from understudy.methods.aim.worth import worth_phase
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.budget_split import sized_phase
+from understudy.methods.toolkit.merged_groups import groups_borne
 from understudy.models.prior import Prior
 from understudy.privacy.budget import exact
 
@@ -24,7 +26,7 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
     if costs.count:
         yield tables_phase("row count", schema, accounting, costs.count, 1, 1, rows, "how many rows there are")
     if costs.worth:
-        yield worth_phase(schema, accounting, costs.worth)
+        yield worth_phase(schema, accounting, costs.worth, split.needed)
     if costs.prior:
         yield prior_phase(schema, accounting, costs.prior)
     detail = "each attribute alone, larger ones more closely"
@@ -39,7 +41,9 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
         sizes = map(schema.cells, combinations(split.variables, 2))
         cells = max((size for size in sizes if size <= split.wishes.max_cells), default=1)
         detail = "the pair that the model gets most wrong, round by round, at most"
-        yield tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
+        tables = tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
+        noise = accounting.noise(tables.scale).mean_abs
+        yield replace(tables, groups=groups_borne(rows, noise) if split.merges else 0)
 
 
 def plan_notes(split: CostSplit, costs: Costs, named: NamedTables, prior: Prior | None) -> Iterator[str]:
