@@ -7,7 +7,7 @@
 Laws are fitted on generated tables (random numbers of columns, values and rows; columns with links to hidden classes
 and to each other, more or less skewed) and checked on shared ones. A line has the mean total variation distance of 1-,
 2- and 3-way tables and the errors of shares: of random pairs of columns, the share from 5 to 95 % of one value in a
-group of 300 rows and more. `page` plans each line anew, so that it may be run after a change of the forecast.
+group of 300 rows and more. Shares are compared by their median error, and by the half-width that holds 95 %. `page` plans each line anew, so that it may be run after a change of the forecast.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUP = 300
 PAIRS = 60
 PER_PAIR = 8
 RAW = ("census", "ma2019", "yrbss", "covid_testing", "HI", "SLID", "nhefs")
-WITHIN = {"1": 1.5, "2": 2.0, "3": 2.0, "shares": 2.0}  # what is asked, in 9 of 10 cells
+WITHIN = {"1": 1.5, "2": 2.0, "3": 2.0, "shares": 2.0, "95 % of shares": 2.0}  # what is asked, in 9 of 10 cells
 
 Codes = Mapping[str, NDArray[np.int64]]
 
@@ -182,8 +182,11 @@ def compared(lines: list[dict[str, Any]], keep: Path) -> list[dict[str, Any]]:
         expected = plan_of(some[0], keep).expected
         known = {"1": expected.one_way, "2": expected.two_way, "3": expected.three_way}
         ratio = {w: float(np.mean([f["distances"][w] for f in some])) / value for w, value in known.items() if value}
-        off = [abs(e) / expected.share(g, s) for f in some for g, s, e in f["shares"]]
-        ratio |= {"shares": float(np.quantile(off, 0.95))} if len(off) >= 20 else {}
+        known_shares = [share for f in some for share in f["shares"]]
+        if len(known_shares) >= 20:
+            typical = [abs(e) / expected.typical_share_error(g, s) for g, s, e in known_shares]
+            wide = [abs(e) / expected.share(g, s) for g, s, e in known_shares]
+            ratio |= {"shares": float(np.median(typical)), "95 % of shares": float(np.quantile(wide, 0.95))}
         ratio = {kind: round(value, 3) for kind, value in ratio.items()}
         out.append({"cell": key[:3], "tables": [f["tables"] for f in some], "ratio": ratio})
     return out
@@ -217,7 +220,9 @@ def main() -> None:
         else:
             own.add_argument("--seeds", nargs="+", type=int, default=[1])
         if verb == "generated":
-            own.add_argument("--seconds", type=float, default=60.0, help="Leave out tables that take longer by the plan.")
+            own.add_argument(
+                "--seconds", type=float, default=60.0, help="Leave out tables that take longer by the plan."
+            )
         if verb == "shared":
             own.add_argument("--tables", nargs="+", default=[*CODED, *RAW])
             own.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 4])
