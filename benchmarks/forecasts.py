@@ -5,9 +5,10 @@
     python benchmarks/forecasts.py page RESULTS.jsonl
 
 Laws are fitted on generated tables (random numbers of columns, values and rows; columns with links to hidden classes
-and to each other, more or less skewed) and checked on shared ones. A line has the mean total variation distance of 1-,
-2- and 3-way tables and the errors of shares: of random pairs of columns, the share from 5 to 95 % of one value in a
-group of 300 rows and more. Shares are compared by their median error, and by the half-width that holds 95 %. `page` plans each line anew, so that it may be run after a change of the forecast.
+and to each other, more or less skewed) and checked on shared ones. A line has the mean total variation distance of
+1-, 2- and 3-way tables and the errors of shares: of random pairs of columns, the share from 5 to 95 % of one value in
+a group of 300 rows and more. Shares are compared by their median error, and by the half-width that holds 95 %. `page`
+plans each line anew, so that it may be run after a change of the forecast.
 """
 
 from __future__ import annotations

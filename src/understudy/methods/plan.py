@@ -118,7 +118,8 @@ class Plan:
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
         if self.expected is not None:
-            text += f", half of such shares within {100 * self.expected.typical_share_error(group, share):.2g} points"
+            typical = 100 * self.expected.typical_share_error(group, share)
+            text += f", and half of such shares are off by less than {typical:.1f} points"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:
