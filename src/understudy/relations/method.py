@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.methods.plan import Phase, tables_phase
+from understudy.methods.toolkit.budget_split import sized_phase
 from understudy.methods.toolkit.estimator import network_json
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
@@ -21,7 +22,7 @@ from understudy.relations.history_model import HistoryModel, mean_rows
 from understudy.relations.panel import Panel
 from understudy.relations.tie_pairs import SELECT, pair_axes, tie_pairs
 from understudy.relations.tie_rounds import tied
-from understudy.schema import Schema
+from understudy.schema import Axis, Schema
 
 STEPS_SHARE = Fraction(3, 5)  # of the budget
 PLANNED_SHARE = 0.5  # of K: how many rows a person has on average, where a plan knows nothing
@@ -115,13 +116,8 @@ class HistoryMethod:
 def _phases(plan: StepsPlan, budget: Budget) -> list[Phase]:
     accounting, many = accounting_of(budget), len(plan.targets)
     widest = max(plan.schema[name].size for name in plan.targets)
-    values = max(plan.schema[name].size for name in plan.alone)
-    alone = "each value after a step alone"
-    found = [
-        tables_phase(
-            "steps: one-way", plan.schema, accounting, plan.single_cost, len(plan.alone), values, plan.rows, alone
-        )
-    ]
+    singles, said = [(Axis(name),) for name in plan.alone], "each value after a step alone, larger ones more closely"
+    found = [sized_phase("steps: one-way", plan.schema, accounting, plan.single_cost, singles, plan.rows, said)]
     detail = "each change given the value before; drawn to coarser tables where noise is large: no error is foretold"
     cells = max(widest, min(plan.cells, plan.rows))
     tables = tables_phase("steps: tables", plan.schema, accounting, plan.table_cost, many, cells, plan.rows, detail)
