@@ -5,9 +5,10 @@
     python benchmarks/forecasts.py page RESULTS.jsonl
 
 Laws are fitted on generated tables (random numbers of columns, values and rows; columns with links to hidden classes
-and to each other, more or less skewed) and checked on shared ones. A line has the mean total variation distance of 1-,
-2- and 3-way tables and the errors of shares: of random pairs of columns, the share from 5 to 95 % of one value in a
-group of 300 rows and more. `page` plans each line anew, so that it may be run after a change of the forecast.
+and to each other, more or less skewed) and checked on shared ones. A line has the mean total variation distance of
+1-, 2- and 3-way tables and the errors of shares: of random pairs of columns, the share from 5 to 95 % of one value in
+a group of 300 rows and more. Shares are compared by their median error, and by the half-width that holds 95 %. `page`
+plans each line anew, so that it may be run after a change of the forecast.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ GROUP = 300
 PAIRS = 60
 PER_PAIR = 8
 RAW = ("census", "ma2019", "yrbss", "covid_testing", "HI", "SLID", "nhefs")
-WITHIN = {"1": 1.5, "2": 2.0, "3": 2.0, "shares": 2.0}  # what is asked, in 9 of 10 cells
+WITHIN = {"1": 1.5, "2": 2.0, "3": 2.0, "shares": 2.0, "95 % of shares": 2.0}  # what is asked, in 9 of 10 cells
 
 Codes = Mapping[str, NDArray[np.int64]]
 
@@ -51,19 +52,29 @@ Codes = Mapping[str, NDArray[np.int64]]
 
 
 def generated(seed: int) -> tuple[dict[str, NDArray[np.int64]], Schema, float, float]:
-    """Return the codes of a random table, its schema, and a random epsilon and delta."""
-    rng = np.random.default_rng([19, seed])
-    columns, rows = int(rng.integers(4, 30)), int(10 ** rng.uniform(3.3, 4.8))
-    hidden = rng.integers(0, 4, rows)
-    skew, hard, link = rng.uniform(0.0, 1.6), rng.uniform(0.2, 2.0), rng.uniform(0.0, 0.9)
-    widest = int(rng.choice([2, 8, 30, 120]))
+    """Return the codes of a random table, its schema, and a random epsilon and delta.
+
+    3 to 60 columns of 2 to 500 values, 300 to 200,000 rows. Values follow hidden classes, an earlier column, or a trend
+    that all columns share, each more or less.
+    """
+    rng = np.random.default_rng([26, seed])
+    columns, rows = int(np.exp(rng.uniform(np.log(3), np.log(60.9)))), int(10 ** rng.uniform(2.48, 5.3))
+    classes = int(rng.choice([1, 4, 12]))
+    hidden, trend = rng.integers(0, classes, rows), rng.normal(size=rows)
+    skew, hard, link, slope = rng.uniform(0, 1.8), rng.uniform(0.2, 2), rng.uniform(0, 0.95), rng.uniform(0, 0.9)
+    parents, trends = rng.uniform(0, 1), rng.choice([0.0, 0.5])
+    widest = int(rng.choice([2, 6, 16, 40, 120, 500]))
     codes: dict[str, NDArray[np.int64]] = {}
     for i in range(columns):
         size = int(np.exp(rng.uniform(np.log(2), np.log(widest + 0.9))))
         usual = (1.0 + np.arange(size)) ** -skew
-        by_class = usual * np.exp(hard * rng.normal(size=(4, size)))
-        drawn = (rng.random((rows, 1)) > np.cumsum(by_class / by_class.sum(1, keepdims=True), 1)[hidden]).sum(1)
-        if i and rng.random() < 0.5:  # some rows take their value from an earlier column
+        if rng.random() < trends:
+            place = slope * trend + np.sqrt(1 - slope**2) * rng.normal(size=rows)
+            drawn = np.searchsorted(np.quantile(place, np.cumsum(usual / usual.sum())[:-1]), place)
+        else:
+            by_class = usual * np.exp(hard * rng.normal(size=(classes, size)))
+            drawn = _drawn(by_class / by_class.sum(1, keepdims=True), hidden, rng)
+        if i and rng.random() < parents:  # some rows take their value from an earlier column
             other = codes[f"c{rng.integers(i):02}"]
             linked = rng.permutation(int(other.max()) + 1)[other] % size
             drawn = np.where(rng.random(rows) < link, linked, drawn)
@@ -76,7 +87,16 @@ def generated(seed: int) -> tuple[dict[str, NDArray[np.int64]], Schema, float, f
         "generated", attributes, rows=rows if neighbours == "replace-one" else None,
         neighbours=neighbours,  # type: ignore[arg-type]
     )  # fmt: skip
-    return codes, schema, float(rng.choice([0.3, 0.5, 1, 2, 4])), float(rng.choice([0.0, 1e-9]))
+    return codes, schema, float(f"{10 ** rng.uniform(-1, 0.903):.2g}"), float(rng.choice([0.0, 1e-9]))
+
+
+def _drawn(shares: NDArray[np.float64], group: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a value for each row by the shares of its group."""
+    out = np.empty(len(group), dtype=np.int64)
+    for g in range(len(shares)):
+        mine = np.flatnonzero(group == g)
+        out[mine] = np.searchsorted(np.cumsum(shares[g])[:-1], rng.random(len(mine)), side="right")
+    return out
 
 
 # -- errors --------------------------------------------------------------------------------------------------------
@@ -131,7 +151,8 @@ def line(about: dict[str, Any], path: Path, schema: Schema, epsilon: float, delt
         )
         release = made.release
     codes = encode_table(open_source(path, schema.csv), release.schema).columns
-    facts = {"epsilon": epsilon, "delta": delta, "seed": seed, "method": release.card.method}
+    rows = len(next(iter(codes.values())))
+    facts = {"rows": rows, "epsilon": epsilon, "delta": delta, "seed": seed, "method": release.card.method}
     measured = sum(len({axis.attribute for axis in m.axes}) > 1 for m in release.measurements)
     return about | facts | {
         "tables": measured, "distances": distances(release, codes), "shares": shares(release, codes),
@@ -162,8 +183,11 @@ def compared(lines: list[dict[str, Any]], keep: Path) -> list[dict[str, Any]]:
         expected = plan_of(some[0], keep).expected
         known = {"1": expected.one_way, "2": expected.two_way, "3": expected.three_way}
         ratio = {w: float(np.mean([f["distances"][w] for f in some])) / value for w, value in known.items() if value}
-        off = [abs(e) / expected.share(g, s) for f in some for g, s, e in f["shares"]]
-        ratio |= {"shares": float(np.quantile(off, 0.95))} if len(off) >= 20 else {}
+        known_shares = [share for f in some for share in f["shares"]]
+        if len(known_shares) >= 20:
+            typical = [abs(e) / expected.typical_share_error(g, s) for g, s, e in known_shares]
+            wide = [abs(e) / expected.share(g, s) for g, s, e in known_shares]
+            ratio |= {"shares": float(np.median(typical)), "95 % of shares": float(np.quantile(wide, 0.95))}
         ratio = {kind: round(value, 3) for kind, value in ratio.items()}
         out.append({"cell": key[:3], "tables": [f["tables"] for f in some], "ratio": ratio})
     return out
@@ -196,6 +220,10 @@ def main() -> None:
             own.add_argument("--to", type=Path, help="Where to keep actual over expected errors, cell by cell.")
         else:
             own.add_argument("--seeds", nargs="+", type=int, default=[1])
+        if verb == "generated":
+            own.add_argument(
+                "--seconds", type=float, default=60.0, help="Leave out tables that take longer by the plan."
+            )
         if verb == "shared":
             own.add_argument("--tables", nargs="+", default=[*CODED, *RAW])
             own.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1, 4])
@@ -217,9 +245,12 @@ def main() -> None:
 def _generated(given: Any) -> Any:
     for seed in range(*given.seeds):
         codes, schema, epsilon, delta = generated(seed)
-        path = given.keep / "generated.csv"
+        if understudy.plan(schema, epsilon=epsilon, delta=delta, rows=len(codes["c00"])).seconds > given.seconds:
+            continue
+        path = given.keep / f"generated{seed}.csv"
         pd.DataFrame(codes).to_csv(path, index=False)
         yield line({"table": "generated"}, path, schema, epsilon, delta, seed)
+        path.unlink()
 
 
 def _shared(given: Any) -> Any:

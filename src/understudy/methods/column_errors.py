@@ -1,10 +1,10 @@
 """Column errors: how far an average column will be off, from the prices of a plan alone.
 
 A column is counted by itself, and again as a sum over cells of every table that holds it: precisions add up. A cell of
-c rows is off by the noise that is left, but hardly by more than c, since estimates are not negative and add up; how the
-rows of a column are spread is not public, so they are taken as a power of the rank. Where a plan first buys whether
-tables of several columns are worth their noise, it has two outcomes, and each has its chance by what the columns would
-lose. The constants were fitted to generated tables and checked on shared ones (docs/decisions/0026-error-bars.md).
+c rows loses half of the mean absolute noise that is left on average, but not more than c; how the rows of a column are
+spread is not public, so they are taken as falling with the rank. Where a plan first buys whether tables of several
+columns are worth their noise, it has two outcomes, and each has its chance by how dependent pairs would have to be. The
+constants were fitted to generated tables and checked on shared ones (docs/decisions/0026-error-bars.md).
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 from understudy.methods.plan import Phase, Plan
 from understudy.schema import Floats, Schema
 
-RANKS = 0.6  # the rows of a value fall with so much of a power of its rank
-LEFT = 0.82  # of the error so worked out, by estimation
-WORTH = 0.017  # error that columns lose by tables, at which half of all plans that ask go without
-DECIDED = 4.0  # and how sharply they differ around it
+LEFT = 0.86  # of the error so worked out, by estimation
+DEPENDENT = 0.08  # mean dependence of pairs that half of all tables have
+DIFFERENT = 1.2  # k times as much has one table in 1 + k ** 1.2
 DEPENDENCE = "dependence"  # the phase that asks
 
 
@@ -49,9 +48,9 @@ def column_outcomes(schema: Schema, plan: Plan) -> tuple[Outcome, ...]:
     if alone or one is None or DEPENDENCE not in phases:
         return (Outcome(1.0, LEFT * both, not alone),)
     assert tables is not None
-    rounds = tables.cost + (phases["structure"].cost if "structure" in phases else 0)
+    rounds, needed = tables.cost + (phases["structure"].cost if "structure" in phases else 0), phases[DEPENDENCE].needed
     single = _error(schema, plan, _one_way_precision(schema, plan, one, float((one.cost + rounds) / one.cost)), None)
-    chance = 1 / (1 + (max(both - single, 0.0) / WORTH) ** DECIDED)
+    chance = 1.0 if needed is None else 1 / (1 + (needed / DEPENDENT) ** DIFFERENT)
     return (Outcome(chance, LEFT * both, True), Outcome(1 - chance, LEFT * single, False))
 
 
@@ -78,16 +77,19 @@ def _error(schema: Schema, plan: Plan, one_way: Floats, tables: Phase | None) ->
 
 def _off(size: float, rows: int, noise: float) -> float:
     """Return the expected distance of a column of so many values with this mean absolute noise in a cell."""
-    shares = np.arange(1.0, size + 1) ** -RANKS
+    shares = 1 / np.arange(1.0, size + 1)
     counts = rows * shares / shares.sum()
-    return float((counts * noise / (counts + noise)).sum()) / (2 * rows)
+    return float((counts * noise / (2 * counts + noise)).sum()) / rows
+
+
+def table_ways(tables: Phase, sizes: Floats) -> int:
+    """Return how many columns a plan's largest table has, by its cells: two at least."""
+    return min(len(sizes), max(2, round(math.log(max(tables.cells, 2)) / math.log(max(float(sizes.max()), 2)))))
 
 
 def _from_tables(plan: Plan, tables: Phase, sizes: Floats, typical: float) -> float:
     """Return the precision of a column's cell as a sum over the other columns of all tables that hold it."""
-    columns = len(sizes)
-    ways = round(math.log(max(tables.cells, 2)) / math.log(max(sizes.max(), 2)))
-    ways = min(columns, max(2, ways))
+    columns, ways = len(sizes), table_ways(tables, sizes)
     variance = plan.accounting.noise(tables.scale).variance
     found = tables.tables * ways / columns / (variance * typical ** (ways - 1))
     inside = next((p for p in plan.phases if p.name == "two-way" and not p.scale), None)

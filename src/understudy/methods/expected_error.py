@@ -1,11 +1,11 @@
 """Expected errors: how far one-, two- and three-way tables and a share of a group will be off, from public facts alone.
 
-Noise alone says too much (estimation takes most of it away) and too little (what is not measured is off too). So the
-distance of an average table is taken as a power law of three public numbers: x, the expected error of an average
-column; y, the noise of an average pair if it were measured at the price of the plan's tables; z, the chance of whole
-rows in an average table. The exponents were fitted to runs on two tables and checked on two others
-(docs/decisions/0026-error-bars.md); of all 55 cells, fitted ones included, 9 of 10 were within a factor of 2. Where a
-plan's tables can hold every pair of columns nothing is left out, and the distance is at most that of their noise.
+The distance of an average table of two or three columns has three parts, which add up as squares: the errors of its
+columns; the noise in the middle pair at the price of the plan's tables, large attributes in their merged groups; and
+what is not measured, which is at least the chance of whole rows (rows of independent columns are never quite
+independent). Of columns that no table joins, all links are left out. A share of a group is off by a power of the
+distance of pairs. The constants were fitted to generated tables and checked on others and on shared ones, which took no
+part (docs/decisions/0026-error-bars.md).
 """
 
 from __future__ import annotations
@@ -20,24 +20,39 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import UsageError, did_you_mean
-from understudy.methods.column_errors import Outcome, column_error, column_outcomes
+from understudy.methods.column_errors import Outcome, column_error, column_outcomes, table_ways
 from understudy.methods.plan import Phase, Plan
-from understudy.schema import Schema
+from understudy.methods.toolkit.merged_groups import merged_size
+from understudy.schema import Floats, Schema
 
-# log of the distance: constant, and exponents of x, y and z
-_LAWS = {2: (-0.903, 0.284, 0.345, 0.059), 3: (-0.531, 0.214, 0.353, 0.081)}
 RANGE = 2.0  # times less or more, 9 times in 10
-CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
 TWICE = 2.45  # half the width of the middle 95 %, over the mean absolute error
-SHARES = (0.65, 0.3, 0.6)  # a factor, by how much small cells are off more, and a power of the distance
-LINKS = 0.1  # mean distance of a pair from independence, as tables usually have it: what columns alone leave out
-ESTIMATED = 0.75  # of the noise of pairs that are all measured, by estimation
-MAX_TRIPLES = 2000
+CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
+RANKS = 1.25  # the rows of a value fall with so much of a power of its rank, where several columns meet
+# errors of a share: a factor, and powers of the share, of the group's part of the rows, of the distance of pairs
+TYPICAL = (0.9, 1.25, -0.13, 0.9)  # the median
+WIDE = (1.3, 1.0, -0.3, 0.7)  # half the width of the middle 95 %
+MAX_TABLES = 2000  # of which cells are worked out
+MAX_TABLE_CELLS = 200_000  # of a table that anyone would look at
 GOOD, FAIR = 0.03, 0.1
 MIN_EPSILON, MAX_EPSILON = 1e-3, 10.0
 _ACCURACY = re.compile(
     r"\s*share\s+by\s+(?P<names>.+?)\s*(?:±|\+-|\+/-)\s*(?P<points>\d+(?:\.\d+)?)\s*points?\s*", re.I
 )
+
+
+@dataclass(frozen=True)
+class Law:
+    """How the parts of a distance are weighed: of columns, of noise in measured pairs, of chance, and all links."""
+
+    columns: float  # times the error of a column
+    noise: tuple[float, float]  # a factor and a power of the noise of an average pair
+    chance: float  # times the chance of whole rows, where a table is not measured
+    alone: float  # columns that are all off at once, where they are published alone
+    links: float  # distance of a table from independence, as most have at least: what columns alone leave out
+
+
+LAWS = {2: Law(1.32, (0.28, 0.82), 1.12, 1.85, 0.085), 3: Law(2.07, (0.24, 0.77), 0.98, 2.1, 0.18)}
 
 
 @dataclass(frozen=True)
@@ -49,12 +64,19 @@ class ExpectedError:
     three_way: float | None
     rows: int
 
+    def typical_share_error(self, group: int, share: float) -> float:
+        """Return the median absolute error of a share of a group of so many rows."""
+        return self._share_error(TYPICAL, group, share)
+
     def share(self, group: int, share: float) -> float:
         """Return half the width of the middle 95 % of the error of a share of a group of so many rows."""
+        return self._share_error(WIDE, group, share)
+
+    def _share_error(self, law: tuple[float, float, float, float], group: int, share: float) -> float:
         distance = self.one_way if self.two_way is None else self.two_way
-        factor, small, power = SHARES
-        part = max(1.0, share * group) / max(self.rows, group)
-        return min(1.0, float(factor * share * part**-small * distance**power))
+        factor, of_share, of_group, power = law
+        part = max(1, group) / max(self.rows, group, 1)
+        return min(1.0, float(factor * share**of_share * part**of_group * distance**power))
 
     @property
     def verdict(self) -> str:
@@ -86,58 +108,59 @@ def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
     schema = schema.with_public_bins()
     sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
     one = min(1.0, max(column_error(schema, plan), 1e-6))
-    pairs = np.asarray([a * b for a, b in combinations(sizes, 2)]) if len(sizes) > 1 else np.asarray([sizes[0]])
     if len(sizes) < 2 or not any(p.scale for p in plan.phases if p.name in ("one-way", "tables")):
         return ExpectedError(one, None, None, plan.rows)
-    found = [
-        (o.chance, _with_tables(plan, o, sizes, pairs) if o.tables else _columns_alone(o.error))
-        for o in column_outcomes(schema, plan)
-    ]
-    two, three = (math.exp(sum(chance * math.log(both[i]) for chance, both in found)) for i in (0, 1))
-    return ExpectedError(one, min(1.0, two), min(1.0, three) if len(sizes) > 2 else None, plan.rows)
-
-
-def _with_tables(plan: Plan, outcome: Outcome, sizes: Any, pairs: Any) -> tuple[float, float]:
-    """Return the distances of an average pair and triple where tables of several columns are measured."""
-    tables = next(p for p in plan.phases if p.name == "tables" and p.scale)
-    noise, one = plan.accounting.noise(tables.scale).mean_abs, max(outcome.error, 1e-6)
-    pair = max(float(np.minimum(1.0, pairs * noise / (2 * plan.rows)).mean()), 1e-6)
-    cells = (np.exp(np.log(found).mean()) for found in (pairs, _triples(sizes)))
+    outcomes = column_outcomes(schema, plan)
     two, three = (
-        max(one, _law(ways, one, pair, CHANCE * math.sqrt(own / plan.rows))) for ways, own in zip((2, 3), cells)
+        math.exp(sum(o.chance * math.log(_distance(plan, o, sizes, ways)) for o in outcomes))
+        for ways in (2, min(3, len(sizes)))
     )
-    left = min(1.0, _noise_alone(plan, tables, sizes, pairs) / two)
-    return max(one, two * left), max(one, three * math.sqrt(left))
+    return ExpectedError(one, two, three if len(sizes) > 2 else None, plan.rows)
 
 
-def _noise_alone(plan: Plan, tables: Phase, sizes: Any, pairs: Any) -> float:
-    """Return the distance of an average pair where the tables of a plan can hold every pair, infinite where not."""
-    typical = max(2.0, float(np.exp(np.log(sizes).mean())))
-    ways = min(len(sizes), max(2.0, math.log(max(tables.cells, 2)) / math.log(typical)))
-    times = tables.tables * ways * (ways - 1) / (len(sizes) * (len(sizes) - 1))  # that an average pair is held
-    if times < 1:
-        return math.inf
-    noise = 0.8 * math.sqrt(plan.accounting.noise(tables.scale).variance * typical ** (ways - 2) / times)
-    return max(ESTIMATED * float(np.minimum(1.0, pairs * noise / (2 * plan.rows)).mean()), 1e-6)
+def _distance(plan: Plan, outcome: Outcome, sizes: Floats, ways: int) -> float:
+    """Return the expected distance of an average table of so many columns if a plan has this outcome."""
+    law, one = LAWS[ways], min(1.0, max(outcome.error, 1e-6))
+    chance = law.chance * _chance(sizes, plan.rows, ways)
+    if not outcome.tables:
+        return max(one, min(1.0, math.hypot(1 - (1 - one) ** law.alone, law.links, chance)))
+    tables = next(p for p in plan.phases if p.name == "tables" and p.scale)
+    factor, power = law.noise
+    noise = factor * _pair_noise(plan, tables, sizes) ** power
+    joined = min(1.0, tables.tables * (table_ways(tables, sizes) - 1) / (len(sizes) - 1))
+    left_out = chance * math.sqrt(1 - _measured(tables, sizes, ways)), law.links * math.sqrt(1 - joined)
+    return max(one, min(1.0, math.hypot(law.columns * one, noise, *left_out)))
 
 
-def _columns_alone(one: float) -> tuple[float, float]:
-    """Return the same where no table of several columns is measured: the columns' noise, and all links left out."""
-    return math.hypot(2 * one, LINKS), math.hypot(3 * one, 2 * LINKS)
+def _pair_noise(plan: Plan, tables: Phase, sizes: Floats) -> float:
+    """Return the distance by noise alone of the middle pair if it is measured, large attributes in merged groups."""
+    noise = plan.accounting.noise(tables.scale).mean_abs
+    seen = [merged_size(int(size), tables.groups) for size in sizes]
+    cells = np.asarray([a * b for a, b in combinations(seen, 2)], dtype=np.float64)
+    return max(1e-6, math.exp(float(np.log(np.minimum(1.0, cells * noise / (2 * plan.rows))).mean())))
 
 
-def _law(ways: int, one: float, pair: float, chance: float) -> float:
-    constant, a, b, c = _LAWS[ways]
-    return float(math.exp(constant) * one**a * pair**b * chance**c)
+def _measured(tables: Phase, sizes: Floats, ways: int) -> float:
+    """Return the share of all tables of so many columns that a plan's tables can hold."""
+    held = math.comb(table_ways(tables, sizes), ways)
+    return min(1.0, tables.tables * held / math.comb(len(sizes), ways))
 
 
-def _triples(sizes: Any) -> Any:
-    if len(sizes) < 3:
-        return np.asarray([float(np.prod(sizes))])
-    if math.comb(len(sizes), 3) <= MAX_TRIPLES:
-        return np.asarray([a * b * c for a, b, c in combinations(sizes, 3)])
+def _chance(sizes: Floats, rows: int, ways: int) -> float:
+    """Return the expected distance between independent columns and rows drawn from them, of an average table."""
+    seen = [i for i in _some_sets(len(sizes), ways) if sizes[i].prod() <= MAX_TABLE_CELLS]
+    counts = [np.arange(1.0, size + 1) ** -RANKS for size in sizes]
+    roots = np.asarray([np.sqrt(own).sum() / math.sqrt(own.sum()) for own in counts])  # sums of roots of shares
+    deviations = [CHANCE * roots[i].prod() / math.sqrt(rows) for i in seen]
+    return float(np.minimum(1.0, deviations).mean()) if seen else 1.0
+
+
+def _some_sets(columns: int, ways: int) -> list[Any]:
+    """Return all sets of so many columns, or a sample of them."""
+    if math.comb(columns, ways) <= MAX_TABLES:
+        return [list(found) for found in combinations(range(columns), ways)]
     generator = np.random.default_rng(0)
-    return np.asarray([np.prod(generator.choice(sizes, 3, replace=False)) for _ in range(MAX_TRIPLES)])
+    return [generator.choice(columns, ways, replace=False) for _ in range(MAX_TABLES)]
 
 
 # -- the least epsilon -------------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ class Phase:
     error: float | None = None  # expected total variation distance of the largest table, from noise alone
     detail: str = ""
     by_size: bool = False  # whether larger tables have a larger share of the cost; `scale` is then the largest one's
+    groups: int = 0  # into how many groups values of large attributes are merged in these tables; 0 if they are not
+    needed: float | None = None  # mean dependence of pairs from which on tables are bought; None if they are for sure
 
 
 def tables_phase(
@@ -109,6 +111,9 @@ class Plan:
         points = 100 * (half if self.expected is None else self.expected.share(group, share))
         low, high = max(0.0, 100 * share - points), min(100.0, 100 * share + points)
         text = f"a {share:.0%} share of a group of {group} will look like {low:.1f} % to {high:.1f} % (19 times in 20)"
+        if self.expected is not None:
+            typical = 100 * self.expected.typical_share_error(group, share)
+            text += f", and half of such shares are off by less than {typical:.1f} points"
         return text + (", so it is lost in the noise" if points >= 100 * share else "")
 
     def as_json(self) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _problem(
     # The middle of the tables' noise, in shares; one that is noisier than the whole says nothing and must not decide.
     entropy = ENTROPY / math.exp(0.5 * float(np.mean(np.log(np.minimum(variances, 1.0))))) if variances else 1.0
     return _Problem(
-        layout, base, agreement.project(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
+        layout, base, agreement.nearest(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
         Projections.of(tables, sizes), np.concatenate(places),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from understudy.methods import Fit, Method, Plan, method_named
 from understudy.methods.plan import Phase, tables_phase
+from understudy.methods.toolkit.budget_split import sized_phase
 from understudy.methods.toolkit.estimator import network_json
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget, exact
@@ -21,7 +22,7 @@ from understudy.relations.history_model import HistoryModel, mean_rows
 from understudy.relations.panel import PEOPLE, STEPS, Panel
 from understudy.relations.tie_pairs import SELECT, pair_axes, tie_pairs
 from understudy.relations.tie_rounds import tied
-from understudy.schema import Schema
+from understudy.schema import Axis, Schema
 
 STEPS_SHARE = Fraction(3, 5)  # of the budget
 PLANNED_SHARE = 0.5  # of K: how many rows a person has on average, where a plan knows nothing
@@ -119,15 +120,14 @@ class HistoryMethod:
 def _phases(plan: StepsPlan, budget: Budget) -> list[Phase]:
     accounting, many = accounting_of(budget), len(plan.targets)
     widest = max(plan.schema[name].size for name in plan.targets)
-    values = max(plan.schema[name].size for name in plan.alone)
     cells = max(widest, min(plan.cells, plan.rows))
-    alone = "each value after a step alone"
+    singles, said = [(Axis(name),) for name in plan.alone], "each value after a step alone, larger ones more closely"
     detail = "each change given the value before; drawn to coarser tables where noise is large: no error is foretold"
 
     def phase(name: str, cost: Fraction, many: int, cells: int, detail: str) -> Phase:
         return tables_phase(f"steps: {name}", plan.schema, accounting, cost, many, cells, plan.rows, detail)
 
-    found = [phase("one-way", plan.single_cost, len(plan.alone), values, alone)]
+    found = [sized_phase("steps: one-way", plan.schema, accounting, plan.single_cost, singles, plan.rows, said)]
     found.append(replace(phase("tables", plan.table_cost, many, cells, detail), error=None))
     if plan.rounds:
         choosing = plan.tie_cost * exact(SELECT)

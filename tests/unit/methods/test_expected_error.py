@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_what_is_expected_comes_about(epsilon, tmp_path: Path):
 
 
 def test_where_every_pair_is_measured_noise_is_all_there_is(tmp_path: Path, monkeypatch):
-    """The law alone, the broken twin, expects four times as much."""
+    """A forecast that takes all pairs as not measured, the broken twin, expects three times as much."""
     sizes, rows, budget = dict.fromkeys("abcd", 3), 40_000, Budget("4", "1e-9")
     schema, columns = schema_of(sizes, rows), chained(sizes, rows)
     chosen = method_named("auto", {}, schema)
@@ -65,8 +66,20 @@ def test_where_every_pair_is_measured_noise_is_all_there_is(tmp_path: Path, monk
         errors.append(0.5 * np.abs(model.project(names).table - exact).sum())
     plan = chosen.plan(schema, budget)
     assert 1 / 3 < np.mean(errors) / expected_error(schema, plan).two_way < 2
-    monkeypatch.setattr("understudy.methods.expected_error._noise_alone", lambda *_: np.inf)
+    monkeypatch.setattr("understudy.methods.expected_error._measured", lambda *_: 0.0)
     assert np.mean(errors) / expected_error(schema, plan).two_way < 1 / 3
+
+
+def test_merged_groups_leave_less_noise_in_large_pairs() -> None:
+    schema = schema_of({f"c{i}": size for i, size in enumerate((120, 90, 200, 60, 80))}, 60_000)
+    merging, whole = (
+        method_named("aim", options, schema).plan(schema, Budget("1", "1e-9")) for options in ({}, {"merge": 0})
+    )
+    groups = {p.name: p.groups for p in merging.phases}["tables"]
+    assert 4 <= groups < 60 and not any(p.groups for p in whole.phases)
+    sure = [replace(p, phases=tuple(q for q in p.phases if q.name != "dependence")) for p in (merging, whole)]
+    with_groups, without = (expected_error(schema, p).two_way for p in sure)
+    assert with_groups < 0.8 * without
 
 
 @pytest.mark.costly

@@ -35,7 +35,7 @@ def test_a_table_with_rows_enough_hears_nothing() -> None:
 
 def test_too_few_rows() -> None:
     said = lines(schema_of(WIDE, 228))
-    assert said.startswith("too few rows for this epsilon: expect an average column to be off by about 17%")
+    assert said.startswith("too few rows for this epsilon: expect an average column to be off by about 21%")
     assert lines(schema_of(WIDE, 228), epsilon=9) == ""
 
 

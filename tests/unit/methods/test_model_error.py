@@ -93,7 +93,7 @@ def test_compared_tables_are_those_inside_no_measured_one():
 @pytest.mark.costly
 def test_an_interrupted_run_of_an_earlier_version_goes_on_without_the_phase(tmp_path, monkeypatch):
     """Begun by a program that did not buy it, finished by this one: what was drawn is used, nothing is paid twice."""
-    import understudy.publishing as publishing
+    import understudy.planning as planning
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.reservation import Charge
 

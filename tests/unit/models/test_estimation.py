@@ -18,6 +18,7 @@ from understudy.models.junction_tree import JunctionTree
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
+from understudy.schema.axis import MERGED
 
 SHAPES = {
     "chain": ["ab", "bc", "cd"],
@@ -216,6 +217,33 @@ def test_agreement_is_the_weighted_least_squares_projection() -> None:
     values = np.random.default_rng(0).normal(size=len(rows))
     answer, *_ = np.linalg.lstsq(rows * weight[:, None], values * weight, rcond=None)
     np.testing.assert_allclose(Agreement.of(tables, variances, schema).project(values), rows @ answer, atol=1e-9)
+
+
+def test_agreement_of_values_and_groups_is_the_projection_on_tables_of_total_zero() -> None:
+    sizes = {"a": 2, "b": 3, "c": 6, "d": 5}
+    schema = schema_of(sizes).merged({"c": (0, 0, 0, 1, 1, 2), "d": (0, 1, 1, 2, 2)})
+    a, b, c, d = map(Axis, sizes)
+    c_groups, d_groups = Axis("c", MERGED), Axis("d", MERGED)
+    tables = [(a,), (b,), (c,), (d,), (c_groups, a), (b, c_groups), (c_groups, d_groups), (d_groups, a), (d, b), (a, b)]
+    variances = np.random.default_rng(1).uniform(0.5, 4, len(tables)).tolist()
+    joint = np.eye(int(np.prod(list(sizes.values())))).reshape(-1, *sizes.values())
+    cells = np.concatenate([np.stack([by_view(own, axes, schema).ravel() for own in joint]).T for axes in tables])
+    zero_total = cells - cells.mean(axis=1, keepdims=True)  # of all directions those that add up to zero
+    weight = 1 / np.sqrt(np.repeat(variances, [schema.cells(t) for t in tables]))
+    values = np.random.default_rng(0).normal(size=len(cells))
+    agreement = Agreement.of(tables, variances, schema)
+    answer, *_ = np.linalg.lstsq(zero_total * weight[:, None], values * weight, rcond=None)
+    np.testing.assert_allclose(agreement.project(values), zero_total @ answer, atol=1e-9)
+    shares = cells @ np.full(cells.shape[1], 1 / cells.shape[1])
+    np.testing.assert_allclose(agreement.nearest(shares), shares, atol=1e-12)
+
+
+def by_view(joint: np.ndarray, axes: tuple[Axis, ...], schema: Schema) -> np.ndarray:
+    """Sum a table over all attributes of a schema to these axes, merged groups among them."""
+    codes = np.indices(joint.shape)
+    out = np.zeros(schema.sizes(axes))
+    np.add.at(out, tuple(schema.view_map(axis)[codes[schema.names.index(axis.attribute)]] for axis in axes), joint)
+    return out
 
 
 # -- size ----------------------------------------------------------------------------------------------------

@@ -115,6 +115,18 @@ class CostSplit:
         costs = self._with_wider(self._decided(count, rest, self.wishes.rounds or self._affordable(rest)))
         return self._with_uses(costs) if self.schema.uses else costs
 
+    @property
+    def merges(self) -> bool:
+        """Return whether values of large attributes are merged for pairs."""
+        return self.wishes.merge and not self.wishes.prior
+
+    @property
+    def needed(self) -> float | None:
+        """Return the mean dependence of pairs from which on there are rounds, by public facts; None if in any case."""
+        if self.costs.surely or not self.costs.each:
+            return None
+        return self._needed(self.costs, self.rows, even_shares(self.schema))
+
     @cached_property
     def variables(self) -> Axes:
         """Return the attributes that are modelled."""
@@ -234,7 +246,7 @@ class CostSplit:
             for cost in (costs.single, costs.single + costs.rounds)
         )
         noise, cells = self.round_noise(costs.each), middle_pair(self.schema)
-        kept = cells_left(cells, rows, noise) if self.wishes.merge and not self.wishes.prior else 1.0
+        kept = cells_left(cells, rows, noise) if self.merges else 1.0
         pair_error = kept * cells * noise / (2 * rows)
         rounds, d = float(costs.rounds / costs.each), len(self.variables)
         needed = needed_dependence(with_rounds - alone, pair_error, rounds, d, self.accounting.noise)

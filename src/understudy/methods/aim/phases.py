@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from understudy.methods.aim.costs import Costs, CostSplit
@@ -12,6 +13,7 @@ from understudy.methods.aim.wider_tables import CHOICE
 from understudy.methods.aim.worth import worth_phase
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.budget_split import sized_phase
+from understudy.methods.toolkit.merged_groups import groups_borne
 from understudy.models.prior import Prior
 from understudy.privacy.budget import exact
 
@@ -25,7 +27,7 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
     if costs.count:
         yield tables_phase("row count", schema, accounting, costs.count, 1, 1, rows, "how many rows there are")
     if costs.worth:
-        yield worth_phase(schema, accounting, costs.worth)
+        yield worth_phase(schema, accounting, costs.worth, split.needed)
     if costs.prior:
         yield prior_phase(schema, accounting, costs.prior)
     detail = "each attribute alone, larger ones more closely"
@@ -40,11 +42,11 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
         yield Phase("structure", choosing, rounds, detail="choices by score D, at most")
         sizes = map(schema.cells, combinations(split.variables, 2))
         cells = max((size for size in sizes if size <= split.wishes.max_cells), default=1)
-        which = (
-            "the pair that the model gets most wrong" if pairs else "three or four attributes whose pairs hide a link"
-        )
+        which = "the pair that the model gets most wrong" if pairs else "three or four attributes together"
         detail = f"{which}, round by round, at most"
-        yield tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
+        tables = tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
+        noise = accounting.noise(tables.scale).mean_abs
+        yield replace(tables, groups=groups_borne(rows, noise) if split.merges else 0)
 
 
 def plan_notes(split: CostSplit, costs: Costs, named: NamedTables, prior: Prior | None) -> Iterator[str]:

@@ -37,17 +37,25 @@ def merged_groups(
         rows: the noisy row count.
         noise: the mean absolute noise in a cell of a pair's table, in rows.
     """
-    wanted = math.isqrt(max(0, int(rows / (ROWS_OVER_NOISE * noise))))
-    if wanted < MIN_GROUPS:
-        return {}
-    found = {}
+    wanted, found = groups_borne(rows, noise), {}
     for table in one_way:
         attribute = schema[table.axes[0].attribute]
-        if attribute.size >= max(MIN_VALUES, LARGER * wanted):
+        if merged_size(attribute.size, wanted) < attribute.size:
             groups = groups_of(attribute, nearest_counts(table.values, rows), wanted)
             if 3 <= max(groups) + 1 <= attribute.size / LARGER:
                 found[attribute.name] = groups
     return found
+
+
+def groups_borne(rows: float, noise: float) -> int:
+    """Return how many groups an attribute of a pair bears at this mean absolute noise in a cell, 0 if too few."""
+    wanted = math.isqrt(max(0, int(rows / (ROWS_OVER_NOISE * noise))))
+    return wanted if wanted >= MIN_GROUPS else 0
+
+
+def merged_size(size: int, groups: int) -> int:
+    """Return in how many cells an attribute of this size is measured with others where so many groups are borne."""
+    return groups if groups and size >= max(MIN_VALUES, LARGER * groups) else size
 
 
 def cells_left(cells: int, rows: float, noise: float) -> float:
