@@ -11,6 +11,7 @@ from understudy.models.serialization import MAX_TOTAL, details_from_parts, detai
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
+from understudy.relations.history_model import HistoryModel
 from understudy.relations.storage import method_model, model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.facts import ReleaseFacts, check_facts
@@ -25,6 +26,7 @@ from understudy.release.storage import (
     PRIOR_FORMAT,
     RULES_FORMAT,
     TABLES_FORMAT,
+    TIES_FORMAT,
     TREES_FORMAT,
     StoredRelease,
     pack,
@@ -61,6 +63,8 @@ def members_of(release: Release) -> dict[str, bytes]:
 def format_of(release: Release) -> int:
     """Return the least number of the file's format that a program must know to read all of the release."""
     schema = release.schema
+    if isinstance(model := free_model(release.model), HistoryModel) and model.ties:
+        return TIES_FORMAT
     if any(not tree.levels for tree in release.trees):
         return CURVES_FORMAT
     if any(a.groups for a in method_model(release.model).schema.attributes):

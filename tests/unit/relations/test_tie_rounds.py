@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from understudy.relations.panel import Panel
 from understudy.relations.storage import model_of, parts_of
 from understudy.relations.tie_pairs import tie_pairs
 from understudy.relations.tilts import Move
+from understudy.release.storage import HISTORIES_FORMAT, TIES_FORMAT, release_bytes
 from understudy.testing import SeededSource
 from visits import visits_schema
 
@@ -119,6 +122,20 @@ def test_a_release_with_ties_is_the_same_after_a_file_and_a_crafted_one_is_refus
             model_of(document | {"ties": ties}, arrays, release.schema)
     with pytest.raises(ReleaseError):
         model_of(document, type(arrays)({**arrays, "steps-tie-0": -arrays["steps-tie-0"]}), release.schema)
+
+
+def test_a_program_that_knows_no_ties_says_that_the_release_is_newer(
+    release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    release.save(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert json.loads(archive.read("manifest.json"))["format"] == TIES_FORMAT == 10
+    ledger = {"seq": release.head.seq, "hash": release.head.hash}
+    (tmp_path / "early.zip").write_bytes(release_bytes(release.members, ledger, HISTORIES_FORMAT))
+    assert understudy.Release.open(tmp_path / "early.zip").hash == release.hash  # of the time before the number
+    monkeypatch.setattr("understudy.release.storage.FORMAT", TIES_FORMAT - 1)
+    with pytest.raises(ReleaseError, match="newer understudy"):
+        understudy.Release.open(tmp_path / "a.zip")
 
 
 def test_the_weight_of_a_change_is_the_mean_of_those_of_the_values_it_leads_to() -> None:
