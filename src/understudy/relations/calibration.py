@@ -18,6 +18,7 @@ from understudy.relations.fitting import Floats, conditional, drawn_to, given_fi
 from understudy.relations.horizon import Horizon
 from understudy.relations.panel import GAP, ROWS, Panel, now
 from understudy.relations.tilts import Move
+from understudy.schema import Axis
 
 
 def after(panel: Panel, measured: Sequence[Measurement]) -> dict[str, Measurement]:
@@ -43,13 +44,26 @@ def fitted_moves(
         if target == GAP:  # chains that take no account of the rows to come say nothing of it
             wanted[target] = on_simplex(counts / max(counts.sum(), 1))
             continue
+        counts, variance = _with_changes(panel, seen, tables[target], found[target])
         first = people.project([ROWS, panel.about(target)]).table
         shares = _given_before(panel, tables[target], found[target])
         priors = [first.sum(axis=0), found[target].chained(shares, first)]
         prior = min(priors, key=lambda shares: float(((counts - counts.sum() * shares) ** 2).sum()))
-        wanted[target] = drawn_to(counts[None, :], prior[None, :], np.full((1, 1), seen.variance))[0]
+        wanted[target] = drawn_to(counts[None, :], prior[None, :], np.full((1, 1), variance))[0]
         found[target] = found[target].fitted(shares, first, wanted[target])
     return found, wanted
+
+
+def _with_changes(panel: Panel, seen: Measurement, joint: Measurement, move: Move) -> tuple[Floats, float]:
+    """Return how often each value comes after a step, and the variance of its noise: the mean, by their precision, of
+    the measured column and of what the table of changes leads to, where each change leads to one value."""
+    counts, axes = seen.values.astype(np.float64), (Axis(panel.homes[joint.axes[-1].attribute]), joint.axes[-1])
+    led = move.led(joint.values.astype(np.float64)) if joint.axes == axes else None
+    if led is None:
+        return counts, seen.variance
+    other = move.values * joint.variance  # so many cells lead to each value
+    total = seen.variance + other
+    return (counts * other + led * seen.variance) / total, seen.variance * other / total
 
 
 def horizon_of(panel: Panel, measured: Sequence[Measurement]) -> Horizon | None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from understudy.methods import Fit, Method, Plan, method_named
+from understudy.methods.aim import Aim
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.budget_split import sized_phase
 from understudy.methods.toolkit.estimator import network_json
@@ -19,12 +20,13 @@ from understudy.privacy.table import PrivateTable
 from understudy.relations.calibration import fitted_moves, horizon_of
 from understudy.relations.fitting import StepsPlan, fit_steps
 from understudy.relations.history_model import HistoryModel, mean_rows
-from understudy.relations.panel import PEOPLE, STEPS, Panel
+from understudy.relations.panel import PEOPLE, ROWS, STEPS, Panel
 from understudy.relations.tie_pairs import SELECT, pair_axes, tie_pairs
 from understudy.relations.tie_rounds import tied
 from understudy.schema import Axis, Schema
 
 STEPS_SHARE = Fraction(3, 5)  # of the budget
+ROWS_SHARE = Fraction(1, 20)  # of it, for how many rows a person has, before PEOPLE
 PLANNED_SHARE = 0.5  # of K: how many rows a person has on average, where a plan knows nothing
 
 
@@ -71,14 +73,37 @@ class HistoryMethod:
         """Return what would be spent on `rows` rows in all; how many people these are is guessed from K."""
         at_most, count = self.panel.person.at_most, 1000 if rows is None else rows
         persons = max(1, round(count / max(1.0, at_most * PLANNED_SHARE)))
-        people = self.inner.plan(self.panel.people, budget.shared(1 - STEPS_SHARE), persons)
+        people = self.inner.plan(self.panel.people, budget.shared(self._people_share), persons)
         steps = self._steps_plan(budget, max(1, count - persons))
-        phases = [replace(p, name=f"people: {p.name}") for p in people.phases] + _phases(steps, budget)
+        phases = self._rows_phase(budget, persons)
+        phases += [replace(p, name=f"people: {p.name}") for p in people.phases] + _phases(steps, budget)
         seconds = people.seconds + 1e-6 * count * len(self.panel.steps.names)
         notes = (*people.notes, *self._cost_of_rows(budget, count))
         return replace(
             people, method=self.name, budget=budget, rows=count, phases=tuple(phases), seconds=seconds, notes=notes
         )
+
+    @property
+    def _rows_share(self) -> Fraction:
+        """The part for the number of rows a person, where the method of PEOPLE takes what was bought before it."""
+        return ROWS_SHARE if isinstance(self.inner, Aim) else Fraction(0)
+
+    @property
+    def _people_share(self) -> Fraction:
+        return 1 - STEPS_SHARE - self._rows_share
+
+    def _rows_phase(self, budget: Budget, persons: int) -> list[Phase]:
+        if not self._rows_share:
+            return []
+        cost, cells = total_cost(budget) * self._rows_share, self.panel.person.at_most
+        people, said = self.panel.people, "how many rows a person has"
+        return [tables_phase("people: rows", people, accounting_of(budget), cost, 1, cells, persons, said)]
+
+    def _fit_people(self, people: PrivateTable, cost: Fraction) -> Fit:
+        """Spend all but the cost of STEPS: how many rows a person has weighs each of their rows, so it comes first."""
+        rows = [(Axis(ROWS),)] if self._rows_share else []
+        known = people.measure(rows, cost * self._rows_share, "people: rows") if rows else []
+        return self.inner.fit(people.knowing(known).with_total_cost(cost * self._people_share))
 
     def _steps_plan(self, budget: Budget, rows: int) -> StepsPlan:
         return StepsPlan.of(self.panel, rows, accounting_of(budget), total_cost(budget) * STEPS_SHARE)
@@ -100,7 +125,7 @@ class HistoryMethod:
     def fit(self, tables: DerivedTables) -> Fit:
         """Spend the cost on both tables; they draw on the same reservation."""
         people, steps, cost = tables.tables[PEOPLE], tables.tables[STEPS], tables.total_cost
-        found = self.inner.fit(people.with_total_cost(cost * (1 - STEPS_SHARE)))
+        found = self._fit_people(people, cost)
         panel = self.panel
         pairs = max(1, round(found.rows * (mean_rows(found.model) - 1)))
         plan = StepsPlan.of(panel, pairs, steps.accounting, cost * STEPS_SHARE)

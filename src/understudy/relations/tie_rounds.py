@@ -13,12 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from understudy.models.bayesian_network import Conditional
 from understudy.models.model import Rows
 from understudy.privacy.budget import exact
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.random_source import seeded_generator
 from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.privacy.table import PrivateTable
+from understudy.relations.conditional_network import ConditionalNetwork
 from understudy.relations.fitting import Floats, StepsPlan, on_simplex
 from understudy.relations.history_model import HistoryModel
 from understudy.relations.panel import changed
@@ -31,6 +33,7 @@ KAPPA = 1.0  # of the noise of a table, what choosing it must earn
 MOSTLY_NOISE = 1.25  # a table no further from simulated rows than so many times the noise expected on it
 BEFORE, AFTER = 4, 10  # simulations before the first round, and after the last
 DAMPED = 0.7  # the part that weights move between rounds, in logarithms
+FEW = 5.0  # simulated rows, added to what is compared: fewer say little
 FITS = 10  # times that a table is scaled to its columns
 
 
@@ -43,12 +46,15 @@ class Calibration:
     pairs: dict[TieKey, Floats] = field(default_factory=dict)
     generator: np.random.Generator = field(default_factory=lambda: seeded_generator(1))
     rows: Rows = field(default_factory=dict)
+    before: Rows = field(default_factory=dict)  # the row before each of these
+    untied: dict[str, Floats] = field(default_factory=dict)  # of a tied change, its chances as they were measured
 
     def simulate(self) -> bool:
         """Draw histories and keep the rows after a step; return whether there are any."""
         rows, id = self.model.histories(PEOPLE, self.generator), self.model.panel.person.id
         later = np.flatnonzero(np.append(False, rows[id][1:] == rows[id][:-1]))
         self.rows = {name: codes[later] for name, codes in rows.items()}
+        self.before = {name: codes[later - 1] for name, codes in rows.items()}
         return bool(len(later))
 
     def reached(self, *names: str) -> Floats:
@@ -64,7 +70,7 @@ class Calibration:
 
     def adjust(self, gain: float) -> None:
         """Move the weights toward what is wanted."""
-        panel, moves = self.model.panel, dict(self.model.moves)
+        panel, moves, steps = self.model.panel, dict(self.model.moves), self._undisturbed(gain)
         for target, wanted in self.alone.items():
             size = moves[target].values
             found = np.bincount(self.rows[panel.about(target)], minlength=size) / len(self.rows[panel.about(target)])
@@ -73,7 +79,29 @@ class Calibration:
             tie.nearer(self.pairs[tie.attribute, tie.to], self.reached(tie.to, tie.attribute), gain)
             for tie in self.model.ties
         ]
-        self.model = replace(self.model, moves=moves, ties=tuple(ties))
+        self.model = replace(self.model, moves=moves, ties=tuple(ties), steps=steps)
+
+    def _undisturbed(self, gain: float) -> ConditionalNetwork:
+        """Return the conditionals moved toward those under which ties leave each change as likely after each value as
+        it is without them."""
+        tied, steps = {changed(tie.attribute) for tie in self.model.ties}, self.model.steps
+        found = [self._offset(c, gain) if c.child.attribute in tied else c for c in steps.conditionals]
+        return replace(steps, conditionals=tuple(found))
+
+    def _offset(self, own: Conditional, gain: float) -> Conditional:
+        """Return one conditional, moved so: by what simulated rows have and what they would have without ties."""
+        panel, target = self.model.panel, own.child.attribute
+        name, move = panel.about(target), self.model.moves[target]
+        view = panel.steps.view_map(own.parents[0]) if own.parents else np.zeros(move.values, dtype=np.int64)
+        measured = self.untied.setdefault(target, own.table).reshape(-1, move.change.size)
+        before, now = self.before[name], self.rows[name]
+        seen, due = np.zeros(measured.shape), np.zeros(measured.shape)
+        np.add.at(seen, (view[before], move.classes[before, now]), 1)
+        each = np.bincount(before, minlength=move.values)[:, None] * move.tilted_changes(measured[view])
+        np.add.at(due, view, each)
+        step = np.clip((due + FEW) / (seen + FEW), 0.5, 2.0) ** gain
+        table = own.table.reshape(measured.shape) * step
+        return replace(own, table=(table / table.sum(axis=1, keepdims=True)).reshape(own.table.shape))
 
     def wanted(self, name: str) -> Floats:
         """Return what the values of an attribute should be after a step: measured, or as they are."""

@@ -102,6 +102,18 @@ class Move:
         """Return the chance of each value after each, without weights, from that of each change after each value."""
         return np.asarray(np.take_along_axis(shares, self.classes, axis=1) * self._spread)
 
+    def tilted_changes(self, shares: Floats) -> Floats:
+        """Return the chance of each change (a column) after each value (a row) with the weights, from that without."""
+        each = shares * self._reach
+        return np.asarray(each / np.maximum(each.sum(axis=1, keepdims=True), 1e-300))
+
+    def led(self, counts: Floats) -> Floats | None:
+        """Return how often each value comes after a step, from how often each change (a column) comes after each value
+        (a row); None where a change may lead to several values, so that the counts do not tell."""
+        if ((self._spread > 0) & (self._spread < 1)).any():
+            return None
+        return np.asarray((np.take_along_axis(counts, self.classes, axis=1) * self._spread).sum(axis=0))
+
     def chained(self, shares: Floats, first: Floats) -> Floats:
         """Return the distribution of the values after a step, without weights; arguments as of `fitted`."""
         return _reached(self.kernel(shares), first)

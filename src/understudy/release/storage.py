@@ -43,6 +43,10 @@ class Format(IntEnum):
     PRIOR = 7  # with what was known before, which a reader of format 6 does not know
     GROUPS = 8  # with tables over merged groups of values, which a reader of format 7 does not know
     CURVES = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
+    TIES = 10  # with histories whose values are tied, which a reader of format 9 may take for a damaged file
+
+
+NEWEST = max(Format)  # that can be read
 
 
 MAX_BYTES = 2 * 1024**3
@@ -166,7 +170,7 @@ class StoredRelease:
 
     def _checked(self, manifest: dict[str, Any]) -> dict[str, str]:
         format, digests = manifest.get("format"), manifest.get("members")
-        if type(format) is not int or not 1 <= format <= max(Format):
+        if type(format) is not int or not 1 <= format <= NEWEST:
             raise ReleaseError("this release was written by a newer understudy: upgrade to open it")
         if not isinstance(digests, dict) or not all(isinstance(digest, str) for digest in digests.values()):
             raise self._changed

@@ -11,6 +11,7 @@ from understudy.models.serialization import MAX_TOTAL, details_from_parts, detai
 from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
+from understudy.relations.history_model import HistoryModel
 from understudy.relations.storage import method_model, model_of, parts_of
 from understudy.release.card import Card
 from understudy.release.documents import listed
@@ -59,6 +60,7 @@ def format_of(release: Release) -> Format:
         Format.PRIOR: release.prior is not None,
         Format.GROUPS: any(a.groups for a in method_model(release.model).schema.attributes),
         Format.CURVES: any(not tree.levels for tree in release.trees),
+        Format.TIES: isinstance(model := free_model(release.model), HistoryModel) and bool(model.ties),
     }
     return max(format for format, wanted in needed.items() if wanted)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,17 @@ from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
-from understudy.relations.changes import StepChanges
+from understudy.relations.calibration import _given_before
+from understudy.relations.changes import Moves, StepChanges
 from understudy.relations.fitting import StepsPlan
 from understudy.relations.history_model import HistoryModel
 from understudy.relations.panel import Panel
 from understudy.relations.storage import model_of, parts_of
 from understudy.relations.tie_pairs import tie_pairs
+from understudy.relations.tie_rounds import Calibration
 from understudy.relations.tilts import Move
+from understudy.release.storage import Format, release_bytes
+from understudy.schema import Axis
 from understudy.testing import SeededSource
 from visits import visits_schema
 
@@ -123,6 +129,20 @@ def test_a_release_with_ties_is_the_same_after_a_file_and_a_crafted_one_is_refus
         model_of(document, type(arrays)({**arrays, "steps-tie-0": -arrays["steps-tie-0"]}), release.schema)
 
 
+def test_a_program_that_knows_no_ties_says_that_the_release_is_newer(
+    release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    release.save(tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.TIES == 10
+    ledger = {"seq": release.head.seq, "hash": release.head.hash}
+    (tmp_path / "early.zip").write_bytes(release_bytes(release.members, ledger, Format.HISTORIES))
+    assert understudy.Release.open(tmp_path / "early.zip").hash == release.hash  # of the time before the number
+    monkeypatch.setattr("understudy.release.storage.NEWEST", Format.TIES - 1)
+    with pytest.raises(ReleaseError, match="newer understudy"):
+        understudy.Release.open(tmp_path / "a.zip")
+
+
 def test_the_weight_of_a_change_is_the_mean_of_those_of_the_values_it_leads_to() -> None:
     draw = np.random.default_rng(3)
     move = Move(StepChanges(6, missing=True), 7, draw.random(7))
@@ -134,3 +154,56 @@ def test_the_weight_of_a_change_is_the_mean_of_those_of_the_values_it_leads_to()
         due = np.mean([move.weights[v] * weights[row, v] for v in leads]) if leads else 0.0
         assert found[row, change] == pytest.approx(due)
     assert np.allclose(move.reach(before, np.ones((7, 7))), move.reach(before))
+
+
+def far_from_measured(release: understudy.Release) -> float:
+    """Return how far changes of weight after each weight, in simulated rows, are from those without ties: the mean
+    total variation distance, over rows."""
+    model = release.model
+    assert isinstance(model, HistoryModel)
+    panel, move = model.panel, model.moves["weight@change"]
+    joint = next(m for m in model.measured[1] if m.axes[-1].attribute == "weight@change")
+    due = move.tilted_changes(_given_before(panel, joint, move))
+    rows = model.histories(20_000, np.random.default_rng(4))
+    later = np.flatnonzero(np.diff(rows["patient"]) == 0) + 1
+    seen = np.zeros(due.shape)
+    before, now = rows["weight"][later - 1], rows["weight"][later]
+    np.add.at(seen, (before, move.classes[before, now]), 1)
+    return float(np.abs(seen - seen.sum(axis=1, keepdims=True) * due).sum() / (2 * len(later)))
+
+
+def test_ties_leave_changes_as_likely_as_they_were_measured(
+    release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = far_from_measured(release)
+    monkeypatch.setattr(Calibration, "_undisturbed", lambda self, gain: self.model.steps)  # the twin
+    assert found < 0.85 * far_from_measured(published(tmp_path))
+
+
+def test_changes_that_lead_to_one_value_tell_the_column_after_them() -> None:
+    draw = np.random.default_rng(8)
+    before, now = draw.integers(5, size=(2, 400))
+    for change in (Moves(5), StepChanges(5)):
+        counts = np.zeros((5, change.size))
+        np.add.at(counts, (before, change.code(before, now)), 1)
+        found = Move(change, 5).led(counts)
+        if isinstance(change, StepChanges):  # a step of 3 or 4 is one change
+            assert found is None
+        else:
+            assert found is not None and found.tolist() == np.bincount(now, minlength=5).tolist()
+
+
+def test_the_number_of_rows_is_bought_first_where_the_method_of_people_can_use_it(
+    release: understudy.Release, tmp_path: Path
+) -> None:
+    first = release.card.charges[0]
+    assert first.purpose == "people: rows" and first.cost == pytest.approx(float(total_cost(BUDGET) / 20))
+    model = release.model
+    assert isinstance(model, HistoryModel)
+    (seen,) = [m for m in model.measured[0] if m.axes == (Axis("@rows"),)]
+    assert 1 / (2 * seen.noise.scale**2) == pytest.approx(float(total_cost(BUDGET) / 20), rel=1e-3)
+    other = run(
+        tied_visits(200), visits_schema(), BUDGET, "privbayes", {}, ledger=tmp_path / "l.db", cap="none",
+        source=SeededSource(5), types="declared", quiet=True,
+    ).release  # fmt: skip
+    assert all(charge.purpose != "people: rows" for charge in other.card.charges)

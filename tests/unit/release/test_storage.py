@@ -200,7 +200,7 @@ def test_a_changed_hash_a_missing_part_an_extra_part(path):
 def test_a_newer_format_says_so(path):
     members = members_of(path)
     manifest = json.loads(members["manifest.json"])
-    for newer in (10, 99):
+    for newer in (storage.NEWEST + 1, 99):
         write(path, members | {"manifest.json": json.dumps(manifest | {"format": newer}).encode()})
         with pytest.raises(ReleaseError, match="newer understudy: upgrade"):
             Release.open(path)
