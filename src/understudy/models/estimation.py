@@ -67,15 +67,17 @@ def fitted(
     progress: Progress | None = None,
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
+    pooled_tails: bool = True,
 ) -> Fitted:
     """Return the junction tree that fits all measurements best, of so many rows in all.
 
     Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
     an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
-    the objective, and `progress` hears the objective and the step.
+    the objective, and `progress` hears the objective and the step. `pooled_tails` is false for releases of earlier
+    versions (`tails`).
     """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
-    empty = [zero for zero in empty_tails(measurements, schema, total) if zero.axes[0] in sizes]
+    empty = [zero for zero in empty_tails(measurements, schema, total, pooled_tails) if zero.axes[0] in sizes]
     zeros = structural_zeros(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)

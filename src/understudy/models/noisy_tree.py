@@ -42,11 +42,12 @@ class NoisyTree:
     heaps: Measurement | None = None  # rows of each rounding class
     decimals: Measurement | None = None  # rows of each decimal class
     smooth: bool = True  # whether the column's own table is drawn towards smooth shapes; not in earlier versions
+    pooled: bool = True  # whether its far tails are empty by today's rule (`tails`); not in earlier versions
 
     @property
     def counts(self) -> TreeCounts:
         """Return the noisy counts without "missing", for estimates of what lies where."""
-        return tree_counts(self.attribute, self.levels)
+        return tree_counts(self.attribute, self.levels, self.pooled)
 
     @cached_property
     def shape(self) -> TreeShape:
@@ -164,9 +165,9 @@ class TreeShape(Shape):
         return np.searchsorted(ends, np.arange(self.fine.size), side="right") - 1
 
 
-def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...]) -> TreeCounts:
+def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...], pooled: bool = True) -> TreeCounts:
     """Return the noisy counts of an attribute's measured levels without "missing"."""
     grid = grid_of(attribute)
     sizes = tuple(grid.sizes[len(grid.sizes) - m.axes[0].level] for m in levels)
     noisy = tuple(m.values[: len(m.values) - attribute.has_missing].astype(np.float64) for m in levels)
-    return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels))
+    return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels), pooled)

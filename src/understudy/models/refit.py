@@ -31,6 +31,7 @@ class Design:
     schema: Schema
     max_cells: int = MODEL_CELLS
     prior: Prior | None = None
+    pooled_tails: bool = True  # whether far tails are empty by today's rule (`models.tails`); not in earlier versions
 
     def tables(self, measured: Sequence[Measurement], rows: float) -> list[Measurement]:
         """Return what the model is fitted to: the tables known before, weighed by the measured ones, and those."""
@@ -55,4 +56,7 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     """
     rows = pooled_rows(design.schema, measurements)
     tables = smoothed(design.tables(measurements, rows), design.schema, rows)
-    return Refitted(fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance).tree, rows)
+    found = fitted(
+        tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, pooled_tails=design.pooled_tails
+    )
+    return Refitted(found.tree, rows)

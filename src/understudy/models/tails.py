@@ -1,9 +1,12 @@
 """Empty tails: cells at the ends of an ordered attribute in which nothing but noise was seen.
 
 A declared range is often far longer than the rows need. Noise in its empty cells, cut off at zero, would become rows
-far from all others, and multiply standard deviations. A tail is taken to be empty if none of its cells stands out and
-it holds no more than the noise explains, where a flat distribution would have been seen. Post-processing of noisy
-one-way tables, deterministic; it is a term of the estimate, which then has structural zeros there.
+far from all others, and multiply standard deviations. So a column ends at the last cell that stands out by itself, and
+beyond it as far as the cells together stand out: rows are where rows are, and noise that is far from them has to be
+more than noise. Post-processing of noisy one-way tables, deterministic; it is a term of the estimate, which then has
+structural zeros there. Measured in docs/decisions/0040-far-tails.md.
+
+Releases of earlier versions were estimated by another rule (`earlier_tails`), and still are.
 """
 
 from __future__ import annotations
@@ -15,29 +18,81 @@ import numpy as np
 
 from understudy.models.factor import Factor
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Axis, Floats, Schema
+from understudy.privacy.noise import Laplace
+from understudy.schema import Axis, Floats, Intervals, Mask, Schema
 
+ALONE = 3.0  # standard deviations from which on a cell is not empty, whatever is around it
+ALONE_IN_LAPLACE = 4.0  # the same for Laplace noise, of which so much is as likely
+TOGETHER = 2.0  # standard deviations of their sum from which on the cells next to it are not
+CODE = 2.5  # the same for a single value at an end of the range: it may be a code, such as 999
 STANDS_OUT = 2.0  # standard deviations from which on one cell is not empty
 EXPLAINED = 1.5  # standard deviations of its sum that a tail may hold
 SEEN = 3.0  # standard deviations that the tail of a flat distribution must hold, or nothing can be said
 
 
-def empty_tails(measurements: Sequence[Measurement], schema: Schema, total: float) -> Iterator[Factor]:
-    """Yield a log table for each ordered attribute with an empty tail: minus infinity in its cells."""
+def empty_tails(
+    measurements: Sequence[Measurement], schema: Schema, total: float, pooled: bool = True
+) -> Iterator[Factor]:
+    """Yield a log table for each ordered attribute with an empty tail: minus infinity in its cells.
+
+    Without `pooled` by the rule of earlier versions.
+    """
+    heavy = {m.axes[0] for m in measurements if len(m.axes) == 1 and isinstance(m.noise, Laplace)}
     for axis, (values, variance) in _one_way(measurements).items():
         attribute = schema[axis.attribute]
         if attribute.intervals is None:
             continue
         cells = values[: len(values) - attribute.has_missing]
         empty = np.zeros(len(values), dtype=bool)
-        low, high = tails(cells, math.sqrt(variance), total * max(0.0, 1 - _missing(values, len(cells), total)))
-        empty[:low], empty[len(cells) - high : len(cells)] = True, True
+        if pooled:
+            alone = ALONE_IN_LAPLACE if axis in heavy else ALONE
+            noise = np.full(len(cells), variance)
+            empty[: len(cells)] = beyond(cells, noise, _codes(attribute.ordered), alone)
+        else:
+            rows = total * max(0.0, 1 - _missing(values, len(cells), total))
+            low, high = earlier_tails(cells, math.sqrt(variance), rows)
+            empty[:low], empty[len(cells) - high : len(cells)] = True, True
         if empty.any():
             yield Factor((axis,), np.where(empty, -np.inf, 0.0))
 
 
-def tails(cells: Floats, deviation: float, rows: float) -> tuple[int, int]:
-    """Return how many cells are empty at the low and at the high end."""
+def beyond(cells: Floats, variance: Floats, codes: Mask, alone: float = ALONE) -> Mask:
+    """Return which cells lie beyond the rows at either end; each single value in `codes` is judged by itself.
+
+    `alone` is how many standard deviations a cell must be to be sure.
+    """
+    noise = np.sqrt(variance)
+    mode = int(np.argmax(cells / noise))
+    empty, inner = codes & (cells < CODE * noise), np.flatnonzero(~codes)
+    for outward in (inner[inner < mode][::-1], inner[inner > mode]):
+        empty[outward[_reach(cells[outward], variance[outward], alone) :]] = True
+    empty[mode] = False
+    return empty
+
+
+def _reach(outward: Floats, variance: Floats, alone: float) -> int:
+    """Return how many of these cells, from the mode outwards, hold rows."""
+    sure = np.flatnonzero(outward >= alone * np.sqrt(variance))
+    last = int(sure[-1]) + 1 if len(sure) else 0
+    if last == len(outward):
+        return last
+    together = np.cumsum(outward[last:]) / np.sqrt(np.cumsum(variance[last:]))
+    best = int(np.argmax(together))
+    return last + best + 1 if together[best] >= TOGETHER else last
+
+
+def _codes(domain: Intervals) -> Mask:
+    """Return which cells are single values at an end of the range where others are not."""
+    ends = [domain.bounds(code) for code in range(domain.size)]
+    single = np.asarray([low == high for low, high in ends])
+    found = np.zeros(len(ends), dtype=bool)
+    found[[0, -1]] = single[[0, -1]]
+    return found & (not single.all())
+
+
+def earlier_tails(cells: Floats, deviation: float, rows: float) -> tuple[int, int]:
+    """Return how many cells were empty at the low and at the high end in earlier versions: none of them stands out,
+    and they hold no more than the noise explains where a flat distribution would have been seen."""
     mode = int(np.argmax(cells))
     return _tail(cells[:mode], len(cells), deviation, rows), _tail(cells[:mode:-1], len(cells), deviation, rows)
 

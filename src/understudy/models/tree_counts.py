@@ -10,20 +10,21 @@ docs/decisions/0017-noisy-tree.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from understudy.models.smooth_columns import smooth_counts
-from understudy.models.tails import tails
-from understudy.schema import Floats, Integers
+from understudy.models.tails import beyond, earlier_tails
+from understudy.schema import Floats, Integers, Mask
 from understudy.schema.tree_grid import TreeGrid
 
 SPARSE_LEVELS = 2  # the upper levels are sparse, those below are smooth
 MIN_DEVIATIONS = 1.5  # a child of fewer rows than so many standard deviations is empty, on a sparse level
 FILLED = 0.75  # a level below one with more of its nodes filled than this is smooth, too
 SURE = 3.0  # with fewer rows in all than so many standard deviations of a first node, no level is sparse
+TAIL_LEVELS = 2  # upper levels whose far tails are emptied: below, tails are cut that are there
 SHAPED = 16  # nodes of the level that is drawn towards smooth shapes
 FEW_ROWS = 64.0  # standard deviations of a count of it: where rows are fewer
 DOUBT = 0.7  # of the deviation that is then left in a node: what is below it, at an end of the range, is empty
@@ -39,6 +40,7 @@ class TreeCounts:
     sizes: tuple[int, ...]
     noisy: tuple[Floats, ...]
     variances: tuple[float, ...]
+    pooled: bool = True  # whether far tails are empty by today's rule (`tails`); not in earlier versions
 
     @cached_property
     def _starts(self) -> tuple[Integers, ...]:
@@ -68,16 +70,41 @@ class TreeCounts:
         values, spreads = self.estimates
         parent, first = np.asarray([max(float(total), 0.0)]), np.asarray([0, len(self._starts[0])])
         sparse, done = total >= SURE * math.sqrt(float(spreads[0].mean())), -1
+        trimmed = TAIL_LEVELS if sparse and self.pooled else 0
         if (shaped := self._shaped(total)) is not None:
-            sparse, (done, parent) = False, shaped
+            sparse, trimmed, (done, parent) = False, 0, shaped
             first = self._first_below(done)
         for level in range(done + 1, len(self._starts)):
             width = np.add.reduceat(self.grid.widths, self._starts[level])
             split = _Split(values[level], np.sqrt(spreads[level]), parent, first, width)
+            if level < trimmed:
+                split = split.without(self._beyond(level, total))
             parent = split.sparse() if sparse and level < SPARSE_LEVELS else split.smooth()
             sparse = sparse and float((parent > 0).mean()) < FILLED
             first = self._first_below(level)
         return parent
+
+    def _beyond(self, level: int, total: float) -> Mask:
+        """Return which nodes of a level lie beyond the rows; none whose end of the range may be a code."""
+        values, spreads = self.estimates
+        parent, first, found = np.asarray([total]), np.asarray([0, len(self._starts[0])]), np.zeros(0, dtype=bool)
+        for i in range(min(TAIL_LEVELS, len(self._starts))):
+            parent = _Split(values[i], np.sqrt(spreads[i]), parent, first, values[i]).matched
+            codes = self._codes(i)
+            if i > level:
+                kept = codes & ~beyond(parent, spreads[i], codes)
+                return found & ~np.logical_or.reduceat(kept, first[:-1])
+            found = beyond(parent, spreads[i], codes)
+            first = self._first_below(i)
+        return found
+
+    def _codes(self, level: int) -> Mask:
+        """Return which nodes of a level are single values at an end of the range."""
+        starts, last = self._starts[level], len(self.grid.prior) - 1
+        found = np.zeros(len(starts), dtype=bool)
+        found[0] = self.grid.single[0] and len(starts) > 1 and starts[1] == 1
+        found[-1] = self.grid.single[-1] and starts[-1] == last
+        return found
 
     def _first_below(self, level: int) -> Integers:
         """Return where the children of each node begin on the next level, and the end; nothing below the last one."""
@@ -94,8 +121,12 @@ class TreeCounts:
             return None
         found = smooth_counts(value, variance, total, self.grid.binned(self._starts[level]))
         counts = np.maximum(found.counts, 0.0)
-        low, high = tails(found.counts, DOUBT * math.sqrt(found.variance), total)
-        counts[:low], counts[len(counts) - high :] = 0.0, 0.0
+        left = DOUBT * math.sqrt(found.variance)
+        if self.pooled:
+            counts[beyond(found.counts, np.full(len(counts), left**2), self._codes(level))] = 0.0
+        else:
+            low, high = earlier_tails(found.counts, left, total)
+            counts[:low], counts[len(counts) - high :] = 0.0, 0.0
         return level, np.asarray(counts * (total / counts.sum()))
 
     def unit_masses(self, total: float) -> Floats:
@@ -122,6 +153,13 @@ class _Split:
     parent: Floats
     first: Integers
     width: Floats
+    empty: Mask | None = None  # which children have no rows
+
+    def without(self, empty: Mask) -> _Split:
+        """Return the split in which these children have no rows; of a parent that has no others, all may."""
+        none_left = np.logical_and.reduceat(empty, self.first[:-1])
+        empty = empty & ~none_left[self.owner]
+        return replace(self, empty=empty, width=np.where(empty, 0.0, self.width))
 
     @cached_property
     def owner(self) -> Integers:
@@ -156,6 +194,8 @@ class _Split:
 
     def _nearest(self, value: Floats) -> Floats:
         """Return the nearest non-negative children that add up to their parents."""
+        if self.empty is not None:
+            value = np.where(self.empty, -np.inf, value)
         size, owner = np.diff(self.first), self.owner
         padded = np.full((len(size), int(size.max())), -np.inf)
         padded[owner, np.arange(len(value)) - self.first[:-1][owner]] = value

@@ -19,6 +19,7 @@ from understudy.schema.files import attribute_from_dict
 from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
 
+POOLED = "pooled"  # how far tails were found to be empty (`models.tails`); earlier files do not say it
 MAX_CODES = 2**22  # units that all trees of a file may have
 
 
@@ -36,6 +37,8 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
         })  # fmt: skip
         if tree.smooth:
             listed[-1]["smooth"] = True
+        if tree.pooled:
+            listed[-1]["tails"] = POOLED
         if not tree.levels:
             listed[-1]["curve"] = True
         for name, classes in (("heaps", tree.heaps), ("decimals", tree.decimals)):
@@ -75,7 +78,8 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
         part = {**item["heaps"], "level": grid.heap_level}
         heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
     decimals = _decimals(item, attribute, i, arrays)
-    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, item.get("smooth") is True)
+    smooth, pooled = item.get("smooth") is True, item.get("tails") == POOLED
+    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, smooth, pooled)
 
 
 def _padded(attribute: Attribute, first: Any) -> Attribute:

@@ -74,6 +74,7 @@ class Release:
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
     trees: tuple[NoisyTree, ...] = ()  # that bins were made of
     prior: Prior | None = None  # what was known before, as far as the model uses it
+    pooled_tails: bool = True  # whether its far tails are empty by today's rule; not in releases of earlier versions
 
     def __post_init__(self) -> None:
         refuse_exact(self.facts, self.card)
@@ -138,7 +139,8 @@ class Release:
         if not isinstance(model, JunctionTree) or self.card.options.get("estimate") == "paper":
             return None
         found = frozenset(tree.attribute.name for tree in self.trees if tree.smooth)
-        return Design(model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells), self.prior)
+        schema, cells = model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells)
+        return Design(schema, cells, self.prior, self.pooled_tails)
 
     @property
     def default_rows(self) -> int:
