@@ -13,6 +13,7 @@ import numpy as np
 
 from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
+from understudy.models.tails import is_clear
 from understudy.models.tree_counts import TreeCounts
 from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
@@ -170,4 +171,5 @@ def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...], pooled: b
     grid = grid_of(attribute)
     sizes = tuple(grid.sizes[len(grid.sizes) - m.axes[0].level] for m in levels)
     noisy = tuple(m.values[: len(m.values) - attribute.has_missing].astype(np.float64) for m in levels)
+    pooled = pooled and all(is_clear(m, float(m.values.sum())) for m in levels[:2])
     return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels), pooled)

@@ -6,7 +6,8 @@ beyond it as far as the cells together stand out: rows are where rows are, and n
 more than noise. Post-processing of noisy one-way tables, deterministic; it is a term of the estimate, which then has
 structural zeros there. Measured in docs/decisions/0040-far-tails.md.
 
-Releases of earlier versions were estimated by another rule (`earlier_tails`), and still are.
+Where noise is large beside all rows, real tails look as empty as others; there, under Laplace noise, and in releases of
+earlier versions, another rule holds (`earlier_tails`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import numpy as np
 
 from understudy.models.factor import Factor
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.noise import Laplace
+from understudy.privacy.noise import Gaussian
 from understudy.schema import Axis, Floats, Intervals, Mask, Schema
 
+CLEAR = 50.0  # standard deviations of a cell's noise that all rows must be, or the rule of earlier versions holds
 ALONE = 3.0  # standard deviations from which on a cell is not empty, whatever is around it
-ALONE_IN_LAPLACE = 4.0  # the same for Laplace noise, of which so much is as likely
 TOGETHER = 2.0  # standard deviations of their sum from which on the cells next to it are not
 CODE = 2.5  # the same for a single value at an end of the range: it may be a code, such as 999
 STANDS_OUT = 2.0  # standard deviations from which on one cell is not empty
@@ -35,19 +36,17 @@ def empty_tails(
 ) -> Iterator[Factor]:
     """Yield a log table for each ordered attribute with an empty tail: minus infinity in its cells.
 
-    Without `pooled` by the rule of earlier versions.
+    Without `pooled`, or where the noise is too large for it (`is_clear`), by the rule of earlier versions.
     """
-    heavy = {m.axes[0] for m in measurements if len(m.axes) == 1 and isinstance(m.noise, Laplace)}
+    noisy = {m.axes[0] for m in measurements if len(m.axes) == 1 and not is_clear(m, total)}
     for axis, (values, variance) in _one_way(measurements).items():
         attribute = schema[axis.attribute]
         if attribute.intervals is None:
             continue
         cells = values[: len(values) - attribute.has_missing]
         empty = np.zeros(len(values), dtype=bool)
-        if pooled:
-            alone = ALONE_IN_LAPLACE if axis in heavy else ALONE
-            noise = np.full(len(cells), variance)
-            empty[: len(cells)] = beyond(cells, noise, _codes(attribute.ordered), alone)
+        if pooled and axis not in noisy:
+            empty[: len(cells)] = beyond(cells, np.full(len(cells), variance), _codes(attribute.ordered))
         else:
             rows = total * max(0.0, 1 - _missing(values, len(cells), total))
             low, high = earlier_tails(cells, math.sqrt(variance), rows)
@@ -56,23 +55,28 @@ def empty_tails(
             yield Factor((axis,), np.where(empty, -np.inf, 0.0))
 
 
-def beyond(cells: Floats, variance: Floats, codes: Mask, alone: float = ALONE) -> Mask:
-    """Return which cells lie beyond the rows at either end; each single value in `codes` is judged by itself.
+def is_clear(measured: Measurement, rows: float) -> bool:
+    """Return whether so many rows stand out from Gaussian noise far enough for its far tails to be cut by `beyond`.
 
-    `alone` is how many standard deviations a cell must be to be sure.
+    Where they do not, cells of few rows that are there look as empty as others.
     """
+    return isinstance(measured.noise, Gaussian) and rows >= CLEAR * math.sqrt(measured.variance)
+
+
+def beyond(cells: Floats, variance: Floats, codes: Mask) -> Mask:
+    """Return which cells lie beyond the rows at either end; each single value in `codes` is judged by itself."""
     noise = np.sqrt(variance)
     mode = int(np.argmax(cells / noise))
     empty, inner = codes & (cells < CODE * noise), np.flatnonzero(~codes)
     for outward in (inner[inner < mode][::-1], inner[inner > mode]):
-        empty[outward[_reach(cells[outward], variance[outward], alone) :]] = True
+        empty[outward[_reach(cells[outward], variance[outward]) :]] = True
     empty[mode] = False
     return empty
 
 
-def _reach(outward: Floats, variance: Floats, alone: float) -> int:
+def _reach(outward: Floats, variance: Floats) -> int:
     """Return how many of these cells, from the mode outwards, hold rows."""
-    sure = np.flatnonzero(outward >= alone * np.sqrt(variance))
+    sure = np.flatnonzero(outward >= ALONE * np.sqrt(variance))
     last = int(sure[-1]) + 1 if len(sure) else 0
     if last == len(outward):
         return last
