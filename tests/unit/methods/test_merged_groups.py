@@ -207,6 +207,23 @@ def test_offers_by_groups_keep_the_model_under_the_limit() -> None:
     assert (A, B) not in tight() and (Axis("a"), Axis("c")) in tight()
 
 
+def test_tables_by_groups_that_were_chosen_before_count_with_their_values() -> None:
+    """Candidates that begin with chosen tables know the same model as those that heard of them one by one."""
+    schema = schema_of({"a": 60, "b": 50, "c": 4, "d": 3}, 100).merged(
+        {n: tuple(i % 5 for i in range(k)) for n, k in (("a", 60), ("b", 50))}
+    )
+    variables, by_groups = (
+        [Axis(n) for n in "abcd"],
+        [(Axis("a", MERGED), Axis("b", MERGED)), (Axis("a", MERGED), Axis("c"))],
+    )
+    for limit in (300, 600, 1200, 5000):
+        before = CandidatePairs(schema, variables, limit, chosen=by_groups)
+        one_by_one = CandidatePairs(schema, variables, limit)
+        for axes in by_groups:
+            one_by_one.add(axes)
+        assert before() == one_by_one()
+
+
 def test_a_table_of_groups_does_not_tell_how_well_values_are_known() -> None:
     """Beside a whole table of a pair, one over its groups would count as if it had measured the pair's own cells."""
     schema = schema_of(SIZES, 8_000).merged(GROUPS)

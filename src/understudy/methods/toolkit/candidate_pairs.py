@@ -35,9 +35,10 @@ class CandidatePairs:
         self._at_once = at_once
         sizes = {axis: schema.size(axis) for axis in variables}
         groups = [Axis(axis.attribute, MERGED) for axis in variables if schema[axis.attribute].groups]
-        self._graph = Graph.of(
-            [*rule_cliques(schema, variables), *chosen], sizes | {axis: schema.size(axis) for axis in groups}
-        )
+        sizes |= {axis: schema.size(axis) for axis in groups}
+        self._graph = Graph.of(rule_cliques(schema, variables), sizes)
+        for axes in chosen:
+            self.add(axes)
         offered = list(combinations(variables, 2) if tables is None else tables)
         offered += [] if tables is not None else grouped_pairs(variables, groups)
         self._open: list[Axes] = [axes for axes in offered if schema.cells(axes) <= limit]
