@@ -113,7 +113,24 @@ def _short(runs: list[dict[str, Any]]) -> str:
                 best, cell = min(ran, key=lambda each: each[1].mean("tvd", 0))
                 its = f"{best.title} | {_tvd(cell)} | {_seconds(cell)}"
                 lines.append(f"| {TITLES[data].split()[0]} | {epsilon} | {_tvd(own)} | {_seconds(own)} | {its} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _ratio_to_aim(runs, ours)])
+
+
+def _ratio_to_aim(runs: list[dict[str, Any]], ours: Tool) -> str:
+    """The geometric mean of our errors over those of mbi's AIM, the better of its two settings in each cell."""
+    ratios = []
+    for data in _data(runs):
+        for epsilon in EPSILONS:
+            own = _cell(runs, ours.key, data, epsilon)
+            aims = [cell for key in ("aim", "aim-short") if (cell := _cell(runs, key, data, epsilon)).done]
+            if own.done and aims:
+                best = min(aims, key=lambda cell: cell.mean("tvd", 0))
+                ratios += [own.mean("tvd", at) / best.mean("tvd", at) for at in (0, 1)]
+    mean = statistics.geometric_mean(ratios)
+    return (
+        f"Over the {len(ratios) // 2} cells in which AIM on mbi ran, ours has {mean:.2f} of the error of the better of "
+        "its two settings (geometric mean of 2-way and 3-way ratios)."
+    )
 
 
 def _seconds(cell: Cell) -> str:
