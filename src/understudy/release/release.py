@@ -53,7 +53,7 @@ class Release:
     Everything that can be done with it is post-processing, and costs nothing. Made by `understudy.publish`, or read by
     `Release.open`. Its parts: `schema`, `model`, `measurements` (noisy tables), `rows` (public, or noisy), `columns`,
     `facts` (what was modelled together), `card` (the promise), the ledger's `head`, `details`, `trees`, `prior`,
-    `library`.
+    `pooled_tails` (false for releases of earlier versions), `library`.
 
     >>> release
     <Release of 'clinic': 2,000 rows, 4 attributes, aim at epsilon 1; .sample(), .query(…), .report(), .save(…)>
