@@ -10,17 +10,14 @@ the noise there are few rounds or none, which public facts decide.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from understudy.errors import TooLarge
 from understudy.methods.dp_subn.binary import effort, whole_attributes
+from understudy.methods.dp_subn.turns import KAPPA, Turns
 from understudy.methods.method import Fit
 from understudy.methods.plan import Plan
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
@@ -33,15 +30,13 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.noise import Gaussian, Laplace, Noise
-from understudy.privacy.scores import INDEPENDENCE, Pair
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axes, Floats, Schema
+from understudy.schema import Schema
 
 # rows in a cell of the middle pair over the noise in it, if the rounds' tables had the whole budget
 THETA: dict[type[Noise], float] = {Laplace: 6.0, Gaussian: 1.3}
 ROUNDS = Fraction(3, 2)  # for each attribute, at most
 SELECT = Fraction(3, 10)  # of what the rounds cost, for choices
-KAPPA = 0.5  # of the L1 noise expected on a table: the penalty of its score
 MAX_ATTRIBUTES, WIDEST = 40, 100  # every choice looks at every pair: up to here in seconds, and in minutes
 MAX_CELLS = 500_000  # of all pairs together: with every choice an owner is sent the model's tables of them
 
@@ -162,7 +157,7 @@ class Adaptive:
         left = costs.structure + costs.tables
         rounds = AdaptiveRounds(table, whole_attributes(schema), measured, self.cells, lambda seen: rows)
         if costs.rounds:
-            left = Turns(table, rounds, noisier).run(costs)
+            left = Turns(table, rounds, noisier).run(costs.rounds, costs.structure, costs.tables)
         if left:  # there is nothing to offer: the one-way tables once more
             measured += self._singles(table, left)
         facts = {"options": self._settled(costs), "tables": rounds.tables}
@@ -176,55 +171,3 @@ class Adaptive:
     def _single_shares(self, table: PrivateTable) -> list[Fraction]:
         workload = [(axis,) for axis in whole_attributes(table.schema)]
         return shares_by_size(table.schema, workload, table.accounting)
-
-
-class Turns:
-    """The rounds of one run, in each of which an owner in turn chooses."""
-
-    def __init__(self, table: PrivateTable, rounds: AdaptiveRounds, noisier: float) -> None:
-        self._table = table
-        self._rounds = rounds
-        self._noisier = noisier
-        self._owners = len(table.owners())
-
-    def run(self, costs: AdaptiveCosts) -> Fraction:
-        """Run all rounds; return what is left where nothing can be offered any more.
-
-        A round's choice is one of `costs.rounds` of the same cost. Where rounds end early, choices that were not made
-        are worth nothing to several owners: some have paid for all of theirs. A single owner gets a better last table.
-        """
-        each, turn = costs.tables / costs.rounds, costs.structure / costs.rounds
-        left = costs.tables
-        for made in range(costs.rounds):
-            unmade = turn * (costs.rounds - made) if self._owners == 1 else Fraction(0)
-            if not (options := self._rounds.candidates()):
-                return left + unmade
-            self._table.progress("tables", made, costs.rounds)
-            if made == costs.rounds - 1 or left < each * 3 / 2:
-                self._round(options, turn, left + max(unmade - turn, Fraction(0)), costs.rounds)
-                break
-            surprised = self._round(options, turn, each, costs.rounds)
-            left -= each
-            each = each if surprised else 2 * each
-        return Fraction(0)
-
-    def _round(self, options: list[Axes], turn: Fraction, cost: Fraction, of: int) -> bool:
-        """Make one choice and measure one table; return whether the table says more than its noise would."""
-        schema = self._table.schema
-        noise = table_noise(schema, self._table.accounting, cost).mean_abs * self._noisier
-
-        def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
-            rows = [_dependence(t) + KAPPA / 2 * noise * t.size + self._by_chance(t) for t in expected]
-            penalties = [INDEPENDENCE.penalty(each, schema) for each in rows]
-            return self._table.choose(pairs, INDEPENDENCE, turn, "structure", penalties, of=of)
-
-        return self._rounds.round(options, choose, cost, lambda expected: np.full_like(expected, noise))
-
-    def _by_chance(self, table: Floats) -> float:
-        """Return how dependent the pair would look among a K-th of the rows, by chance alone."""
-        return 0.5 * float(np.sqrt(table * (2 / math.pi * (self._owners - 1))).sum())
-
-
-def _dependence(table: Floats) -> float:
-    """Score R of the model's own table of a pair: half of its L1 distance from independence, in rows."""
-    return 0.5 * float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()).sum())
