@@ -30,7 +30,7 @@ class Spend:
     pure: bool  # the unit is epsilon itself
 
     def shown(self, spent: Fraction) -> str:
-        """Return the part of a progress line on money: "epsilon 0.3 of 1 spent", or a share where the unit is rho."""
+        """Return the part of a progress line on money: "epsilon 0.3 of 1 spent", or a share where there is a delta."""
         if self.pure:
             return f"epsilon {float(spent):.3g} of {float(self.total):.6g} spent"
         return f"{float(spent / self.total):.0%} of {self.words} spent"

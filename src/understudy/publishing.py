@@ -252,6 +252,7 @@ def run(
                 _log.warning("continuing the interrupted run on account %r: what it drew is used", schema.account)
             found = Discovered(schema)
             if wanted is not None:
+                wanted = replace(wanted, budget=reservation.budget)
                 found, opened = buy_and_reopen(rows, opened, wanted, reservation, source, clock)
                 chosen = method_named(method, options, found.schema, model_error=True)
             paid = _PaidRun(rows, schema, opened, chosen, found, reservation, source, clock)

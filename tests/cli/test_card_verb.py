@@ -125,9 +125,7 @@ def test_a_registry_entry_is_what_the_registry_takes(release: Path) -> None:
     assert complaints(entry, REGISTRY) == []
     deployment = entry["deployment"]
     pure = deployment["dp_variant"]["variant_name"] == "Pure DP"
-    assert set(deployment["privacy_loss"]["privacy_parameters"]) == (
-        {"epsilon"} if pure else {"epsilon", "delta", "rho"}
-    )
+    assert set(deployment["privacy_loss"]["privacy_parameters"]) == ({"epsilon"} if pure else {"epsilon", "delta"})
     assert ("permute-and-flip" in deployment["implementation"]["mechanisms"]) == pure
     for words in ("Floating point", "Timing", "opendp", "understudy 0."):
         assert words in deployment["implementation"]["mechanisms"]

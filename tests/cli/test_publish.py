@@ -78,9 +78,9 @@ def test_json_is_one_object_and_adds_up(table):
     assert all(seconds >= 0 for seconds in document["seconds"].values())
 
 
-def test_a_delta_keeps_books_in_rho(table):
+def test_a_delta_keeps_books_in_mu_squared(table):
     document = publish(table, "--json", "--delta", "1e-9").json
-    assert document["delta"] == 1e-9 and {charge["unit"] for charge in document["charges"]} == {"rho"}
+    assert document["delta"] == 1e-9 and {charge["unit"] for charge in document["charges"]} == {"mu^2"}
 
 
 def test_a_release_says_nothing_about_the_machine(table):

@@ -50,20 +50,12 @@ Twin = Callable[[], AbstractContextManager[Any]]
 # -- calibration ---------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def noise_halved() -> Iterator[None]:
+def noise_halved() -> AbstractContextManager[Any]:
     """Calibrate noise to half of what the cost allows."""
-    with _halved_noise(Laplace), _halved_noise(Gaussian):
-        yield
-
-
-def _halved_noise(kind: type[Laplace] | type[Gaussian]) -> AbstractContextManager[Any]:
-    right = kind.for_cost
-
-    def for_cost(sensitivity: Sensitivity, cost: Fraction) -> Any:
-        return kind(right(sensitivity, cost).scale / 2)
-
-    return mock.patch.object(kind, "for_cost", staticmethod(for_cost))
+    right = Accounting.noise_for
+    return mock.patch.object(
+        Accounting, "noise_for", lambda self, *asked: replace(noise := right(self, *asked), scale=noise.scale / 2)
+    )
 
 
 def selection_quartered() -> AbstractContextManager[Any]:

@@ -1,13 +1,7 @@
 """Enumeration: the exact loss of every question, over all neighbours of all small tables.
 
 Each table is put behind the real `LocalPrivateTable`, which is asked the question; what it hands to the sampler, exact
-integers and a scale, is recorded instead of drawn. From these the loss follows without any sampling:
-
-    discrete Laplace            Σ‖v − v'‖₁/b            epsilon, attained
-    discrete Gaussian           Σ‖v − v'‖²/2σ²          rho (Canonne, Kamath & Steinke 2020)
-    permute-and-flip            max |ln P − ln P'|       epsilon, over all options
-    exponential mechanism       range²/8                 rho; range = max − min of ln P − ln P' (bounded range)
-
+integers and a scale, is recorded instead of drawn. From these the loss follows without any sampling (`losses`).
 That the samplers have these laws is the matter of `sampler_laws`. A scale that differs between two tables is a leak by
 itself, and is found as such.
 """
@@ -22,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.audit.findings import Finding
+from understudy.audit.losses import losses
 from understudy.audit.mechanisms import MECHANISMS, Mechanism, not_audited
 from understudy.audit.observation import Draw, NoDraw, NoLedger, Observer
 from understudy.audit.scales import scales_once
-from understudy.audit.selection_laws import LOG_LAWS
 from understudy.audit.small_tables import SmallTables
 from understudy.audit.value_list_laws import value_list_finding
-from understudy.privacy.accounting import PURE, ZCDP, Accounting
+from understudy.privacy.accounting import GDP, PURE, ZCDP, Accounting
 from understudy.privacy.custodian import ExactTable
 from understudy.privacy.local_table import LocalPrivateTable
-from understudy.privacy.noise import Laplace
 from understudy.privacy.questions import ValueLists
 
-COSTS: dict[str, Fraction] = {PURE.name: Fraction(1), ZCDP.name: Fraction(1, 2)}
-QUICK = (("replace-one", 1, PURE), ("replace-one", 1, ZCDP), ("add-remove", 2, PURE))
+COSTS: dict[str, Fraction] = {PURE.name: Fraction(1), ZCDP.name: Fraction(1, 2), GDP.name: Fraction(1)}
+QUICK = (("replace-one", 1, PURE), ("replace-one", 1, GDP), ("add-remove", 2, PURE))
 ROUNDING = 1e-9  # of our own arithmetic, relative
 
 
@@ -66,7 +59,7 @@ class World:
         if any(_shape(draws) != _shape(asked[0]) for draws in asked):
             return Finding("enumeration", self.what, False, "what is drawn depends on the rows", claim, None, unit)
         first, second = tables.neighbours()
-        bound = largest_loss(asked, first, second)
+        bound = largest_loss(asked, first, second, self.accounting)
         says = f"{bound:.4f} of {claim:g} {unit}, {len(first):,} pairs of neighbours"
         return Finding("enumeration", self.what, bound <= claim * (1 + ROUNDING), says, claim, bound, unit)
 
@@ -76,7 +69,7 @@ def worlds(long: bool) -> Iterator[World]:
     for mechanism in MECHANISMS:
         for neighbours in mechanism.neighbours:
             for person in (1, 2):
-                for accounting in (PURE, ZCDP):
+                for accounting in (PURE, GDP, ZCDP):
                     if long or (neighbours, person, accounting) in QUICK:
                         yield World(mechanism, neighbours, person, accounting)
 
@@ -105,25 +98,12 @@ def _shape(draws: Sequence[Draw]) -> list[tuple[str, float, int]]:
     return [(draw.sampler, draw.scale, len(draw.values)) for draw in draws]
 
 
-def largest_loss(asked: Sequence[Sequence[Draw]], first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
+def largest_loss(
+    asked: Sequence[Sequence[Draw]], first: NDArray[np.intp], second: NDArray[np.intp], accounting: Accounting
+) -> float:
     """Return the most that any output says about which table of a pair it came from, in the unit of the cost."""
     total = np.zeros(len(first))
     for calls in zip(*asked, strict=True):
         values = np.stack([draw.values for draw in calls])
-        total += losses(calls[0].sampler, values, calls[0].scale, first, second)
+        total += losses(calls[0].sampler, values, calls[0].scale, first, second, accounting)
     return float(total.max())
-
-
-def losses(
-    sampler: str, values: NDArray[np.int64], scale: float, first: NDArray[np.intp], second: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    if sampler in LOG_LAWS:
-        laws = LOG_LAWS[sampler](values, scale)
-        ratios = laws[first] - laws[second]
-        if sampler == "permute_and_flip":
-            return np.asarray(np.abs(ratios).max(axis=1))
-        return np.asarray((ratios.max(axis=1) - ratios.min(axis=1)) ** 2 / 8)
-    moved = np.abs(values[first] - values[second]).astype(np.float64)
-    if sampler == Laplace.name:
-        return np.asarray(moved.sum(axis=1) / scale)
-    return np.asarray((moved**2).sum(axis=1) / (2 * scale**2))

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from understudy.audit.enumeration import ROUNDING, losses
+from understudy.audit.enumeration import ROUNDING
 from understudy.audit.findings import Finding
+from understudy.audit.losses import losses
 from understudy.audit.mechanisms import HALVED, categories, whole_numbers
 from understudy.audit.observation import LISTS, Draw, NoDraw, Observed, Observer, observed_runs
 from understudy.audit.whole_runs import Ledgers, Setting, Texts, fresh_ledgers, published
 from understudy.errors import UnderstudyError
 from understudy.methods import METHODS
-from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.random_source import SystemSource
 from understudy.publishing import Publication
@@ -78,10 +79,11 @@ def replayed(setting: Setting, ledgers: Ledgers) -> Finding:
             return Finding(name, setting.what, False, error.message)
     complaint = first.disorder or second.disorder or _difference(first, second, made, again, frozen)
     claim = float(total_cost(setting.budget))
-    bound = sum(_loss(a, b) for a, b in zip(source.draws, frozen.draws))
+    accounting = accounting_of(setting.budget)
+    bound = sum(_loss(a, b, accounting) for a, b in zip(source.draws, frozen.draws))
     if complaint is None and bound > claim * (1 + ROUNDING):
         complaint = "the steps of this run lose more than its budget"
-    unit = accounting_of(setting.budget).unit
+    unit = accounting.unit
     says = complaint or f"{len(first.asked)} questions alike; loss {bound:.4f} of {claim:.4g} {unit}"
     return Finding(name, setting.what, complaint is None, says, claim, bound, unit)
 
@@ -100,11 +102,11 @@ def _difference(
     return None
 
 
-def _loss(here: Draw, there: Draw) -> float:
+def _loss(here: Draw, there: Draw, accounting: Accounting) -> float:
     if here.sampler in ("below", LISTS):  # lists: their loss is enumerated (`value_list_laws`)
         return 0.0
     both = np.stack([here.values, there.values])
-    return float(losses(here.sampler, both, here.scale, np.array([0]), np.array([1]))[0])
+    return float(losses(here.sampler, both, here.scale, np.array([0]), np.array([1]), accounting)[0])
 
 
 # -- settings ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from functools import cache
 from unittest import mock
 
 from understudy.privacy.accounting import Accounting
-from understudy.privacy.noise import Gaussian, Laplace
 
 
 @contextmanager
@@ -16,7 +15,6 @@ def scales_once() -> Iterator[None]:
     """Remember every scale that is worked out in this block, by sensitivity and cost."""
     with (
         mock.patch.object(Accounting, "selection_scale", cache(Accounting.selection_scale)),
-        mock.patch.object(Laplace, "for_cost", staticmethod(cache(Laplace.for_cost))),
-        mock.patch.object(Gaussian, "for_cost", staticmethod(cache(Gaussian.for_cost))),
+        mock.patch.object(Accounting, "noise_for", cache(Accounting.noise_for)),
     ):
         yield

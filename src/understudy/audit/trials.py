@@ -25,7 +25,7 @@ from understudy.audit.scales import scales_once
 from understudy.audit.selection_laws import LOG_LAWS
 from understudy.audit.whole_runs import Ledgers, Setting, Texts, fresh_ledgers, published
 from understudy.engines.memory import MemoryEngine
-from understudy.privacy.accounting import accounting_of, total_cost, zcdp_delta
+from understudy.privacy.accounting import accounting_of, gdp_delta, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Laplace
 from understudy.privacy.questions import Selection, StatisticQuery, ValueLists
@@ -81,9 +81,9 @@ class Trial:
 
 
 def claimed_mu(budget: Budget) -> float:
-    """Return the mu that the promise implies: of epsilon (Dong, Roth & Su 2022), or of Gaussian noise alone at rho."""
+    """Return the mu that the promise implies: of epsilon (Dong, Roth & Su 2022), or of Gaussian DP."""
     if budget.delta:
-        return math.sqrt(2 * float(total_cost(budget)))
+        return math.sqrt(float(total_cost(budget)))
     from statistics import NormalDist
 
     return -2 * NormalDist().inv_cdf(1 / (1 + math.exp(float(budget.epsilon))))
@@ -100,14 +100,14 @@ def _breaks(trade_off: TradeOff, budget: Budget) -> bool:
     """Return whether no mechanism within the budget can have this trade-off."""
     if not budget.delta:
         return trade_off.epsilon() > float(budget.epsilon)
-    rho = float(total_cost(budget))
     grid = np.linspace(0.0, 2 * float(budget.epsilon), 41)
-    return any(trade_off.power > math.exp(e) * trade_off.false_alarms + _delta(rho, float(e)) for e in grid)
+    mu = claimed_mu(budget)
+    return any(trade_off.power > math.exp(e) * trade_off.false_alarms + _delta(mu, float(e)) for e in grid)
 
 
 @lru_cache(maxsize=1000)
-def _delta(rho: float, epsilon: float) -> float:
-    return zcdp_delta(rho, epsilon)
+def _delta(mu: float, epsilon: float) -> float:
+    return gdp_delta(mu, epsilon)
 
 
 # -- the statistic -------------------------------------------------------------------------------------------------

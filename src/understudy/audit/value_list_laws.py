@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 
 from understudy.audit.findings import Finding
+from understudy.audit.losses import gaussian_loss
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Gaussian
 from understudy.privacy.questions import ValueLists
@@ -25,13 +26,13 @@ OTHERS = ("a", "b", "b")  # rows of other people
 def value_list_finding(
     what: str, question: ValueLists, schema: Schema, accounting: Accounting, cost: Fraction
 ) -> Finding:
-    """Return the largest loss of a list in rho, which holds only if lone texts are shown no more often than delta."""
+    """Return the largest loss of a list, which holds only if lone texts are shown no more often than delta."""
     claim, unit = float(cost), accounting.unit
     if accounting.noise is not Gaussian:
         return Finding("enumeration", what, True, "refused under pure epsilon", claim, None, unit)
     noise = question.noise(schema, accounting, cost)
     lone = _lone(question.threshold(schema, noise) - uncounted(noise.scale), schema.rows_per_person, noise.scale)
-    bound = max(_moves(schema.neighbours, schema.rows_per_person)) / (2 * noise.scale**2)
+    bound = max(_moves(schema.neighbours, schema.rows_per_person)) * gaussian_loss(noise.scale, accounting)
     says = f"{bound:.4f} of {claim:g} {unit}; a text of one person is shown with {float(lone):.3g} at most"
     holds = bound <= claim * (1 + 1e-9) and lone <= question.delta
     return Finding("enumeration", what, holds, says, claim, bound, unit)

@@ -91,7 +91,7 @@ class BoughtFigures:
     schema: Schema
     question: EvaluationRequest
     budget: Budget
-    unit: str  # of the costs: epsilon or rho
+    unit: str  # of the costs: epsilon, mu squared or rho
     figures: tuple[BoughtFigure, ...]
     private: bool
 

@@ -125,7 +125,7 @@ def local_federation(
             request = {"federation": roster.name}
             own_bought = discovery_of(own, roster)
             reservation = ledger.reserve(
-                own, budget if own_bought is None else own_bought.budget, request, unlimited=True,
+                own, roster.budget if own_bought is None else own_bought.budget, request, unlimited=True,
                 private=draw.private, fingerprint=name,
             )  # fmt: skip
             stack.callback(reservation.abandon, "the simulation has ended")

@@ -62,6 +62,7 @@ class Roster:
     path: Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", self.budget.in_rho())  # what is proved of sums of owners' shares
         names = [owner.name for owner in self.owners]
         for name in [self.name, self.curator.name, self.method, *names]:
             if not _NAME.fullmatch(name):

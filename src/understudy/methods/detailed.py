@@ -54,7 +54,7 @@ class Portion:
         return depth
 
     def noise(self, schema: Schema, accounting: Accounting, depth: int) -> Noise:
-        return accounting.noise.for_cost(detail_sensitivity(depth, schema), self.cost)
+        return accounting.noise_for(detail_sensitivity(depth, schema), self.cost)
 
 
 def portions(schema: Schema, names: Sequence[str], accounting: Accounting, whole: Fraction) -> tuple[Portion, ...]:

@@ -136,8 +136,8 @@ def promise(schema: Schema, budget: Budget, rows: int | None = None) -> str | No
 
 
 def _doubled(budget: Budget) -> str:
-    """Return twice the cost, in words: replacing a row is one less and one more, for counts in rho as in epsilon."""
-    return "twice the rho" if budget.delta else f"epsilon {show(2 * budget.epsilon)}"
+    """Return twice the cost, in words: to replace a row is one less and one more, for counts in either unit."""
+    return "twice the mu squared" if budget.delta else f"epsilon {show(2 * budget.epsilon)}"
 
 
 def _noise(schema: Schema, budget: Budget) -> float:

@@ -65,7 +65,7 @@ def error_cost(schema: Schema, accounting: Accounting, whole: Fraction) -> Fract
 def _noise(schema: Schema, accounting: Accounting, cost: Fraction) -> Noise:
     """Return the noise of the pairs' mean, in rows."""
     moved = row_distance(schema) * schema.rows_per_person
-    return accounting.noise.for_cost(Sensitivity(moved, moved**2), cost * PARTS["pairs"])
+    return accounting.noise_for(Sensitivity(moved, moved**2), cost * PARTS["pairs"])
 
 
 class ModelChecked(MethodAround):

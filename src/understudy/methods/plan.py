@@ -57,7 +57,7 @@ class Plan:
     Args:
         method: the name of the method.
         budget: the epsilon and delta of everything.
-        accounting: in which unit phases cost: epsilon, or rho where there is a delta.
+        accounting: in which unit phases cost: epsilon, mu squared or rho where there is a delta.
         rows: how many there are, or about how many where that is private.
         options: of the method, all of them.
         degree: how many parents an attribute has at most; None for methods without one.

@@ -1,8 +1,10 @@
 """Accounting: what a budget buys, what several charges cost together, and which mechanisms they pay for.
 
-A run with delta = 0 keeps books in pure epsilon. A run with delta > 0 keeps them in rho of zero-concentrated
-differential privacy (Bun & Steinke 2016), converted once, at the start, by the tight bound of
-Canonne, Kamath & Steinke 2020 (Proposition 12). Every rounding is toward more noise.
+A run with delta = 0 keeps books in pure epsilon. A run with delta > 0 keeps them in mu squared of Gaussian
+differential privacy (Dong, Roth & Su 2022), whose exact curve gives mu from epsilon and delta, once, at the start.
+Where several owners draw shares of the noise, and in runs that earlier versions began, they are kept in rho of
+zero-concentrated differential privacy (Bun & Steinke 2016), converted by the tight bound of Canonne, Kamath & Steinke
+2020 (Proposition 12). Every rounding is toward more noise. The proofs: PROOF.md.
 """
 
 from __future__ import annotations
@@ -15,14 +17,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from understudy.errors import UsageError
 from understudy.privacy.budget import Budget
 from understudy.privacy.noise import Gaussian, Laplace, Noise, check_cost, raised
 from understudy.privacy.random_source import RandomSource, exponential_measurement, permute_and_flip_measurement
+from understudy.privacy.sensitivity import Sensitivity
 
 COMPOSITION_RULE = (
     "Reservations on one account add up: epsilons to epsilons, deltas to deltas (basic composition). "
-    "Inside a reservation pure charges add in epsilon and zCDP charges in rho."
+    "Inside a reservation pure charges add in epsilon, those of Gaussian DP in mu squared and those of zCDP in rho."
 )
 
 
@@ -38,6 +43,13 @@ class Accounting(ABC):
     @abstractmethod
     def whole(self, budget: Budget) -> Fraction:
         """Return all that a budget holds, in this unit."""
+
+    def noise_for(self, sensitivity: Sensitivity, cost: Fraction) -> Noise:
+        """Return the least noise with which an answer of this sensitivity costs at most `cost`."""
+        return self.noise(self._noise_scale(sensitivity, cost))
+
+    def _noise_scale(self, sensitivity: Sensitivity, cost: Fraction) -> float:
+        return self.noise.for_cost(sensitivity, cost).scale
 
     @abstractmethod
     def selection_epsilon(self, cost: float) -> float:
@@ -106,17 +118,120 @@ class ZeroConcentrated(Accounting):
         return source.exponential
 
 
-PURE, ZCDP = Pure(), ZeroConcentrated()
+class GaussianDP(ZeroConcentrated):
+    """Gaussian differential privacy: squares of mu add up. The mechanisms are those of zCDP, their prices are not.
+
+    Discrete Gaussian noise on integers of L2 sensitivity Δ is Δ·c-GDP for c² − c⁴/12 = 1/σ². The exponential mechanism
+    with ε is dominated by a logistic variable that moves by ε: μ = 2·Φ⁻¹(1/(1 + e^(−ε/2))). Both: PROOF.md.
+    """
+
+    name = "gdp"
+    unit = "mu^2"
+
+    def whole(self, budget: Budget) -> Fraction:
+        return gdp_mu_squared(budget.epsilon, budget.delta - budget.aside)
+
+    def _noise_scale(self, sensitivity: Sensitivity, cost: Fraction) -> float:
+        return gaussian_scale(sensitivity, cost)
+
+    def selection_epsilon(self, cost: float) -> float:
+        half = math.erf(math.sqrt(cost / 8))  # 2·Φ(μ/2) − 1
+        return 4 * math.atanh(min(half, _LARGEST_HALF)) * (1 - 1e-12)
+
+
+PURE, ZCDP, GDP = Pure(), ZeroConcentrated(), GaussianDP()
+ACCOUNTINGS: dict[str, Accounting] = {accounting.unit: accounting for accounting in (PURE, ZCDP, GDP)}
 
 
 def accounting_of(budget: Budget) -> Accounting:
     """Return the accounting that a budget is kept in."""
-    return ZCDP if budget.delta else PURE
+    if not budget.delta:
+        return PURE
+    return ZCDP if budget.concentrated else GDP
 
 
 def total_cost(budget: Budget) -> Fraction:
     """Return all that the budget holds, in the unit its charges are made in: epsilon, or rho."""
     return accounting_of(budget).whole(budget) * budget.part
+
+
+# -- Gaussian differential privacy ------------------------------------------------------------------------------
+
+_LARGEST_HALF = 1 - 2.0**-52  # atanh has no value at 1: what a larger budget would buy is not needed
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """Return the delta of mu-GDP at this epsilon, the exact curve: Φ(−a) − e^ε·Φ(−b) for a = ε/μ − μ/2, b = a + μ.
+
+    With R the Mills ratio of the normal distribution and φ its density it is φ(a)·(R(a) − R(b)), and R' = x·R − 1, so
+    that no digits are lost where the two are nearly the same: the integral of 1 − x·R(x) from a to b.
+    """
+    if mu <= 0:
+        return 0.0
+    low = epsilon / mu - mu / 2
+    if low > 37:  # less than 1e-300
+        return 0.0
+    if low < -8:  # 1 to fifteen digits
+        return 1.0
+    points, weights = _GAUSS_LEGENDRE
+    pieces = max(1, math.ceil(mu))
+    width = mu / pieces
+    at = (low + width * (np.arange(pieces)[:, None] + (points + 1) / 2)).ravel()
+    slopes = [1 - x * _mills(x) for x in at.tolist()]
+    return float(
+        math.exp(-low * low / 2) / math.sqrt(2 * math.pi) * width / 2 * np.dot(np.tile(weights, pieces), slopes)
+    )
+
+
+def _mills(x: float) -> float:
+    """Return (1 − Φ(x))/φ(x)."""
+    if x < _FAR:
+        return math.sqrt(math.pi / 2) * math.exp(x * x / 2) * math.erfc(x / math.sqrt(2))
+    fraction = x
+    for k in range(_TERMS, 0, -1):  # Laplace's continued fraction
+        fraction = x + k / fraction
+    return 1 / fraction
+
+
+_FAR, _TERMS = 4.0, 80
+_GAUSS_LEGENDRE = np.polynomial.legendre.leggauss(24)
+
+
+@lru_cache(maxsize=256)
+def gdp_mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the largest mu squared we can prove to be within (epsilon, delta), rounded down."""
+    target = float(delta) * (1 - 1e-6)  # covers the floating-point error of gdp_delta
+    mu = _largest(lambda mu: gdp_delta(mu, float(epsilon)) <= target, float(epsilon) + 10.0)
+    return Fraction(mu * (1 - 1e-12)) ** 2
+
+
+def gaussian_scale(sensitivity: Sensitivity, cost: Fraction) -> float:
+    """Return the least σ with which integers of this L2 sensitivity cost at most `cost` in mu squared.
+
+    With m = cost/Δ², c² = m and σ² = 1/(m − m²/12), for m up to 6, where σ² is 1/3 and no smaller one is proved.
+    """
+    check_cost(sensitivity.l1, cost)
+    m = min(Fraction(6), cost / sensitivity.l2_squared)
+    least = 1 / (m - m * m / 12)
+    scale, step = math.sqrt(float(least)), 2.0**-52
+    while Fraction(scale) ** 2 < least:
+        scale *= 1 + step
+        step *= 2
+    return scale
+
+
+# -- zero-concentrated differential privacy ---------------------------------------------------------------------
+
+
+def _largest(fits: Callable[[float], bool], high: float) -> float:
+    """Return the largest number between 0 and `high` that fits, if all smaller ones do."""
+    low = 0.0
+    for _ in range(1100):  # to two neighbouring numbers, however small
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
@@ -149,13 +264,5 @@ def _log_delta(rho: float, epsilon: float, log_above_one: float) -> float:
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho we can prove to be within (epsilon, delta), rounded down."""
     target = float(delta) * (1 - 1e-9)  # covers the floating-point error of zcdp_delta
-    low, high = 0.0, float(epsilon) + 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):  # two neighbouring numbers
-            break
-        if zcdp_delta(middle, float(epsilon)) <= target:
-            low = middle
-        else:
-            high = middle
+    low = _largest(lambda rho: zcdp_delta(rho, float(epsilon)) <= target, float(epsilon) + 1.0)
     return Fraction(low * (1 - 1e-12))

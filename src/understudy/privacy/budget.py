@@ -35,7 +35,8 @@ class Budget:
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     part: Fraction = Fraction(1)  # of all it holds, for plans of a method that does not get all of it
-    aside: Fraction = Fraction(0)  # of delta, for value lists; the rest is for the conversion from rho
+    aside: Fraction = Fraction(0)  # of delta, for value lists; the rest is for the conversion to mu, or rho
+    concentrated: bool = False  # kept in rho of zCDP: owners' shares of noise, and what earlier versions began
 
     def __init__(self, epsilon: Amount, delta: Amount = 0) -> None:
         object.__setattr__(self, "epsilon", exact(epsilon, "epsilon"))
@@ -53,17 +54,22 @@ class Budget:
 
     def shared(self, part: Fraction) -> Budget:
         """Return the same promise with this part of what it holds."""
-        twin = Budget(self.epsilon, self.delta)
-        object.__setattr__(twin, "part", self.part * part)
-        object.__setattr__(twin, "aside", self.aside)
-        return twin
+        return self._twin(part=self.part * part)
 
     def setting_aside(self, delta: Fraction) -> Budget:
         """Return the same promise with this much of its delta kept for value lists; the sum of both is `delta`."""
         if not 0 <= delta <= self.delta or (delta and delta == self.delta):
             raise UsageError("what is set aside for value lists must leave a part of delta for the conversion")
-        twin = self.shared(Fraction(1))
-        object.__setattr__(twin, "aside", delta)
+        return self._twin(aside=delta)
+
+    def in_rho(self) -> Budget:
+        """Return the same promise, kept in rho of zero-concentrated differential privacy where it has a delta."""
+        return self._twin(concentrated=True)
+
+    def _twin(self, **changed: Fraction | bool) -> Budget:
+        twin = Budget(self.epsilon, self.delta)
+        for field in ("part", "aside", "concentrated"):
+            object.__setattr__(twin, field, changed.get(field, getattr(self, field)))
         return twin
 
     def __str__(self) -> str:

@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class ChargeEntry:
-    """One charge as the ledger has it: what it was for, and what it cost in `unit` ("epsilon" or "rho").
+    """One charge as the ledger has it: what it was for, and what it cost in `unit` ("epsilon", "mu^2" or "rho").
 
     `charge["cost"]` and `.as_json()` give the words of the ledger, for one version.
     """

@@ -31,7 +31,7 @@ from typing import Any, Self
 from understudy.errors import BudgetError, LedgerError, UsageError, check_path
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import ProcessLock, remove_stale
-from understudy.privacy.accounting import COMPOSITION_RULE
+from understudy.privacy.accounting import COMPOSITION_RULE, ZCDP
 from understudy.privacy.budget import Amount, Budget, exact, exact_cap, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
 from understudy.privacy.kept_releases import KeptReleases
@@ -262,8 +262,15 @@ class Ledger:
             except BaseException:
                 lock.release()
                 raise
-            return Reservation(self, account, reservation, budget, lock, True, body["request"])
+            return Reservation(
+                self, account, reservation, self._as_begun(reservation, budget), lock, True, body["request"]
+            )
         return None
+
+    def _as_begun(self, reservation: str, budget: Budget) -> Budget:
+        """Return the budget in the unit that the reservation's charges have: rho, where an earlier version began it."""
+        charges = (e.body for e in self.entries() if e.kind == "charge" and e.body["reservation"] == reservation)
+        return budget.in_rho() if any(body["unit"] == ZCDP.unit for body in charges) else budget
 
     def refuse_other_source(
         self, account: str, request: dict[str, Any], fingerprint: str, resume: bool = False

@@ -27,4 +27,4 @@ class Measurement:
 
 def table_noise(schema: Schema, accounting: Accounting, cost: Fraction) -> Noise:
     """Return the noise of one measured table at this cost: public, so that a plan can state it."""
-    return accounting.noise.for_cost(table_sensitivity(schema), cost)
+    return accounting.noise_for(table_sensitivity(schema), cost)

@@ -1,7 +1,8 @@
 """Noise: the two distributions that are added to exact integers. Whatever depends on which of them it is, is here.
 
-A cost is an exact rational (epsilon, or rho); a scale is the float opendp takes. The scale is raised, never lowered,
-until opendp's own privacy map says that the mechanism costs no more than was paid.
+A cost is an exact rational (epsilon, mu squared or rho); a scale is the float opendp takes. The scale is raised, never
+lowered, until opendp's own privacy map says that the mechanism costs no more than was paid; for mu squared, which it
+does not know, exact arithmetic does (`accounting.gaussian_scale`).
 """
 
 from __future__ import annotations

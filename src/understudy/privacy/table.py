@@ -35,10 +35,10 @@ _TABLE_FACTS = ("name", "account", "rows", "rows_max", "neighbours", "rows_per_p
 class PrivateTable(ABC):
     """A table of people behind a ledger: all that a method ever holds. It pays first, and answers with noise.
 
-    Costs are exact fractions, in epsilon or rho (`accounting.unit`); `purpose` is the word for the ledger. `choose`
-    picks one of several options, `measure` returns noisy counts, and there is no verb that returns an exact one. A
-    choice that is one of `of` choices at the same cost says so: several owners then take turns, and each of them pays
-    for its own turns only.
+    Costs are exact fractions, in epsilon, mu squared or rho (`accounting.unit`); `purpose` is the word for the ledger.
+    `choose` picks one of several options, `measure` returns noisy counts, and there is no verb that returns an exact
+    one. A choice that is one of `of` choices at the same cost says so: several owners then take turns, and each of them
+    pays for its own turns only.
 
     >>> from fractions import Fraction
     >>> from understudy.schema import Axis
@@ -49,7 +49,7 @@ class PrivateTable(ABC):
 
     schema: Schema
     accounting: Accounting
-    total_cost: Fraction  # all that this run may spend, in epsilon or rho
+    total_cost: Fraction  # all that this run may spend, in epsilon, mu squared or rho
     known: tuple[Measurement, ...] = ()  # one-way tables that were bought before, which a method need not buy again
 
     def with_total_cost(self, total_cost: Fraction) -> Self:
@@ -110,7 +110,7 @@ class PrivateTable(ABC):
         raise UsageError("value lists cannot be bought here: declare `values`")
 
     def ask(self, question: Question[Answer], cost: Fraction, purpose: str, of: int = 1) -> Answer:
-        """Return the private answer to a question of the closed list, at this cost in epsilon or rho."""
+        """Return the private answer to a question of the closed list, at this cost in epsilon, mu squared or rho."""
         if type(question) not in questions.QUESTIONS:  # a subclass may compute anything
             raise UsageError(f"{type(question).__name__} has no proved sensitivity, so it cannot be asked")
         question.check(self.schema)
@@ -141,7 +141,7 @@ class PrivateTable(ABC):
         Args:
             options: attributes with their parents.
             score: by which they are compared inside the kernel.
-            cost: of the choice, in `accounting.unit`: epsilon, or rho.
+            cost: of the choice, in `accounting.unit`: epsilon, mu squared or rho.
             purpose: the word for the ledger.
             penalty: of each option, made by `Score.penalty`.
             references: for score D, a public table of counts for each option.
@@ -196,7 +196,7 @@ class PrivateTable(ABC):
 
         Args:
             workload: the axes of each table; the empty one is the number of rows.
-            cost: of all of them, in `accounting.unit`: epsilon, or rho.
+            cost: of all of them, in `accounting.unit`: epsilon, mu squared or rho.
             purpose: the word for the ledger.
             shares: of the cost, that add up to 1; evenly where None.
         """

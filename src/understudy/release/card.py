@@ -23,7 +23,7 @@ STAMP = "NOT PRIVATE: drawn from a seed, for tests"
 
 @dataclass(frozen=True)
 class ChargeTotal(ReadByWords):
-    """All charges of one purpose: what they cost together in `unit` ("epsilon" or "rho"), and how many there were."""
+    """All charges of one purpose: what they cost together in `unit` ("epsilon", "mu^2" or "rho"), and their number."""
 
     purpose: str
     unit: str

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from understudy.privacy.accounting import COMPOSITION_RULE, accounting_of, total_cost
+from understudy.privacy.accounting import ACCOUNTINGS, COMPOSITION_RULE, GDP, PURE, ZCDP, Accounting, accounting_of
 from understudy.privacy.budget import Budget
-from understudy.release.card import AccountTotal, OwnersTotal, choices_not_covered, promise_text
+from understudy.release.card import AccountTotal, Card, OwnersTotal, choices_not_covered, promise_text
 from understudy.release.release import Release
 
 CURATOR_TYPES = ("Government", "Industry", "Nonprofit")
@@ -96,7 +96,7 @@ def _description(release: Release) -> str:
 def _variant(release: Release) -> dict[str, Any]:
     public = f"The number of rows ({release.schema.rows:,}) is public. " if release.schema.rows else ""
     return {
-        "variant_name": "Zero-concentrated DP" if release.card.delta else "Pure DP",
+        "variant_name": _VARIANTS[_accounting(release.card)],
         "data_domain": f"All tables of the schema with hash {release.card.schema_hash}, which is in the release.",
         "unprotected_quantities": f"{public}The schema is public: names, ranges, lists of values, groups.",
     }
@@ -107,9 +107,9 @@ def _privacy_loss(release: Release) -> dict[str, Any]:
     parameters = {"epsilon": card.epsilon}
     words = f"{card.in_words}."
     if card.delta:
-        rho = float(total_cost(Budget(card.epsilon, card.delta)))
-        parameters |= {"delta": card.delta, "rho": rho}
-        words += " Charges are kept in rho of zero-concentrated DP, converted once (Canonne, Kamath & Steinke 2020)."
+        kept, whole = _accounting(card), float(_accounting(card).whole(Budget(card.epsilon, card.delta)))
+        parameters |= {"delta": card.delta} | ({"rho": whole} if kept == ZCDP else {})
+        words += f" Charges are kept in {_KEPT_IN[kept]}, of which there are {whole:.6g}, converted once."
     found: dict[str, Any] = {
         "privacy_unit": card.unit,
         "privacy_unit_details": card.neighbours_in_words,
@@ -119,6 +119,18 @@ def _privacy_loss(release: Release) -> dict[str, Any]:
     if release.schema.rows and card.rows_per_person == 1:
         found["number_of_privacy_units"] = release.schema.rows
     return found
+
+
+def _accounting(card: Card) -> Accounting:
+    """Return the accounting that the release's charges were kept in."""
+    return ACCOUNTINGS[card.charges[0].unit] if card.charges else accounting_of(Budget(card.epsilon, card.delta))
+
+
+_VARIANTS: dict[Accounting, str] = {PURE: "Pure DP", ZCDP: "Zero-concentrated DP", GDP: "Approximate DP"}
+_KEPT_IN: dict[Accounting, str] = {
+    ZCDP: "rho of zero-concentrated DP (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020)",
+    GDP: "mu squared of Gaussian DP (Dong, Roth & Su 2022)",
+}
 
 
 def _model(release: Release) -> dict[str, Any]:
@@ -153,7 +165,7 @@ def _payer(release: Release) -> str:
 
 def _implementation(release: Release) -> dict[str, Any]:
     card = release.card
-    usual = accounting_of(Budget(card.epsilon, card.delta)).noise.name
+    usual = _accounting(card).noise.name
     kinds = sorted({m.noise.name for m in release.measurements}) or [usual]
     choice = "the exponential mechanism" if card.delta else "permute-and-flip"
     versions = ", ".join(f"{name} {number}" for name, number in card.versions.items())

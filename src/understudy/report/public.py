@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from understudy.evaluate.buying import BoughtFigures
+from understudy.privacy.accounting import GDP, ZCDP
 from understudy.privacy.custodian import refuse_exact
 from understudy.release import Release
 from understudy.report.bars import Bar, Whisker, legend_of
@@ -75,13 +76,18 @@ def promise_section(release: Release, own: str) -> Section | None:
     return Section.of("promise", "The promise", *warnings, columns)
 
 
+_UNITS = {
+    GDP.unit: " Costs are in mu squared (Gaussian privacy), which adds up to the epsilon and delta above.",
+    ZCDP.unit: " Costs are in rho (zero-concentrated privacy), which adds up to the epsilon and delta above.",
+}
+
+
 def budget_section(release: Release) -> Section | None:
     card = release.card
     if not card.charges:
         return None
     words = "Every look at the private rows was paid for. This is what the budget bought."
-    if card.charges[0].unit == "rho":
-        words += " Costs are in rho (zero-concentrated privacy), which adds up to the epsilon and delta above."
+    words += _UNITS.get(card.charges[0].unit, "")
     return Section.of("budget", "The budget, by phase", paragraphs(words), tag("div", budget_bar(card), class_="panel"))
 
 

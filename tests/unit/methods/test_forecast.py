@@ -85,11 +85,11 @@ def test_the_promise_compares_like_with_like() -> None:
     schema = schema_of(WIDE, 1000)
     said = promise(schema, Budget(1))
     assert said is not None and "\n" not in said
-    assert said.startswith("noise in a cell at epsilon 1: about 54 rows as it is, 36 with --delta 1e-09, 27 with")
+    assert said.startswith("noise in a cell at epsilon 1: about 54 rows as it is, 34 with --delta 1e-09, 27 with")
     assert said.endswith("protects its change at epsilon 2 only")
     half = promise(schema_of(WIDE, None, "add-remove"), Budget("0.5"))
     assert half is not None and "about 54 rows as it is" in half  # the same protection of a change, the same noise
-    assert "twice the rho" in str(promise(schema, Budget(1, "1e-9")))
+    assert "twice the mu squared" in str(promise(schema, Budget(1, "1e-9")))
     assert promise(schema_of(WIDE, None, "add-remove"), Budget(1, "1e-9")) is None
 
 

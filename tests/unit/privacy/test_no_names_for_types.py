@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from programs import nodes_of, programs
-from understudy.privacy.accounting import PURE, ZCDP
+from understudy.privacy.accounting import ACCOUNTINGS
 from understudy.privacy.noise import NOISES
 from understudy.privacy.scores import SCORES
 
-NAMES = {PURE.name, ZCDP.name, *NOISES, *SCORES}
+NAMES = {*(accounting.name for accounting in ACCOUNTINGS.values()), *NOISES, *SCORES}
 THEIR_FILES = ("privacy/noise.py", "privacy/accounting.py", "privacy/scores/")
 
 
@@ -45,4 +45,4 @@ def test_names_in_files_stay() -> None:
     assert {name: type(score).__name__ for name, score in SCORES.items()} == {
         "R": "Independence", "F": "MaximumJoint", "I": "MutualInformation", "D": "ReferenceDistance"
     }  # fmt: skip
-    assert [(a.name, a.unit) for a in (PURE, ZCDP)] == [("pure", "epsilon"), ("zcdp", "rho")]
+    assert [(a.name, a.unit) for a in ACCOUNTINGS.values()] == [("pure", "epsilon"), ("zcdp", "rho"), ("gdp", "mu^2")]

@@ -14,10 +14,11 @@ import pytest
 
 import understudy
 from orders import LINKS, orders, orders_schema, write_orders
+from understudy.audit.losses import gaussian_loss
 from understudy.engines.opening import PrivateData
 from understudy.errors import DataError, ReleaseError, SchemaError, UsageError
 from understudy.evaluate.hops import compare_tables
-from understudy.privacy.accounting import total_cost
+from understudy.privacy.accounting import GDP, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
@@ -79,7 +80,7 @@ def test_tables_have_the_noise_of_all_that_belongs_to_a_row_of_the_root(release:
         assert all(m.axes[-1].attribute in branch.targets for m in pairs)
         for purpose, tables in (("one-way", alone), ("tables", pairs)):
             spent = sum(Fraction(c.cost) for c in release.card.charges if c.purpose == f"{name}: {purpose}")
-            due = sum(branch.derived.rows_per_person**2 / (2 * m.noise.scale**2) for m in tables)  # rho
+            due = sum(branch.derived.rows_per_person**2 * gaussian_loss(m.noise.scale, GDP) for m in tables)
             assert due == pytest.approx(float(spent), rel=1e-3)
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 import understudy
+from understudy.audit.losses import gaussian_loss
 from understudy.errors import ReleaseError
-from understudy.privacy.accounting import accounting_of, total_cost
+from understudy.privacy.accounting import GDP, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 from understudy.publishing import run
@@ -90,7 +91,7 @@ def test_ties_are_paid_for_with_the_noise_of_all_steps(release: understudy.Relea
     assert isinstance(model, HistoryModel) and model.panel.steps.rows_per_person == 4
     pairs = [m for m in model.measured[1] if len(m.axes) == 2 and m.axes[-1].attribute.endswith("@now")]
     spent = sum(Fraction(c.cost) for c in release.card.charges if c.purpose == "steps: ties")
-    assert sum(4**2 / (2 * m.noise.scale**2) for m in pairs) == pytest.approx(float(spent), rel=1e-3)
+    assert sum(4**2 * gaussian_loss(m.noise.scale, GDP) for m in pairs) == pytest.approx(float(spent), rel=1e-3)
 
 
 @pytest.mark.costly
@@ -201,7 +202,7 @@ def test_the_number_of_rows_is_bought_first_where_the_method_of_people_can_use_i
     model = release.model
     assert isinstance(model, HistoryModel)
     (seen,) = [m for m in model.measured[0] if m.axes == (Axis("@rows"),)]
-    assert 1 / (2 * seen.noise.scale**2) == pytest.approx(float(total_cost(BUDGET) / 20), rel=1e-3)
+    assert gaussian_loss(seen.noise.scale, GDP) == pytest.approx(float(total_cost(BUDGET) / 20), rel=1e-3)
     other = run(
         tied_visits(200), visits_schema(), BUDGET, "privbayes", {}, ledger=tmp_path / "l.db", cap="none",
         source=SeededSource(5), types="declared", quiet=True,

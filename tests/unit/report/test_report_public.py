@@ -113,7 +113,7 @@ def test_generalised_parents_are_dashed(release: Release) -> None:
 
 def test_a_private_row_count_is_called_noisy(tmp_path: Path) -> None:
     html = public_report(nasty_release(tmp_path, neighbours="add-remove", delta="1e-6"))
-    assert "rows, noisy" in html and "rho" in html and "row count" in html and SCRIPT not in html
+    assert "rows, noisy" in html and "mu squared" in html and "row count" in html and SCRIPT not in html
 
 
 def test_cliques_name_attributes_in_the_order_of_the_schema(release: Release) -> None:

@@ -42,7 +42,7 @@ def compared_pairs(schema: Schema) -> list[Axes]:
 def prior_phase(schema: Schema, accounting: Accounting, cost: Fraction) -> Phase:
     """Return the phase of a plan that buys the distance from the prior."""
     moved = row_distance(schema) * schema.rows_per_person
-    noise = accounting.noise.for_cost(Sensitivity(moved, moved**2), cost)
+    noise = accounting.noise_for(Sensitivity(moved, moved**2), cost)
     return Phase(PURPOSE, cost, 1, 1, noise.scale, detail="how far pairs are from the prior, on average")
 
 

@@ -88,7 +88,7 @@ def worth_phase(schema: Schema, accounting: Accounting, cost: Fraction, needed: 
     """Return the phase of a plan that buys the mean dependence; `needed` is how much of it makes rounds worth their
     price, None where there are rounds in any case."""
     axes = asked_axes(schema)
-    noise = accounting.noise.for_cost(TotalDependence(axes).sensitivity(schema), cost)
+    noise = accounting.noise_for(TotalDependence(axes).sensitivity(schema), cost)
     scale = noise.scale / (INDEPENDENCE.unit(schema) * math.comb(len(axes), 2))
     detail = "how far pairs are from independence, on average"
     return Phase(DEPENDENCE, cost, 1, 1, scale, detail=detail, needed=needed)

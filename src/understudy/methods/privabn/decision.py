@@ -17,7 +17,7 @@ from understudy.methods.toolkit.budget_split import pair_cells
 from understudy.methods.toolkit.network_decision import Settings
 from understudy.methods.toolkit.network_method import MODEL_CELLS
 from understudy.methods.toolkit.usefulness import choice_noise, pair_sensitivity
-from understudy.privacy.accounting import ZCDP, Accounting, total_cost
+from understudy.privacy.accounting import GDP, Accounting, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.scores import INDEPENDENCE, Penalty
 from understudy.privacy.sensitivity import Sensitivity
@@ -155,7 +155,7 @@ def choice_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: i
 def released_error(schema: Schema, accounting: Accounting, cost: Fraction, rows: int, attributes: int) -> float:
     """Return how far the largest of the noises in all pairwise scores goes, in units of R."""
     w, step = math.comb(attributes, 2), pair_sensitivity(schema)
-    noise = accounting.noise.for_cost(Sensitivity(w * step, w * step**2), cost)
+    noise = accounting.noise_for(Sensitivity(w * step, w * step**2), cost)
     return noise.largest_of(max(2, w)) / (INDEPENDENCE.unit(schema) * rows)
 
 
@@ -165,7 +165,7 @@ def blurred_note(
     """Return the note that a pure promise finds little or no structure, and what a delta would change."""
     if decision.error <= BLURRED:
         return None
-    other = decide(options, schema, ZCDP, total_cost(Budget(epsilon, "1e-9")), rows)
+    other = decide(options, schema, GDP, total_cost(Budget(epsilon, "1e-9")), rows)
     finds = "cannot find structure" if decision.search == "none" else "finds only the strongest structure"
     return (
         f"pure epsilon {finds} here: a choice would be off by about {decision.error:.2f} in the "

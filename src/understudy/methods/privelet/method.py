@@ -65,7 +65,7 @@ class Privelet:
         terms = Terms.of(schema, budget, rows)
         axes, choice = self.decide(schema, terms.accounting)
         sensitivity = wavelet_sensitivity(choice.dimensions, schema, self._form)
-        noise = terms.accounting.noise.for_cost(sensitivity, terms.total_cost)
+        noise = terms.accounting.noise_for(sensitivity, terms.total_cost)
         deviation = math.sqrt(choice.spread * noise.variance)
         typical = deviation / noise.deviation_per_scale  # as a scale of one draw
         cells = math.prod(d.coefficients for d in choice.dimensions)

@@ -119,7 +119,7 @@ class NoisyQuery(Question[Answer]):
     def noise_blocks(self, schema: Schema, accounting: Accounting, cost: Fraction) -> list[NoiseBlock]:
         """Return how long the answer is and how much noise this cost puts on it."""
         blocks, sensitivity = self.blocks(schema), self.sensitivity(schema)
-        noise = {share: accounting.noise.for_cost(sensitivity, cost * share) for share in {s for _, s in blocks}}
+        noise = {share: accounting.noise_for(sensitivity, cost * share) for share in {s for _, s in blocks}}
         return [NoiseBlock(cells, noise[share]) for cells, share in blocks]
 
 

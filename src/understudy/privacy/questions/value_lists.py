@@ -70,7 +70,7 @@ class ValueLists(Question[list[ValueList]]):
         """Return the noise on every count of a column, its rest included."""
         if accounting.noise is not Gaussian:
             raise UsageError(NO_DELTA)
-        return Gaussian.for_cost(self.sensitivity(schema), cost / len(self.groupings))
+        return Gaussian(accounting.noise_for(self.sensitivity(schema), cost / len(self.groupings)).scale)
 
     def threshold(self, schema: Schema, noise: Gaussian) -> int:
         """Return the noisy count from which a value is listed: also, about, the smallest group that is seen."""
