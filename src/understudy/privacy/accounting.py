@@ -66,7 +66,13 @@ class Accounting(ABC):
         """Return the scale t of a selection with weights e^(score/t): 2Δ/ε."""
         check_cost(sensitivity, cost)
         scale = 2 * sensitivity / self.selection_epsilon(float(cost))
-        return raised(scale, lambda scale: self.selection_measurement(scale).map(sensitivity), cost)
+        return raised(
+            scale, lambda scale: self.selection_measurement(scale).map(sensitivity), self._selection_price(cost)
+        )
+
+    def _selection_price(self, cost: Fraction) -> Fraction:
+        """Return what opendp's privacy map may say at most of a selection that costs this much."""
+        return cost
 
     def select(self, scores: Sequence[int], scale: float, source: RandomSource) -> int:
         """Return the index of one score, more likely the higher it is."""
@@ -135,8 +141,16 @@ class GaussianDP(ZeroConcentrated):
         return gaussian_scale(sensitivity, cost)
 
     def selection_epsilon(self, cost: float) -> float:
-        half = math.erf(math.sqrt(cost / 8))  # 2·Φ(μ/2) − 1
-        return 4 * math.atanh(min(half, _LARGEST_HALF)) * (1 - 1e-12)
+        at = math.sqrt(cost / 8)  # μ/2, over √2
+        if at < 1:
+            epsilon = 4 * math.atanh(math.erf(at))  # of 2·Φ(μ/2) − 1
+        else:
+            below = max(math.erfc(at) / 2, 1e-300)  # Φ(−μ/2)
+            epsilon = 2 * (math.log1p(-below) - math.log(below))
+        return epsilon * (1 - 1e-12)
+
+    def _selection_price(self, cost: Fraction) -> Fraction:
+        return Fraction(self.selection_epsilon(float(cost))) ** 2 / 8
 
 
 PURE, ZCDP, GDP = Pure(), ZeroConcentrated(), GaussianDP()
@@ -156,8 +170,6 @@ def total_cost(budget: Budget) -> Fraction:
 
 
 # -- Gaussian differential privacy ------------------------------------------------------------------------------
-
-_LARGEST_HALF = 1 - 2.0**-52  # atanh has no value at 1: what a larger budget would buy is not needed
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:

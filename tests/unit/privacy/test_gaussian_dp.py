@@ -123,6 +123,15 @@ def test_a_selection_is_no_worse_than_a_logistic_shift(cost: float) -> None:
     assert 0.9 * math.sqrt(cost) < worst <= math.sqrt(cost) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("cost", [1e-18, 1e-6, 0.3, 7.9, 8.1, 60.0, 1e6])
+def test_the_epsilon_of_a_selection_keeps_its_digits(cost: float) -> None:
+    epsilon = GDP.selection_epsilon(cost)
+    assert 2 * ndtri(1 / (1 + math.exp(-epsilon / 2))) == pytest.approx(math.sqrt(cost), rel=1e-9) or cost > 50
+    assert epsilon > 0 and ndtri(1 / (1 + math.exp(epsilon / 2))) >= -math.sqrt(cost) / 2 * (1 + 1e-9)
+    scale = GDP.selection_scale(3, exact(cost))
+    assert Fraction(6) / Fraction(scale) <= Fraction(epsilon) * (1 + Fraction(1, 10**12))
+
+
 def test_a_selection_at_the_price_of_zcdp_is_seen() -> None:
     """The twin: 2ρ = ε²/4 is too little for one selection; two options that are level show it."""
     assert worst_selection(ZCDP.selection_epsilon(0.5 / 2), 2) > math.sqrt(0.5) * 1.2
