@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
+from typing import Any
 
 import typer
+from typer.main import get_command
 
 from understudy.cli import (
     audit,
@@ -62,12 +65,18 @@ def version_callback(version: bool = typer.Option(False, "--version", help="Prin
         raise typer.Exit
 
 
+@cache
+def _command() -> Any:
+    """Return the parser of all verbs, which typer would build again at every call."""
+    return get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a verb; every failure becomes one message and the exit code of its kind."""
     given = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in given
     try:
-        result = app(given, standalone_mode=False)
+        result = _command()(given, standalone_mode=False)
         if result == _INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(result if isinstance(result, int) else 0)
