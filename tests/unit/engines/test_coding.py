@@ -156,6 +156,7 @@ DOMAINS = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("domain", "decimal"), DOMAINS, ids=lambda x: getattr(x, "kind", x))
 def test_text_is_coded_as_the_schema_codes_it(domain: Intervals, decimal: str) -> None:
     attribute = Attribute("a", domain, missing=("", "-999", "9999-12-31"))

@@ -79,6 +79,7 @@ def test_counts_are_exact(workload: list[list[Axis]], rows: int, seed: int, few:
                 assert counts.sum() == rows and counts.dtype == np.int64
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_share_chunks_and_tables(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many chunks and few, a short last one, tables that fit into no group: the same counts."""

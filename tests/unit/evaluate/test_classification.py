@@ -45,6 +45,7 @@ def easy(rows: int, seed: int) -> ExactTable:
     return ExactTable({n: c.astype(np.uint8) for n, c in columns.items()}, rows, people(rows))
 
 
+@pytest.mark.costly
 def test_an_easy_target_is_learned_from_a_good_stand_in() -> None:
     found = classify(easy(500, 1), easy(400, 2), Target.parse("degree=higher", people(500)))
     assert set(found.synthetic) == set(found.real) == set(MODELS)

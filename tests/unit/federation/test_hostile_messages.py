@@ -194,6 +194,7 @@ def test_more_axes_than_an_array_has() -> None:
     refused_quickly(query_from_json, ["tables", [[[f"a{i}", 0, -1, False] for i in range(80)]], ["1"]], single)
 
 
+@pytest.mark.costly
 def test_options_that_take_days_to_count() -> None:
     wide = schema_of({f"a{i}": 4000 for i in range(100)}, 100)
     options = [[[f"a{i}", 0, -1, False], [f"a{j}", 0, -1, False]] for i in range(100) for j in range(100) if i != j]

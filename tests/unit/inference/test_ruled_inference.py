@@ -56,6 +56,7 @@ def release(tmp_path_factory) -> Release:
     return publish_seeded(people(), SCHEMA, seed=3, epsilon=2, delta=1e-9, ledger=ledger, cap="none").release
 
 
+@pytest.mark.costly
 def test_every_kind_of_column_has_an_interval(release):
     frame = people()
     asked = {
@@ -73,6 +74,7 @@ def test_every_kind_of_column_has_an_interval(release):
     assert held >= 4
 
 
+@pytest.mark.costly
 def test_refits_are_of_the_free_columns_and_are_kept(release, tmp_path):
     file = tmp_path / "r.release.zip"
     release.save(file)
@@ -99,6 +101,7 @@ def test_computed_tables_are_those_of_the_model(release):
     assert np.allclose(found[1], model.project(("total", "group")).table)
 
 
+@pytest.mark.costly
 def test_drawn_tables_keep_the_rules(release):
     draws = release.draws(2, about=["total", "group"], seed=1)
     for frame in draws:

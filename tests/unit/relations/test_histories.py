@@ -160,6 +160,7 @@ def test_pages_name_columns_and_links_in_words(release: understudy.Release, tmp_
         assert not re.search(r"@(previous|now|change|rows|gap|\d)", text)
 
 
+@pytest.mark.costly
 def test_queries_are_about_rows(release: understudy.Release) -> None:
     answer = release.query("count by state where year >= 2003")
     assert 0 < float(np.sum(answer.to_pandas()["count"])) <= release.rows

@@ -86,6 +86,7 @@ def test_values_of_one_row_go_together(
     assert without["well"] - without["ill"] < 0.6
 
 
+@pytest.mark.costly
 def test_ties_are_paid_for_with_the_noise_of_all_steps(release: understudy.Release) -> None:
     model = release.model
     assert isinstance(model, HistoryModel) and model.panel.steps.rows_per_person == 4
@@ -116,6 +117,7 @@ def test_an_attribute_is_tied_to_what_comes_before_it() -> None:
     assert ("state", "weight") not in pairs and all(attribute in panel.varying for attribute, _ in pairs)
 
 
+@pytest.mark.costly
 def test_a_release_with_ties_is_the_same_after_a_file_and_a_crafted_one_is_refused(
     release: understudy.Release, tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_release_with_ties_is_the_same_after_a_file_and_a_crafted_one_is_refus
         model_of(document, type(arrays)({**arrays, "steps-tie-0": -arrays["steps-tie-0"]}), release.schema)
 
 
+@pytest.mark.costly
 def test_a_program_that_knows_no_ties_says_that_the_release_is_newer(
     release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -173,6 +176,7 @@ def far_from_measured(release: understudy.Release) -> float:
     return float(np.abs(seen - seen.sum(axis=1, keepdims=True) * due).sum() / (2 * len(later)))
 
 
+@pytest.mark.costly
 def test_ties_leave_changes_as_likely_as_they_were_measured(
     release: understudy.Release, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -194,6 +198,7 @@ def test_changes_that_lead_to_one_value_tell_the_column_after_them() -> None:
             assert found is not None and found.tolist() == np.bincount(now, minlength=5).tolist()
 
 
+@pytest.mark.costly
 def test_the_number_of_rows_is_bought_first_where_the_method_of_people_can_use_it(
     release: understudy.Release, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_every_code_comes_back_through_a_frame(library: str) -> None:
     assert_same(frame, without_junk(schema), rows)
 
 
+@pytest.mark.costly
 @settings(max_examples=40, deadline=None)
 @given(
     values=st.lists(

@@ -124,6 +124,7 @@ def test_every_phase_has_a_colour_of_its_own() -> None:
     assert all(f".tone{i}{{" in STYLE for i in range(TONES))
 
 
+@pytest.mark.costly
 def test_an_answer_is_headed_by_its_question(panel: understudy.Release, tmp_path: Path) -> None:
     answer = panel.query("mean(weight)  by sex where state = ill")
     assert "<h1>mean(weight) by sex where state = ill</h1>" in answer._repr_html_()
