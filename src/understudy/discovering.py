@@ -26,6 +26,7 @@ from understudy.privacy.table import Progress
 from understudy.relations.reading import opened_people
 from understudy.relations.table_reading import opened_tables
 from understudy.schema import Schema
+from understudy.undo import undone_on_error
 
 GUESSED = (
     "errors are expected for a public guess of what will be found: every other column without a kind a number, the "
@@ -118,15 +119,12 @@ def discover(
         refuse_early(book, schema, wanted.budget)
         key = book.source_key()
         opened = open_rows(rows, wanted.probes(), key)
-        try:
+        with undone_on_error(opened.engine.close):
             reservation = book.reserve(
                 schema, wanted.budget, {"method": "discovery", "options": {}},
                 cap=None if cap == "none" else cap, unlimited=cap == "none", private=source.private,
                 fingerprint=opened.engine.fingerprint(key),
             )  # fmt: skip
-        except BaseException:
-            opened.engine.close()
-            raise
         with abandoned_on_error(reservation):
             found = buy(rows, opened, wanted, reservation, source)
             found = replace(found, schema=replace(found.schema, confirm=()))

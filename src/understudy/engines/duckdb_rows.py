@@ -19,6 +19,7 @@ from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError, import_extra
 from understudy.schema.scales.sql_types import Type, type_of
+from understudy.undo import undone_on_error
 
 
 class DuckDBRows:
@@ -33,23 +34,19 @@ class DuckDBRows:
         self._source = source
         self._scratch = Scratch()
         self._connection: Any = None
-        try:
-            with self._told("opened"):
-                file = source.place if isinstance(source, Address) else ":memory:"
-                if isinstance(source, Address) and not Path(file).is_file():
-                    raise UsageError(f"there is no DuckDB file {file!r}")
-                if isinstance(source, Address):
-                    file = str(Path(file).absolute())  # md:x and :memory: are names of files here
-                self._connection = duckdb.connect(file, read_only=isinstance(source, Address))
-                for setting, value in (("temp_directory", str(self._scratch.path)), ("TimeZone", "UTC")):
-                    self._connection.execute(f"SET {setting} = {self.syntax.text(value)}")
-                self._connection.execute("SET enable_progress_bar = false")
-                self._connection.execute("BEGIN TRANSACTION")
-                if isinstance(source, Path):
-                    self._check_name(source)
-        except BaseException:
-            self.close()
-            raise
+        with undone_on_error(self.close), self._told("opened"):
+            file = source.place if isinstance(source, Address) else ":memory:"
+            if isinstance(source, Address) and not Path(file).is_file():
+                raise UsageError(f"there is no DuckDB file {file!r}")
+            if isinstance(source, Address):
+                file = str(Path(file).absolute())  # md:x and :memory: are names of files here
+            self._connection = duckdb.connect(file, read_only=isinstance(source, Address))
+            for setting, value in (("temp_directory", str(self._scratch.path)), ("TimeZone", "UTC")):
+                self._connection.execute(f"SET {setting} = {self.syntax.text(value)}")
+            self._connection.execute("SET enable_progress_bar = false")
+            self._connection.execute("BEGIN TRANSACTION")
+            if isinstance(source, Path):
+                self._check_name(source)
 
     @property
     def relation(self) -> str:

@@ -17,6 +17,7 @@ from understudy.engines.scratch import Scratch, write_all
 from understudy.engines.sources import RowSource
 from understudy.engines.store import Words, code_type
 from understudy.schema import Axis, Schema
+from understudy.undo import undone_on_error
 
 _PASS = 1 << 20  # rows of a view that are packed at a time
 
@@ -27,13 +28,10 @@ def open_mapped(source: RowSource, schema: Schema, needed: int = 0) -> CachedEng
     A refusal leaves nothing behind.
     """
     scratch = Scratch(needed)
-    try:
+    with undone_on_error(scratch.close):
         files = {a.name: ColumnFile(scratch, f"column-{i}", a.size) for i, a in enumerate(schema.modelled)}
         rows = encode_pieces(source, schema, lambda name, codes: files[name].append(codes))
         columns = {name: file.map() for name, file in files.items()}
-    except BaseException:
-        scratch.close()
-        raise
     return CachedEngine(MappedStore(columns, rows, schema, scratch), schema, "mapped")
 
 

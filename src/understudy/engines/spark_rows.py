@@ -27,6 +27,7 @@ from understudy.engines.sql_dialects import SparkSyntax
 from understudy.engines.trust import Types
 from understudy.errors import DataError, UnderstudyError, UsageError, import_extra
 from understudy.schema.scales.sql_types import Type, type_of
+from understudy.undo import undone_on_error
 
 FOLDER = "spark.understudy.folder"
 _CONFIGURATION = {
@@ -49,13 +50,10 @@ class SparkRows:
         self._scratch: Scratch | None = None
         self._owned = False
         self._session: Any = None
-        try:
+        with undone_on_error(self.close):
             with self._told("started"):
                 self._owned, self._session = _session(master)
             self._frame = self._read()
-        except BaseException:
-            self.close()
-            raise
 
     def _read(self) -> Any:
         session = self._session

@@ -28,6 +28,7 @@ from understudy.schema.domain import UNFIT
 from understudy.schema.row_major import strides
 from understudy.schema.scales.sql_syntax import Syntax
 from understudy.schema.table_runs import table_runs
+from understudy.undo import undone_on_error
 
 Integers = NDArray[np.int64]
 CACHE_CELLS = 32_000_000  # 256 MB of counts
@@ -263,7 +264,7 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
 
     With a key, the pass that finds misfits finds the table's fingerprint too.
     """
-    try:
+    with undone_on_error(warehouse.close):
         names = tuple(column.name for column in warehouse.columns)
         for misfit in structure_misfits(names, schema):
             raise misfit.error()
@@ -273,9 +274,6 @@ def open_sql(warehouse: Warehouse, schema: Schema, key: bytes | None = None) -> 
             raise misfit.error()
         known = {} if key is None else {key: fingerprint}
         return SqlEngine(warehouse, schema, coded, rows, Passes(1), known), names
-    except BaseException:
-        warehouse.close()
-        raise
 
 
 def sql_misfits(warehouse: Warehouse, schema: Schema) -> list[Misfit]:

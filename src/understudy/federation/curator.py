@@ -26,6 +26,7 @@ from understudy.release.card import Card, Together
 from understudy.release.release import Release
 from understudy.schema import Schema
 from understudy.schema.open_points import check_confirmed
+from understudy.undo import undone_on_error
 from understudy.version import VERSION
 
 
@@ -95,12 +96,9 @@ def curate(
     """Gather the owners, fit, save, and tell every owner how it ended."""
     common, method = check_curator(schema, roster, desk.identity)
     journal = CuratorJournal(desk.journal, _request(roster, common))
-    try:
+    with undone_on_error(journal.close_file if journal.resumed else journal.remove):  # nobody heard of the session
         mail = MailServer(roster, desk.identity, journal, desk.host, desk.port, desk.timeout)
-    except BaseException:  # nobody heard of the session
-        (journal.close_file if journal.resumed else journal.remove)()
-        raise
-    try:
+    with undone_on_error(journal.close_file):
         with mail as server:
             if opened is not None:
                 opened(server.port, journal.resumed)
@@ -112,9 +110,6 @@ def curate(
                 raise
             server.finish(outcome="done", release=curation.release.hash)
         journal.remove()
-    except BaseException:
-        journal.close_file()
-        raise
     return curation
 
 

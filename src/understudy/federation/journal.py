@@ -21,6 +21,7 @@ from understudy.federation.owner import Request
 from understudy.lock import ProcessLock, on_network_file_system
 from understudy.privacy.ledger_file import committing, open_database
 from understudy.privacy.random_source import SystemSource
+from understudy.undo import undone_on_error
 
 _SESSION = re.compile("[0-9a-f]{32}")
 _TABLES = """
@@ -49,11 +50,8 @@ class _Journal:
         self._lock = ProcessLock(path.with_name(path.name + ".lock"))
         if not self._lock.acquire():
             raise FederationError(taken)
-        try:
+        with undone_on_error(self._lock.release):
             self._connection = _opened(path, tables)
-        except BaseException:
-            self._lock.release()
-            raise
 
     def close_file(self) -> None:
         """Close the journal; what it holds is continued another time."""
@@ -99,14 +97,11 @@ class CuratorJournal(_Journal):
         taken = f"another curator is at work on {path.name!r}: wait for it, or choose another output"
         super().__init__(path, _TABLES, taken)
         self._guard = threading.Lock()
-        try:
+        with undone_on_error(self.close_file):
             known = self.noted("session")
             self.resumed = known is not None
             self.session = known or SystemSource().words(2).tobytes().hex()
             self._check_request(request)
-        except BaseException:
-            self.close_file()
-            raise
 
     def _check_request(self, request: str) -> None:
         if not self.resumed:

@@ -40,6 +40,7 @@ from understudy.privacy.refusals import refuse_other_unit, refuse_over_cap
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.schema import Schema
 from understudy.showing import html_of
+from understudy.undo import undone_on_error
 
 
 class Ledger:
@@ -211,12 +212,9 @@ class Ledger:
         lock = self._lock(reservation)
         if not lock.acquire():
             raise LedgerError("a new reservation could not be locked: run the same command again")
-        try:
+        with undone_on_error(lock.release):
             self.append("reserve", account, {**body, "reservation": reservation})
             self.connection.execute("INSERT INTO sources VALUES (?, ?, NULL)", (reservation, fingerprint))
-        except BaseException:
-            lock.release()
-            raise
         return Reservation(self, account, reservation, budget, lock, request=body["request"])
 
     def _open(self, schema: Schema, budget: Budget, cap: Amount | None, unlimited: bool) -> Account:
@@ -256,12 +254,9 @@ class Ledger:
             lock = self._lock(reservation)
             if not lock.acquire():
                 continue
-            try:
+            with undone_on_error(lock.release):
                 self._check_source(entry, fingerprint, resume)
                 self.connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, NULL)", (reservation, fingerprint))
-            except BaseException:
-                lock.release()
-                raise
             return Reservation(
                 self, account, reservation, self._as_begun(reservation, budget), lock, True, body["request"]
             )

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from understudy.errors import LedgerError
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import on_network_file_system
+from understudy.undo import undone_on_error
 
 APPLICATION_ID = 0x75646C67  # "udlg": what SQLite's header says of our files from format 2 on
 _COLUMNS_1 = ("seq", "at", "kind", "account", "body", "previous", "hash")
@@ -63,13 +64,10 @@ def open_database(
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=one_thread)
-    try:
+    with undone_on_error(connection.close):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         prepare(connection)
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

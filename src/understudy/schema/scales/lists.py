@@ -51,10 +51,14 @@ class NeverRead(Listed):
     codes: ClassVar[dict[str, int]] = {}
 
     def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
-        raise NotImplementedError("a column that is never read has no codes")
+        """Return no value for any row: None."""
+        return np.full(len(codes), None)
 
     def to_arrow(self, codes: Codes, absent: NDArray[np.bool_], generator: np.random.Generator) -> Any:
-        raise NotImplementedError("a column that is never read has no codes")
+        """Return null for every row."""
+        import pyarrow as pa
+
+        return pa.nulls(len(codes))
 
     def as_dict(self) -> dict[str, Any]:
         return {}

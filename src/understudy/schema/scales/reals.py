@@ -70,9 +70,6 @@ class Number(OrderedScale):
     def in_file(self, value: float) -> Any:
         return whole_or_real(value)
 
-    def roundness(self, values: Floats) -> NDArray[np.int64]:
-        raise NotImplementedError("numbers are round by their digits")
-
     def search_edges(self) -> tuple[float, ...]:
         """Return where octaves [2^k, 2^(k+1)) begin on either side of 0; one cell around 0, or two of whole numbers."""
         ends = [2.0**k for k in range(0 if self.integral else LOWEST_OCTAVE, HIGHEST_OCTAVE + 1)]

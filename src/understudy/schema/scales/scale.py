@@ -132,9 +132,9 @@ class OrderedScale(Scale):
     def in_file(self, value: float) -> Any:
         """Return a place as the schema file has it."""
 
-    @abstractmethod
     def roundness(self, values: Floats) -> NDArray[np.int64]:
-        """Return how round each value is, for scales without arithmetic: cuts between bins are made at round ones."""
+        """Return how round each value is beyond its digits (a first of January): cuts between bins are made there."""
+        return np.zeros(len(values), dtype=np.int64)
 
     # -- Arrow -----------------------------------------------------------------------------------------------
 
