@@ -80,15 +80,6 @@ def _age(world: _World) -> Scores:
     return np.asarray(np.log(years) - np.maximum(bounds.mean(axis=1) - 55, 0) ** 2 / 900)
 
 
-def _sex(world: _World) -> Scores:
-    return _logit(0.51 - np.maximum(world.centre("age") - 65, 0) / 120)
-
-
-def _region(world: _World) -> Scores:
-    people = [4, 2, 3, 1, 3, 2, 4, 14, 9, 6, 3, 2, 4, 2, 3, 2, 1, 5, 3, 2]
-    return np.asarray(np.log(people))
-
-
 def _birth_country(world: _World) -> Scores:
     scores = world.scores("birth_country")
     scores += world.per_value("birth_country", -3.6, Home=1.4, missing=-3.0, Poland=-2.8, Turkey=-2.9, Germany=-3.0)
@@ -244,8 +235,8 @@ def _commute_km(world: _World) -> Scores:
 
 _NETWORK: dict[str, tuple[tuple[str, ...], Callable[[_World], Scores]]] = {  # parents and rule of each attribute
     "age": ((), _age),
-    "sex": (("age",), _sex),
-    "region": ((), _region),
+    "sex": (("age",), lambda world: _logit(0.51 - np.maximum(world.centre("age") - 65, 0) / 120)),
+    "region": ((), lambda world: np.log([4, 2, 3, 1, 3, 2, 4, 14, 9, 6, 3, 2, 4, 2, 3, 2, 1, 5, 3, 2])),  # people
     "birth_country": (("region",), _birth_country),
     "education": (("age", "birth_country"), _education),
     "marital_status": (("age", "sex"), _marital_status),

@@ -124,6 +124,10 @@ def _references(schema: Schema) -> ReferenceTables:
     return ReferenceTables(public.workload, public.counts)
 
 
+def _statistic(what: str, statistic: Callable[[Schema], Any]) -> Mechanism:
+    return Mechanism(StatisticQuery, what, categories(2, 2), lambda schema: StatisticQuery(statistic(schema)), rows=3)
+
+
 def _classifier() -> LinearClassifier:
     none = np.zeros(2, dtype=np.int64)
     return LinearClassifier("a", np.arange(2), {"b": np.array([[1, 0], [0, 1]], dtype=np.int64)}, none)
@@ -173,25 +177,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(FineDetails, "details inside bins", (HALVED,), lambda schema: FineDetails("a", 2), cells=_fine_cells),
     Mechanism(AllPairScores, "scores of all pairs", BINARY[:3], lambda schema: AllPairScores((A, B, C)), alike=12),
     Mechanism(TotalDependence, "sum of all scores", BINARY[:3], lambda schema: TotalDependence((A, B, C)), alike=12),
-    Mechanism(
-        StatisticQuery, "sum of variations", categories(2, 2),
-        lambda schema: StatisticQuery(SumOfVariations(_synthetic(schema))), rows=3,
-    ),
-    Mechanism(
-        StatisticQuery, "largest variation", categories(2, 2),
-        lambda schema: StatisticQuery(LargestVariation(_synthetic(schema))), rows=3,
-    ),
-    Mechanism(
-        StatisticQuery, "sum of distances", categories(2, 2),
-        lambda schema: StatisticQuery(SumOfDistances(_references(schema))), rows=3,
-    ),
-    Mechanism(
-        StatisticQuery, "largest distance", categories(2, 2),
-        lambda schema: StatisticQuery(LargestDistance(_references(schema))), rows=3,
-    ),
+    _statistic("sum of variations", lambda schema: SumOfVariations(_synthetic(schema))),
+    _statistic("largest variation", lambda schema: LargestVariation(_synthetic(schema))),
+    _statistic("sum of distances", lambda schema: SumOfDistances(_references(schema))),
+    _statistic("largest distance", lambda schema: LargestDistance(_references(schema))),
     Mechanism(
         ValueLists, "value lists", categories(2),
         lambda schema: ValueLists((Grouping("a"),), Fraction(1, 10**6)),
     ),
-    Mechanism(StatisticQuery, "errors", categories(2, 2), lambda schema: StatisticQuery(Errors(_classifier())), rows=3),
+    _statistic("errors", lambda schema: Errors(_classifier())),
 )  # fmt: skip

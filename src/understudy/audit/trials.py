@@ -105,9 +105,7 @@ def _breaks(trade_off: TradeOff, budget: Budget) -> bool:
     return any(trade_off.power > math.exp(e) * trade_off.false_alarms + _delta(mu, float(e)) for e in grid)
 
 
-@lru_cache(maxsize=1000)
-def _delta(mu: float, epsilon: float) -> float:
-    return gdp_delta(mu, epsilon)
+_delta = lru_cache(maxsize=1000)(gdp_delta)
 
 
 # -- the statistic -------------------------------------------------------------------------------------------------

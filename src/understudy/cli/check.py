@@ -57,7 +57,8 @@ def check(
             _say_people(people)
         if tables is not None:
             _say_tables(tables)
-        _say_open_points(opened)
+        if opened.unconfirmed:
+            say("Still to confirm in the schema: " + ", ".join(f"{key} of {name}" for name, key in opened.unconfirmed))
     if problems:
         raise typer.Exit(4)
 
@@ -96,11 +97,6 @@ def _say(
             say("--show 5 prints some of these cells; --json has the SQL that finds them.")
     for name, said in _groups(schema).items():
         say(f"Taxonomy of {name}: {said}")
-
-
-def _say_open_points(schema: Schema) -> None:
-    if schema.unconfirmed:
-        say("Still to confirm in the schema: " + ", ".join(f"{key} of {name}" for name, key in schema.unconfirmed))
 
 
 def say_fit(fit: CellFit) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.engines.arrow_parsing import as_texts
-from understudy.engines.coding import coder_of, type_misfits
+from understudy.engines.coding import coder_of, pieces_of, type_misfits
 from understudy.engines.remedies import remedies
 from understudy.engines.sources import RowSource
 from understudy.engines.sql_coding import UNREADABLE
@@ -67,12 +67,8 @@ def source_fit(source: RowSource, schema: Schema, show: int = 0) -> list[CellFit
     present = [a for a in schema.modelled if a.column in source.columns and a.name not in wrong]
     coders = {a.name: coder_of(spanned(a), schema.csv.decimal, source.trust) for a in present}
     tallies = {a.name: _Tally(a) for a in present}
-    readers: dict[str, list[str]] = {}
-    for attribute in present:
-        readers.setdefault(attribute.column, []).append(attribute.name)
-    for column, piece in source.pieces(list(readers)) if readers else ():
-        for name in readers[column]:
-            tallies[name].add(piece, coders[name].code(piece))
+    for name, piece in pieces_of(source, present):
+        tallies[name].add(piece, coders[name].code(piece))
     return [tally.fit(schema.csv.decimal, show) for tally in tallies.values()]
 
 

@@ -6,7 +6,7 @@ plain numbers and dates are parsed by Arrow, and whatever Arrow cannot read goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -183,10 +183,6 @@ def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]
     Return how many rows there are, and which attributes have a cell that no rule of the schema covers.
     """
     coders = {a.name: coder_of(a, schema.csv.decimal, source.trust) for a in schema.modelled}
-    readers: dict[str, list[str]] = {}
-    for a in schema.modelled:
-        readers.setdefault(a.column, []).append(a.name)
-    pieces = ((name, piece) for column, piece in source.pieces(list(readers)) for name in readers[column])
 
     def code(task: tuple[str, Any]) -> tuple[str, NDArray[Any], bool]:
         name, piece = task
@@ -195,13 +191,22 @@ def _code(source: RowSource, schema: Schema, keep: Keep) -> tuple[int, set[str]]
         return name, codes.astype(np.uint8 if schema[name].size <= 256 else np.uint16), fits
 
     rows, unfit = 0, set()
-    for name, codes, fits in stream(code, pieces, ahead=_AHEAD):
+    for name, codes, fits in stream(code, pieces_of(source, schema.modelled), ahead=_AHEAD):
         rows += len(codes) if name == schema.names[0] else 0
         if not fits:
             unfit.add(name)
         if not unfit:
             keep(name, codes)
     return rows, unfit
+
+
+def pieces_of(source: RowSource, attributes: Iterable[Attribute]) -> Iterator[tuple[str, Any]]:
+    """Yield the pieces of each attribute's column; several may be read from one."""
+    readers: dict[str, list[str]] = {}
+    for attribute in attributes:
+        readers.setdefault(attribute.column, []).append(attribute.name)
+    for column, piece in source.pieces(list(readers)) if readers else ():
+        yield from ((name, piece) for name in readers[column])
 
 
 def coder_of(attribute: Attribute, decimal: str, trust: Trust) -> CellCoder:

@@ -35,11 +35,11 @@ class DuckDBRows:
         self._scratch = Scratch()
         self._connection: Any = None
         with undone_on_error(self.close), self._told("opened"):
-            file = source.place if isinstance(source, Address) else ":memory:"
-            if isinstance(source, Address) and not Path(file).is_file():
-                raise UsageError(f"there is no DuckDB file {file!r}")
+            file = ":memory:"
             if isinstance(source, Address):
-                file = str(Path(file).absolute())  # md:x and :memory: are names of files here
+                if not Path(source.place).is_file():
+                    raise UsageError(f"there is no DuckDB file {source.place!r}")
+                file = str(Path(source.place).absolute())  # md:x and :memory: are names of files here
             self._connection = duckdb.connect(file, read_only=isinstance(source, Address))
             for setting, value in (("temp_directory", str(self._scratch.path)), ("TimeZone", "UTC")):
                 self._connection.execute(f"SET {setting} = {self.syntax.text(value)}")

@@ -144,8 +144,7 @@ class BoughtFigures:
             lines.append(f"  {self.row_count}")
         return "\n".join([self.stamp, *lines])
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of
 
     def __repr__(self) -> str:
         return self.text()

@@ -88,29 +88,22 @@ class Evaluation(CustodianFigures):
     def as_json(self) -> dict[str, Any]:
         """Return the object that `--json` prints: what was asked for, and the stamp."""
         asked, found = self.question.measures, self.tables
-        document: dict[str, Any] = {}
-        if "tvd" in asked:
-            document["tvd"] = {str(a): t.as_json() for a, t in found.items()}
-        if "l2" in asked:
-            document["l2"] = {str(a): {"mean": t.l2} for a, t in found.items()}
-        if "k-marginal" in asked:
-            document["k_marginal"] = {str(a): t.k_marginal for a, t in found.items()}
-        if self.ranges:
-            document["ranges"] = self.ranges.as_json()
-        if "correlation" in asked:
-            both = {"cramers_v": self.cramers_v, "pearson": self.pearson}
-            document["correlation"] = {name: part and part.as_json() for name, part in both.items()}
-        if "numeric" in asked:
-            document["numeric"] = {name: column.as_json() for name, column in self.numeric.items()}
-        if self.matches_coded:
-            raw = self.matches_raw and self.matches_raw.as_json()
-            document["matches"] = {"coded": self.matches_coded.as_json(), "raw": raw}
-        if self.information:
-            document["information"] = self.information.as_json()
-        if self.classification:
-            document["classification"] = [task.as_json() for task in self.classification]
-        rows = {"original": self.rows[0], "synthetic": self.rows[1]}
-        return {**document, "rows": rows, "schema": self.schema.name, "stamp": STAMP}
+        both = {"cramers_v": self.cramers_v, "pearson": self.pearson}
+        twins = {"coded": self.matches_coded, "raw": self.matches_raw}
+        document = {
+            "tvd": {str(a): t.as_json() for a, t in found.items()} if "tvd" in asked else None,
+            "l2": {str(a): {"mean": t.l2} for a, t in found.items()} if "l2" in asked else None,
+            "k_marginal": {str(a): t.k_marginal for a, t in found.items()} if "k-marginal" in asked else None,
+            "ranges": self.ranges and self.ranges.as_json(),
+            "correlation": {n: part and part.as_json() for n, part in both.items()} if "correlation" in asked else None,
+            "numeric": {n: column.as_json() for n, column in self.numeric.items()} if "numeric" in asked else None,
+            "matches": {n: part and part.as_json() for n, part in twins.items()} if self.matches_coded else None,
+            "information": self.information and self.information.as_json(),
+            "classification": [task.as_json() for task in self.classification] or None,
+            "rows": {"original": self.rows[0], "synthetic": self.rows[1]},
+        }
+        said = {key: value for key, value in document.items() if value is not None}
+        return {**said, "schema": self.schema.name, "stamp": STAMP}
 
     def text(self) -> str:
         """Return the figures as a page for a terminal."""
@@ -136,8 +129,7 @@ class Evaluation(CustodianFigures):
         """Return the page: whoever prints it sees the stamp."""
         return self.text()
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of
 
 
 def evaluate(

@@ -90,8 +90,7 @@ class HopFigures(CustodianFigures):
         """Return the page: whoever prints it sees the stamp."""
         return self.text()
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of
 
 
 def compare_tables(original: Any, synthetic: Any, schema: Schema | str | Path, types: str | None = None) -> HopFigures:

@@ -95,7 +95,8 @@ def curate(
 ) -> Curation:
     """Gather the owners, fit, save, and tell every owner how it ended."""
     common, method = check_curator(schema, roster, desk.identity)
-    journal = CuratorJournal(desk.journal, _request(roster, common))
+    request = hashlib.sha256(json.dumps([roster.hash, common.hash, VERSION]).encode()).hexdigest()
+    journal = CuratorJournal(desk.journal, request)
     with undone_on_error(journal.close_file if journal.resumed else journal.remove):  # nobody heard of the session
         mail = MailServer(roster, desk.identity, journal, desk.host, desk.port, desk.timeout)
     with undone_on_error(journal.close_file):
@@ -168,7 +169,3 @@ def largest_charges(table: FederatedTable, roster: Roster) -> list[ChargeEntry]:
     most = max(roster.names, key=lambda name: table.paid[name])
     unit = table.accounting.unit
     return [ChargeEntry(c["purpose"], Fraction(c["cost"]), unit) for c in table.charges if c["owner"] in (most, "all")]
-
-
-def _request(roster: Roster, schema: Schema) -> str:
-    return hashlib.sha256(json.dumps([roster.hash, schema.hash, VERSION]).encode()).hexdigest()

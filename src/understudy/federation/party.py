@@ -56,6 +56,10 @@ class AgreementTerms:
         options = "".join(f" {key}={value}" for key, value in roster.options)
         colluding = "one owner" if roster.colluding == 1 else f"{roster.colluding} owners"
         rows = roster[self.name].rows
+        lists = [] if self.lists is None else [
+            f"            And texts of columns whose values nobody declared, which about {self.lists:,} of your rows",
+            "            or more share, with noise on every count. The curator sees which texts are yours.",
+        ]  # fmt: skip
         lines = [
             f"Federation {roster.name} asks {self.name} to take part.",
             f"  Curator   {roster.curator.name} at {self.curator}",
@@ -66,21 +70,13 @@ class AgreementTerms:
             f"(epsilon {show(self.spent)} spent so far, {cap})",
             "  Leaves    what was chosen when it is your turn to choose, and counts with noise: summed over all owners",
             "            under masks, or of yours alone with the whole noise. No row, no exact count.",
-            *self._lists(),
+            *lists,
             f"  Holds     against anyone outside, the curator, any owner, and the curator with up to {colluding}",
             f"            (K = {len(roster.owners)}, t = {roster.colluding}, u = {roster.dropping}, "
             f"h = {roster.honest}). A person held by p owners has p times the loss.",
             f"  Roster    {roster.hash}",
         ]
         return "\n".join(lines)
-
-    def _lists(self) -> list[str]:
-        if self.lists is None:
-            return []
-        return [
-            f"            And texts of columns whose values nobody declared, which about {self.lists:,} of your rows",
-            "            or more share, with noise on every count. The curator sees which texts are yours.",
-        ]
 
 
 @dataclass(frozen=True)

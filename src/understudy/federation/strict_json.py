@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from understudy.release.documents import refused_constant, unique_keys
+
 MAX_MARKS: Final = 20_000_000  # brackets and commas: a list takes about twenty times its text in memory
 
 
@@ -13,17 +15,6 @@ def read_json(text: bytes) -> Any:
     if sum(text.count(mark) for mark in (b"[", b"{", b",")) > MAX_MARKS:
         raise ValueError("too many parts")
     try:
-        return json.loads(text.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return json.loads(text.decode(), object_pairs_hook=unique_keys, parse_constant=refused_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name is there twice")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")

@@ -164,5 +164,4 @@ class Answer:
 
         return answer_text(self)
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of

@@ -44,7 +44,7 @@ def _parsed(data: bytes) -> Any:
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) >= MAX_VALUES:
         raise ValueError("too many values")
     document = json.loads(
-        data.decode("utf-8"), parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_once
+        data.decode("utf-8"), parse_float=_finite, parse_constant=refused_constant, object_pairs_hook=_once
     )
     _check_nesting(document)
     return document
@@ -56,15 +56,21 @@ def _finite(text: str) -> float:
     return number
 
 
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number of a release")
+def refused_constant(text: str) -> float:
+    """Refuse NaN and the infinities, which JSON has not."""
+    raise ValueError(f"{text} is no number of JSON")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; refuse one in which a key stands twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key stands twice")
-    for key in found:
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key in (found := unique_keys(pairs)):
         _check_text(key)
     return found
 

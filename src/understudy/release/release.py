@@ -389,5 +389,4 @@ class Release:
             f"{self.card.method} at {self.card.promise}; .sample(), .query(…), .report(), .save(…)>"
         )
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of

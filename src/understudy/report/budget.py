@@ -10,6 +10,7 @@ from understudy.release.card import Card, ChargeTotal, at_most
 from understudy.report.bars import drawing
 from understudy.report.markup import Markup, join, shape, tag
 from understudy.report.numerals import amount, percent
+from understudy.report.parts import figures_row
 
 _WIDTH = 1000
 TONES = 10  # colours of the style sheet
@@ -38,15 +39,13 @@ def _table(charges: Sequence[ChargeTotal], total: float) -> Markup:
         *(tag("th", h, scope="col", class_="figure") for h in (unit, "share", "times")),
     ]
     lines = [
-        tag("tr", tag("th", tone_swatch(i), charge.purpose, scope="row"), *_figures(charge, total))
+        figures_row(
+            join([tone_swatch(i), charge.purpose]),
+            amount(charge.cost), percent(charge.cost / total, 0), f"{charge.times:,}",
+        )
         for i, charge in enumerate(charges)
-    ]
+    ]  # fmt: skip
     return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="plain")
-
-
-def _figures(charge: ChargeTotal, total: float) -> list[Markup]:
-    figures = (amount(charge.cost), percent(charge.cost / total, 0), f"{charge.times:,}")
-    return [tag("td", figure, class_="figure") for figure in figures]
 
 
 def tone_swatch(i: int) -> Markup:

@@ -7,6 +7,7 @@ from understudy.evaluate.raw import QUANTILES, NumericColumn, moment
 from understudy.report.markup import Markup, tag
 from understudy.report.numerals import amount, percent
 from understudy.report.page import Section, paragraphs
+from understudy.report.parts import figures_row
 from understudy.schema import Attribute
 
 _NAMES = {0.0: "lowest", 0.5: "median", 1.0: "highest"}
@@ -47,11 +48,7 @@ def _value(attribute: Attribute, value: float | None) -> str:
 
 def three_columns(lines: list[tuple[str, str, str]], heads: tuple[str, str, str]) -> Markup:
     top = tag("tr", tag("th", heads[0]), *(tag("th", head, scope="col", class_="figure") for head in heads[1:]))
-    body = [
-        tag("tr", tag("th", name, scope="row"), tag("td", a, class_="figure"), tag("td", b, class_="figure"))
-        for name, a, b in lines
-    ]
-    return tag("table", tag("thead", top), tag("tbody", *body), class_="plain")
+    return tag("table", tag("thead", top), tag("tbody", *(figures_row(*line) for line in lines)), class_="plain")
 
 
 def figures_section(found: Evaluation) -> Section | None:
@@ -59,8 +56,8 @@ def figures_section(found: Evaluation) -> Section | None:
     lines = [*_ranges(found), *_dependence(found), *_twins(found)]
     if not lines:
         return None
-    body = [tag("tr", tag("th", name, scope="row"), tag("td", figure, class_="figure")) for name, figure in lines]
-    table = tag("div", tag("table", tag("tbody", *body), class_="plain"), class_="panel")
+    body = tag("tbody", *(figures_row(*line) for line in lines))
+    table = tag("div", tag("table", body, class_="plain"), class_="panel")
     return Section.of("more", "More figures", paragraphs(*_words(found)), table)
 
 

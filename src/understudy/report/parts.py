@@ -24,6 +24,11 @@ def plain_table(heads: list[str], lines: list[list[Child]], figures: int) -> Mar
     return tag("div", table, class_="panel scroll")
 
 
+def figures_row(name: Child, *figures: Child) -> Markup:
+    """Return a line of a table: a name, and its figures."""
+    return tag("tr", tag("th", name, scope="row"), *(tag("td", figure, class_="figure") for figure in figures))
+
+
 def next_calls(*calls: str) -> Markup:
     """Return a line of what to call next."""
     return tag("p", "Next: ", *(part for call in calls for part in (tag("code", call), " ")), class_="next")

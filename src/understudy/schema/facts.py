@@ -58,7 +58,7 @@ class Facts:
         if self.pattern is not None:
             return replace(self, kind="id")
         if self.format is not None:
-            return replace(self, kind=kind_of_format(self.format))
+            return replace(self, kind=next(scale.kind for scale in MOMENT_SCALES if scale.is_format(self.format)))
         if self.has_range:
             kind = kind_of_ends(self.edges or (self.low or "", self.high or ""))
             return replace(self, kind="number" if kind in WHOLE_KINDS and self.is_fractional else kind)
@@ -156,8 +156,3 @@ def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
     if not any(math.isnan(number) for number in numbers):
         return "integer" if all(number == math.floor(number) for number in numbers) else "number"
     return next((scale.kind for scale in MOMENT_SCALES if all(map(scale.is_end, ends))), None)
-
-
-def kind_of_format(format: str) -> Kind:
-    """Return the kind whose values are written in this format."""
-    return next(scale.kind for scale in MOMENT_SCALES if scale.is_format(format))

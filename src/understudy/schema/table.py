@@ -200,8 +200,7 @@ class Schema:
         rows = "private number of" if self.rows is None else f"{self.rows:,}"
         return f"<Schema {self.name!r}: {len(self.modelled)} attributes, {rows} rows, {self.neighbours}>"
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
+    _repr_html_ = html_of
 
     def as_json(self) -> dict[str, Any]:
         """Return what the schema says, without comments or places: what is hashed and goes into a release."""

@@ -15,27 +15,25 @@ from understudy.schema.tree_grid import MIN_VALUES, TreeGrid
 
 def schema_as_dict(schema: Schema) -> dict[str, Any]:
     """Return the plain form, which `schema_from_dict` reads back to an equal schema."""
-    table: dict[str, Any] = {"name": schema.name, "account": schema.account}
-    if schema.rows is not None:
-        table["rows"] = schema.rows
-    if schema.rows_max is not None:
-        table["rows_max"] = schema.rows_max
-    table["neighbours"] = schema.neighbours
-    table["rows_per_person"] = schema.rows_per_person
-    if schema.confirm:
-        table["confirm"] = list(schema.confirm)
-    if schema.csv != DEFAULT_CSV:
-        table["csv"] = _csv(schema.csv)
-    if schema.file is not None:
-        table["file"] = schema.file
-    document: dict[str, Any] = {"table": table}
-    if schema.person is not None:
-        document["person"] = schema.person.as_json()
-    document["attributes"] = {a.name: attribute_as_dict(a) for a in schema.attributes}
-    if schema.tables:
-        document["tables"] = {child.name: _child(child, schema.csv) for child in schema.tables}
-    rules = {"rules": [rule.as_json() for rule in schema.rules]} if schema.rules else {}
-    return document | rules | ({"uses": [use.as_json() for use in schema.uses]} if schema.uses else {})
+    table = {
+        "name": schema.name, "account": schema.account, "rows": schema.rows, "rows_max": schema.rows_max,
+        "neighbours": schema.neighbours, "rows_per_person": schema.rows_per_person,
+        "confirm": list(schema.confirm) or None, "csv": _csv(schema.csv) or None, "file": schema.file,
+    }  # fmt: skip
+    document = {
+        "table": _said(table),
+        "person": schema.person and schema.person.as_json(),
+        "attributes": {a.name: attribute_as_dict(a) for a in schema.attributes},
+        "tables": {child.name: _child(child, schema.csv) for child in schema.tables} or None,
+        "rules": [rule.as_json() for rule in schema.rules] or None,
+        "uses": [use.as_json() for use in schema.uses] or None,
+    }
+    return _said(document)
+
+
+def _said(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the keys that are set."""
+    return {key: value for key, value in body.items() if value is not None}
 
 
 def _child(child: ChildTable, usual: CsvDialect) -> dict[str, Any]:
@@ -56,29 +54,22 @@ def attribute_as_dict(attribute: Attribute) -> dict[str, Any]:
     body |= attribute.domain.as_dict() if attribute.grid is None else _grid_as_dict(attribute.grid)
     if attribute.taxonomy is not None and "values" in body:
         body["taxonomy"] = attribute.taxonomy.tree
-    if attribute.fine is not None:
-        body["fine"] = attribute.fine
-    if attribute.fine_cells is not None:
-        body["fine_cells"] = attribute.fine_cells
-    if attribute.missing:
-        body["missing"] = list(attribute.missing)
-    if attribute.other is not None:
-        body["other"] = attribute.other
-    if attribute.provenance != "declared":
-        body["provenance"] = attribute.provenance
-    if attribute.confirm:
-        body["confirm"] = list(attribute.confirm)
-    return body
+    shared = {
+        "fine": attribute.fine, "fine_cells": attribute.fine_cells, "missing": list(attribute.missing) or None,
+        "other": attribute.other, "provenance": None if attribute.provenance == "declared" else attribute.provenance,
+        "confirm": list(attribute.confirm) or None,
+    }  # fmt: skip
+    return body | _said(shared)
 
 
 def _grid_as_dict(grid: TreeGrid) -> dict[str, Any]:
     show = grid.scale.in_file
-    body: dict[str, Any] = {"range": [show(grid.low), show(grid.high)], "bins": "auto"}
-    if grid.points:
-        body["points"] = [show(point) for point in grid.points]
-    heaps = [whole_or_real(heap) for heap in grid.heaps] or None
-    more = {"format": grid.format, "step": grid.every, "decimals": grid.decimals, "heaps": heaps}
-    return body | {key: value for key, value in more.items() if value is not None}
+    body = {
+        "range": [show(grid.low), show(grid.high)], "bins": "auto",
+        "points": [show(point) for point in grid.points] or None, "format": grid.format, "step": grid.every,
+        "decimals": grid.decimals, "heaps": [whole_or_real(heap) for heap in grid.heaps] or None,
+    }  # fmt: skip
+    return _said(body)
 
 
 def write_toml(schema: Schema) -> str:

@@ -138,16 +138,13 @@ def _forecast(asked: ForecastAsked, schema: Schema | None) -> dict[str, Any]:
         return {"plan": None, "problem": error.message}
     expected = made.expected
     lines = _lines(expected) if isinstance(expected, ExpectedError) else []
+    # what a share of typical groups will look like, of groups that the table can have
+    groups = [made.words(people, share) for people, share in GROUPS if people <= max(made.rows, GROUPS[0][0])]
     return {
-        "plan": made, "problem": "", "expected": expected, "lines": lines, "groups": _group_words(made),
+        "plan": made, "problem": "", "expected": expected, "lines": lines, "groups": groups,
         "buys": _would_buy(asked, schema, made), "suspicion": str(suspicion(float(budget.epsilon))),
         "phases": [(p.name, show(p.cost), p.detail) for p in made.phases],
     }  # fmt: skip
-
-
-def _group_words(made: Plan) -> list[str]:
-    """Return what a share of typical groups will look like, of groups that the table can have."""
-    return [made.words(people, share) for people, share in GROUPS if people <= max(made.rows, GROUPS[0][0])]
 
 
 def _lines(expected: ExpectedError) -> list[tuple[str, str, str]]:

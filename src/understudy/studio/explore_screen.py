@@ -20,6 +20,7 @@ from understudy.report.one_way import OneWay
 from understudy.report.what_holds import what_holds_section
 from understudy.studio.folder import RELEASES
 from understudy.studio.pages import Screen
+from understudy.undo import undone_on_error
 
 PREVIEW = 12  # rows that are shown
 MAX_ROWS = 1_000_000  # of a download; more on the command line
@@ -83,11 +84,8 @@ class ExploreScreen(Screen):
         if not 1 <= count <= MAX_ROWS:
             raise UsageError(f"rows to download are a whole number from 1 to {MAX_ROWS:,}; more with understudy sample")
         place = tempfile.TemporaryDirectory(prefix="understudy-studio-")
-        try:
+        with undone_on_error(place.cleanup):
             path = _drawn(release, Path(place.name), count, query.get("given", ""))
-        except BaseException:
-            place.cleanup()
-            raise
         stem = name.removesuffix(RELEASES[0])
         return FileResponse(
             path, filename=f"{stem}-rows.csv", media_type="application/octet-stream",

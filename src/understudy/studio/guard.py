@@ -59,7 +59,7 @@ class Guard:
             return
         answer = self._with_headers(send)
         headers = Headers(scope=scope)
-        if not self._is_addressed(headers):
+        if len(headers.getlist("host")) != 1 or headers["host"] not in self._hosts:
             await _refusal(421, "refused_host")(scope, receive, answer)
         elif scope["path"] == ENTER:
             await (await self._enter(scope, headers, receive))(scope, receive, answer)
@@ -68,9 +68,6 @@ class Guard:
         else:
             self._seen()
             await self._app(scope, _limited(receive), answer)
-
-    def _is_addressed(self, headers: Headers) -> bool:
-        return len(headers.getlist("host")) == 1 and headers["host"] in self._hosts
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
         """Return why the request is refused, None where it may pass; sets the session."""
