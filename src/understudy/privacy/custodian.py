@@ -224,7 +224,7 @@ def _read(data: Any, schema: Schema, role: str, types: str | None) -> ExactTable
 
 @contextmanager
 def _named(role: str, schema: Schema) -> Iterator[None]:
-    """Say which of the two tables does not fit."""
+    """Say in an error which of the two tables does not fit."""
     try:
         yield
     except DataError as error:
@@ -237,7 +237,7 @@ def _named(role: str, schema: Schema) -> Iterator[None]:
 
 
 def _as_published(schema: Schema, columns: tuple[str, ...]) -> Schema:
-    """Return the schema of a publication: no dropped columns, of another tool perhaps no ids, neutralised names."""
+    """Return the schema as a publication has it: neutralised names, no dropped columns, ids only if it has them."""
     attributes = [
         a if a.name in columns or neutral(a.name) not in columns else replace(a, read_from=neutral(a.name))
         for a in schema.attributes

@@ -82,7 +82,10 @@ def poisson(rate: Fraction, draw: Draw) -> int:
 
 
 def _poissons(count: int, rate: Fraction, draw: Draw) -> int:
-    """Return a sum of so many Poissons of rate μ ≤ 1: propose n with 2^−(n+1), keep it with μ^n · ½·2^n/n!."""
+    """Return a sum of `count` Poisson draws of a rate μ ≤ 1.
+
+    By rejection: propose n with probability 2^−(n+1), and keep it with probability μ^n · ½·2^n/n!.
+    """
     total = 0
     while count:
         n = leading_failures(count, draw)

@@ -52,7 +52,7 @@ def other_ledgers(account: str, ledger: Path, schema: str, source: str | None) -
 
 
 def remember(account: str, ledger: Path, schema: str, source: str | None) -> None:
-    """Note a run's ledger; whatever stands in the way of that does not stand in the way of the run."""
+    """Note the ledger of a run. Whatever prevents the note does not prevent the run."""
     with suppress(OSError), _locked(_file()) as file:
         key, known = _read(file)
         fresh = KnownLedger(account, str(ledger.resolve()), schema, None if source is None else _keyed(key, source))
@@ -79,7 +79,7 @@ def _file() -> Path:
 
 
 def _read(file: Path) -> tuple[bytes, list[KnownLedger]]:
-    """Return the key and what is known; a file that cannot be understood is begun anew."""
+    """Return the key and what is known; begin anew where the file cannot be understood."""
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         return bytes.fromhex(document["key"]), [KnownLedger(**line) for line in document["ledgers"]]

@@ -302,7 +302,7 @@ class Ledger:
         return None if row is None else str(row[0])
 
     def close_lost_draws(self, account: str) -> int:
-        """Close reservations whose noise was drawn and not written down: nobody can complete them. Their number.
+        """Close reservations whose noise was drawn and not written down: nobody can complete them. Return how many.
 
         In a federation such a draw is one lost round of an owner, who goes on with the next one.
         """

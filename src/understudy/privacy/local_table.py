@@ -214,7 +214,7 @@ class LocalPrivateTable(PrivateTable):
 
 
 def _runs(blocks: Sequence[NoiseBlock]) -> list[tuple[int, Noise]]:
-    """Return the cells of neighbouring blocks with the same noise: many small draws take long."""
+    """Return blocks with the same noise joined to their neighbours, as cells and noise: many small draws take long."""
     return [(sum(b.cells for b in same), noise) for noise, same in groupby(blocks, key=lambda b: b.noise)]
 
 

@@ -33,7 +33,7 @@ def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> int:
 
 
 def refuse_other_unit(state: Account, schema: Schema) -> None:
-    """Refuse a run whose promise is about something else than the account's: such epsilons do not add up."""
+    """Refuse a run whose promise is for another unit than the account's, as their epsilons do not add up."""
     if state.neighbours != schema.neighbours:
         raise BudgetError(
             f"account {state.name!r} is kept under {state.neighbours} neighbours and this schema asks for "

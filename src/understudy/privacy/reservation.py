@@ -107,7 +107,7 @@ class Reservation:
         return self._replay(step, known, *row[1:])
 
     def _replay(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:
-        """Return a charge of the interrupted run with its outcome; close the run if it cannot be gone on with."""
+        """Return a charge of the interrupted run with its outcome; close the run if it cannot be continued."""
         if not known:
             with self._ledger.transaction():
                 self._ledger.end(self.account, self.id, OTHER_QUESTION)

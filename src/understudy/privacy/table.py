@@ -106,7 +106,7 @@ class PrivateTable(ABC):
         """Pay, answer from exact counts, add noise, journal; return the noisy answer, stretch by stretch."""
 
     def _list(self, question: questions.ValueLists, cost: Fraction, purpose: str) -> list[questions.ValueList]:
-        """Pay in cost and in delta, count the texts, add noise, journal what passes the threshold; return it."""
+        """Pay in cost and in delta, count the texts, add noise, and journal what passes the threshold; return that."""
         raise UsageError("value lists cannot be bought here: declare `values`")
 
     def ask(self, question: Question[Answer], cost: Fraction, purpose: str, of: int = 1) -> Answer:

@@ -67,7 +67,7 @@ def _exp(power: Decimal) -> Decimal:
 
 
 def _geometric(term: Decimal, ratio: Decimal) -> Decimal:
-    """Return a bound of the terms that are left: each is at most `ratio` times the one before."""
+    """Return a bound on the sum of the terms that are left, each of which is at most `ratio` times the one before."""
     with _rounding(ROUND_FLOOR):
         rest = 1 - ratio
     return term / rest if rest > 0 else Decimal("Infinity")

@@ -236,7 +236,7 @@ class Attribute:
         return replace(found, domain=replace(found.ordered, places=self.grid.decimals), taxonomy=None)
 
     def homes(self, first: Index) -> NDArray[np.int64]:
-        """Return the code of the bin that each code of a unit lies in; "missing" stays last."""
+        """Return the code of each unit's bin, given the first unit of each bin; "missing" stays last."""
         assert self.grid is not None
         return np.append(self.grid.homes(first), [len(first)] * self.has_missing).astype(np.int64)
 
@@ -277,9 +277,10 @@ class Attribute:
         return self.taxonomy.levels[axis.level - 1]
 
     def merged(self, groups: tuple[int, ...]) -> Attribute:
-        """Return the attribute with merged groups of its values: of each code the group, three at least, none empty.
+        """Return the attribute with its values merged into groups; `groups` has the group of each code.
 
-        Engines pack views of two values before groups are known, so there are more than two.
+        There are three groups at least and none is empty. Two are refused, since engines pack views of two values
+        before groups are known.
         """
         whole = len(groups) == self.size and min(groups) >= 0 and 2 <= max(groups) < self.size
         if not whole or len(set(groups)) != max(groups) + 1:
@@ -315,7 +316,7 @@ class Attribute:
         return int(self.encode(["\0"])[0])
 
     def _settle(self, codes: Codes, is_missing: NDArray[np.bool_]) -> Codes:
-        """Set the code of missing cells, then that of `other` for what is left undeclared."""
+        """Give missing cells their code, and then that of `other` to cells that nothing declares."""
         if is_missing.any():
             codes[is_missing] = self.missing_code
         if self.other is not None:

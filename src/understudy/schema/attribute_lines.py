@@ -17,7 +17,7 @@ _FALSE_WORDS = ("false", "no", "n", "nein", "non", "falsch", "f", "0")
 
 
 def with_words(facts: Facts) -> tuple[Facts, bool]:
-    """Return the facts with the words for true and false, and whether it is known which of two texts means true."""
+    """Return the facts with words for true and false, and whether it is known which of the two texts means true."""
     if (facts.true and facts.false) or not facts.values:
         return facts, True
     true = tuple(v for v in facts.values if v.casefold() in _TRUE_WORDS)
@@ -39,9 +39,9 @@ def domain_lines(name: str, facts: Facts) -> list[str]:
 
 
 def _boolean_lines(facts: Facts) -> list[str]:
-    """Return the words for true and false.
+    """Return the lines of `true` and `false`.
 
-    Where nobody says which, the usual ones, since the first of each is written.
+    Where no source has the words, propose the usual ones and remark that the first of each is written.
     """
     if facts.true or facts.false:
         return [f"{key} = {toml.strings(texts)}" for key in ("true", "false") if (texts := getattr(facts, key))]

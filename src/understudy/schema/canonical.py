@@ -41,7 +41,10 @@ def numeral(text: str, decimal: str = ".") -> float | None:
 
 
 def canonical(text: str, decimal: str = ".") -> str | None:
-    """Return the one text of a cell under every reading: None for a null, a numeral, 1 or 0 of a boolean, or itself."""
+    """Return the one text that a cell has under every reading.
+
+    That is the plain numeral of a number, 1 or 0 for a boolean, None for a null, and else the text itself.
+    """
     if text in NULLS:
         return None
     number = numeral(text, decimal)

@@ -122,7 +122,10 @@ def facts_of_records(rows: Iterable[Sequence[str]], name: str) -> Source:
 
 
 def _columns(heads: Sequence[str]) -> list[str | None]:
-    """Return what each column is: a second one of the same meaning is not used (`name` may stand beside `variable`)."""
+    """Return what each column holds, by its title.
+
+    Of two columns with the same meaning the second is not used (`name` beside `variable`).
+    """
     found: list[str | None] = []
     for head in heads:
         column = _column(_plain(head))
@@ -162,7 +165,7 @@ def delimiter_of(head: str) -> str:
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one record; of a line that is no record, one cell."""
+    """Return the cells of one record; a line that is not CSV is one cell."""
     try:
         return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter), [])
     except csv.Error:
@@ -286,9 +289,9 @@ def _missing(cell: str | None) -> tuple[str, ...] | None:
 
 
 def _kind(cell: str | None, name: str) -> Kind | None:
-    """Return the kind that a word or a type of DDL means; None where it means none, and the column is left open.
+    """Return the kind that a word or a type of DDL means; None for any other word, which leaves the column open.
 
-    A word that is nearly one of ours is a slip, and refused.
+    Refuse a word that is nearly one of ours: it is a slip of the pen.
     """
     word = re.sub(r"\(.*", "", cell or "").strip().casefold()
     named = next((kind for kind, names in _KINDS.items() if word in names), None)

@@ -39,7 +39,7 @@ def numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def row_numbers(names: Sequence[str]) -> Source:
-    """Propose to leave out a first column without a name: programs that keep row numbers write them there."""
+    """Propose to leave out a first column without a name, where programs write row numbers."""
     if not _is_index(names):
         return Source()
     return Source({numbered(names)[0]: Facts(kind="drop", source="proposed: index")})
@@ -50,7 +50,7 @@ def _is_index(names: Sequence[str]) -> bool:
 
 
 def check_unique(names: Sequence[str], where: str) -> None:
-    """Refuse a name that comes twice, by its places alone."""
+    """Refuse a name that comes twice; the message tells the two places and not the name."""
     first: dict[str, int] = {}
     for at, name in enumerate(names, 1):
         if first.setdefault(name, at) != at:

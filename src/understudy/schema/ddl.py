@@ -117,7 +117,7 @@ def _alterations(tokens: list[Token], name: str) -> Iterable[list[Token]]:
 
 
 def _items(tokens: list[Token]) -> list[list[Token]]:
-    """Cut at the commas outside parentheses."""
+    """Cut the tokens at commas outside parentheses."""
     items: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:

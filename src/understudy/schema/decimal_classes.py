@@ -16,7 +16,7 @@ from understudy.schema.intervals import Intervals
 
 @dataclass(frozen=True)
 class DecimalClasses(Intervals):
-    """A domain whose code is the number of decimals that a number needs; the last code, `most`, is for more as well.
+    """A domain whose code is the number of decimals that a number needs; the last code is for `most` decimals or more.
 
     A number outside the range is clamped to its nearer end first.
     """

@@ -100,7 +100,7 @@ def _unused(book: Source, names: Sequence[str]) -> list[str]:
 
 
 def _groups(columns: Sequence[_Column]) -> dict[str, tuple[str, ...]]:
-    """Return the attributes that one look settles, by the point of [table] that asks for it."""
+    """Return the attributes that a person settles with one look, by the point of [table] that asks for it."""
     points = ("prose", "proposed", "undescribed")
     found = {point: tuple(column.name for column in columns if column.group == point) for point in points}
     return {point: about for point, about in found.items() if about}
@@ -161,7 +161,7 @@ def _table_block(table: Mapping[str, str], points: list[str], groups: Mapping[st
 
 
 def _may_have_commas(table: Mapping[str, str]) -> bool:
-    """Return whether a file is cut by `;`, as where numbers are written 3,14, and nobody says how they are."""
+    """Return whether numbers may be written 3,14: cells are cut by `;`, and no source names the decimal sign."""
     return table.get("delimiter") == ";" and "decimal" not in table
 
 
@@ -186,7 +186,7 @@ def _kind_of_type(typed: str) -> Kind | None:
 
 @dataclass(frozen=True)
 class _Column:
-    """An attribute of the draft: its facts, its own open points, and the look that settles it with others."""
+    """An attribute of the draft: its facts, its own open points, and the point that it shares with other attributes."""
 
     name: str
     facts: Facts
@@ -236,7 +236,10 @@ def _column(name: str, stated: Sequence[Facts], typed: Facts, seen: Facts) -> _C
 
 
 def _with_empty(facts: Facts) -> Facts:
-    """Allow empty cells, of which a guess about meaning says nothing, unless a source says that none is empty."""
+    """Return the facts with empty cells allowed, unless a source says that none is empty.
+
+    A domain that was guessed from a column's meaning says nothing about empty cells.
+    """
     if facts.missing == () or "" in (facts.missing or ()):
         return facts
     return replace(facts, missing=(*(facts.missing or ()), ""))

@@ -37,7 +37,7 @@ def edited(schema: Schema, attribute: str | None, keys: Mapping[str, Any]) -> Sc
 
 
 def _keep_tree_bins(schema: Schema, bodies: dict[str, Any]) -> None:
-    """Write `bins = "each"` for a range without bins, which mean one for each value here and a tree in a file."""
+    """Write `bins = "each"` for a range without bins: here that means a bin for each value, in a file a tree."""
     for attribute in schema.attributes:
         body = bodies[attribute.name]
         if "range" in body and "bins" not in body and "fine" not in body and attribute.grid is None:

@@ -93,8 +93,11 @@ class Source:
         return _NOTHING
 
     def respelt(self, names: Sequence[str]) -> tuple[Source, list[str]]:
-        """Return the source with names that lack, have too much or swap one letter of a column's corrected, and a
-        remark on each: only where neither the name nor the column has another match."""
+        """Return the source with misspelt names corrected, and a remark on each.
+
+        A name is misspelt if it misses a letter of a column's name, has one too many or swaps two neighbours, and if
+        neither the name nor the column has another match.
+        """
         free = [name for name in names if self.about(name) is _NOTHING and _letters(name).isalpha()]
         table = Source(dict.fromkeys(names, Facts(label="x")))
         spare = [name for name in self.attributes if table.about(name) is _NOTHING and _letters(name).isalpha()]
@@ -114,7 +117,7 @@ _SHORTEST = 6  # letters of a name in which one slip leaves no doubt
 
 
 def _one_slip(one: str, other: str) -> bool:
-    """Return whether two names differ by a letter that one of them lacks, or by two neighbours in the other order."""
+    """Return whether two names differ by one missing letter, or by two neighbouring letters that are swapped."""
     one, other = _letters(one), _letters(other)
     if min(len(one), len(other)) < _SHORTEST or one == other:
         return False
@@ -151,7 +154,7 @@ def is_number(text: str) -> bool:
 
 
 def kind_of_ends(ends: tuple[str, ...]) -> Kind | None:
-    """Return the kind that the two ends of a range are of."""
+    """Return the kind of the two ends of a range."""
     numbers = [number_of(end) for end in ends]
     if not any(math.isnan(number) for number in numbers):
         return "integer" if all(number == math.floor(number) for number in numbers) else "number"

@@ -59,7 +59,7 @@ def parse_schema(text: str) -> Schema:
 
 
 def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, in_file: bool = False) -> Schema:
-    """Return a schema from the parsed file, or from the plain form in a release; refuse one with more codes in all.
+    """Return a schema from the parsed file or the plain form of a release; refuse one with more than `max_codes` codes.
 
     In a file a long range without `bins` has bins found by a noisy tree; in the plain form it has a bin for each value.
     """
@@ -103,7 +103,7 @@ def schema_from_dict(document: Mapping[str, Any], max_codes: int | None = None, 
 def _children(
     bodies: Any, table: Mapping[str, Any], dialect: CsvDialect, max_codes: int | None, in_file: bool
 ) -> tuple[ChildTable, ...]:
-    """Return the tables of `[tables.NAME]`; a file is written as that of [table] where nothing else is said."""
+    """Return the tables of `[tables.NAME]`; one without `csv` is written as [table] says."""
     if bodies is None:
         return ()
     if not isinstance(bodies, Mapping):
@@ -215,7 +215,7 @@ def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _grid(scale: Scale, body: Mapping[str, Any], in_file: bool) -> TreeGrid | None:
-    """Return the grid of a range whose bins are to be found; None where they are given, or each value has its own."""
+    """Return the grid of a range whose bins are to be found; None where bins are given, or each value has its own."""
     bins = body.get("bins")
     if isinstance(bins, str) and bins not in ("auto", "each"):
         raise SchemaError(f'`bins` is a number, "auto" or "each". {did_you_mean(bins, ["auto", "each"])}')

@@ -40,8 +40,11 @@ class FineGrid:
 
     @cached_property
     def _tree(self) -> tuple[Index, list[tuple[Index, Index, Index]]]:
-        """Return the first unit of each cell, and by level the first unit of each node that is halved, of its right
-        half, and of what comes after it. Units are numbered through all bins."""
+        """Return the first unit of each cell, and the nodes that are halved, level by level.
+
+        Of each node: its first unit, that of its right half, and that of what comes after it. Units are numbered
+        through all bins.
+        """
         size = self._units
         first = np.cumsum(size) - size
         levels = []
@@ -57,8 +60,11 @@ class FineGrid:
 
     @cached_property
     def levels(self) -> tuple[tuple[Index, Index, Index], ...]:
-        """Return, for every level from the bins down, the nodes that are halved: first cell, first cell of the right
-        half, and the cell after the last. Cells are numbered through all bins, points left out."""
+        """Return the nodes that are halved, level by level from the bins down.
+
+        Of each node: its first cell, that of its right half, and the cell after its last. Cells are numbered through
+        all bins, points left out.
+        """
         starts, levels = self._tree
         return tuple(
             (np.searchsorted(starts, a), np.searchsorted(starts, m), np.searchsorted(starts, b)) for a, m, b in levels
@@ -71,7 +77,7 @@ class FineGrid:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """Return how many values each cell holds; for numbers, its length in cells of this grid: always one."""
+        """Return how many values each cell holds; a cell of numbers counts as one."""
         starts, _ = self._tree
         return np.diff(starts, append=self._units.sum()).astype(np.float64)
 

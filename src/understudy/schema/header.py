@@ -39,7 +39,7 @@ class Header:
     inside: Source = field(default_factory=Source)  # what the file says about its own columns: labels, formats
 
     def under(self, vouched: frozenset[str]) -> Header:
-        """Return the same with its names declared, if a public source has every one of them (casefolded)."""
+        """Return this header with its names declared, if a public source vouches for every one of them (casefolded)."""
         public = all(name.strip().casefold() in vouched for name in self.names)
         return replace(self, origin="declared") if public and self.origin in ("first line", "footer") else self
 
@@ -124,8 +124,11 @@ def _with_header(path: Path, line: bytes, known: Mapping[str, str], declared: bo
 
 
 def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: Path | None) -> Header:
-    """Return the header of a file without one. Its encoding is not guessed: the first row is a person's. Neither is
-    whether blanks follow the delimiters: cells are trimmed, whatever the row is."""
+    """Return the header of a file without one.
+
+    Nothing is guessed from the first row, which is a person's: the encoding is the declared one or UTF-8, and cells are
+    trimmed whether or not blanks follow the delimiters.
+    """
     encoding = known.get("encoding", "utf-8")
     text = _decoded(line, known["encoding"], path) if "encoding" in known else line.decode("utf-8", errors="replace")
     names = read_names(listed) if listed is not None else None
@@ -143,7 +146,10 @@ def _without_header(path: Path, line: bytes, known: Mapping[str, str], listed: P
 
 
 def _delimiters(path: Path, known: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the delimiters that may be meant; the one meant is the first that cuts the line into most cells."""
+    """Return the delimiters that may be meant.
+
+    Of these the one is taken that cuts the line into most cells, the first of equals.
+    """
     if "delimiter" in known:
         return (known["delimiter"],)
     return ("\t",) if has_tabs(path.name) else DELIMITERS
@@ -200,9 +206,10 @@ def _line(file: IO[bytes]) -> bytes:
 
 
 def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
-    """Return names and types of a footer.
+    """Return the names and types of a Parquet footer.
 
-    A frame read from a file without a header has a row for names: they are checked.
+    The names are checked like a first line: a frame that was read from a file without a header has a row in their
+    place.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -226,9 +233,9 @@ def _footer(path: Path, header: bool | None, names: Path | None, vouched: frozen
 
 
 def _metadata(path: Path, header: bool | None, names: Path | None, vouched: frozenset[str]) -> Header:
-    """Return variables, labels and formats of an SPSS, Stata or SAS file.
+    """Return the variables, labels and formats of an SPSS, Stata or SAS file.
 
-    They are inside the private file, so asked about.
+    They stand inside the private file, so a person is asked about them.
     """
     if header is False or names is not None:
         raise UsageError(f"{path.name!r} has names for its columns: --no-header and --names are for CSV and TSV")

@@ -86,7 +86,7 @@ class Intervals:
         return [int(i) for i in np.flatnonzero(self.encode_numbers(inner) != self.bin_codes)]
 
     def _check_format(self, format: str) -> None:
-        """Refuse a format whose texts do not say which bin they are in: `%d.%m.%y` cannot tell 1924 from 2024."""
+        """Refuse a format whose texts do not tell the bins apart: `%d.%m.%y` cannot tell 1924 from 2024."""
         codes = sorted({*range(0, self.size, max(1, self.size // _FORMAT_PROBES)), self.size - 1})
         for code in codes:
             for value in self.bounds(code):
@@ -299,7 +299,10 @@ class Intervals:
         return self.scale.show(value, self.format, decimal)
 
     def _show_edge(self, edge: float) -> str:
-        """Return an edge for an error message: half a step below the first value is no date."""
+        """Return an edge for an error message.
+
+        The edge itself may be no date: it lies half a step below the first value.
+        """
         return self.show(edge if self.scale.arithmetic else math.ceil(edge))
 
     # -- the schema file -------------------------------------------------------------------------------------

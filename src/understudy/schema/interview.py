@@ -59,7 +59,7 @@ def _edit(path: Path, change: Callable[[Any], None]) -> None:
 
 
 def _without(body: MutableMapping[str, Any], point: str | None) -> None:
-    """Take one point, or all, out of `confirm`."""
+    """Take one point, or all points, out of `confirm`."""
     left = [key for key in body.get("confirm", []) if point is not None and key != point]
     body.pop("confirm", None)
     if left:
@@ -169,7 +169,7 @@ def answered(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _split(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the domain, and what is said after `missing`."""
+    """Return what an answer says about the domain, and what it says after `missing`."""
     domain, word, codes = text.partition("missing")
     if not word or (domain and not domain.endswith((" ", ";"))):
         return text, {}

@@ -18,7 +18,10 @@ FEW = 32  # whole numbers 0, 1, … that are counted one by one where octaves sa
 
 @dataclass(frozen=True)
 class Probe(Intervals):
-    """Cells that are counted and never written: a missing code may lie in them, and goes to missing before all else."""
+    """A domain of cells that are counted and never written.
+
+    A missing code may lie in one of the cells: it is read as missing first.
+    """
 
     def holds(self, text: str) -> bool:
         return False

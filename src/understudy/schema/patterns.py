@@ -83,7 +83,7 @@ class Pattern:
 
     @cached_property
     def _permuted(self) -> int:
-        """Return from which character on the places are permuted: all of them, unless there are too many."""
+        """Return from which character on ids are permuted: the first, unless that is too many for one permutation."""
         count, at = 1, len(self.alphabets)
         while at and count * len(self.alphabets[at - 1]) <= _PERMUTED:
             at -= 1

@@ -164,8 +164,10 @@ class Readings:
         return "a date or a time by some and as text by others"
 
     def _foreign(self, text: str, plain: str) -> bool:
-        """Return whether an undeclared cell may have been a value of another type, which `other` does not take: a
-        reader that was told more than we know could have made a declared value of it."""
+        """Return whether an undeclared cell may have been a value of another type, which `other` must not take.
+
+        A reader that knew the type could have made a declared value of such a cell.
+        """
         if is_moment(text):
             return True
         if self._temporal:

@@ -135,7 +135,7 @@ def is_wide(attribute: Attribute) -> bool:
 
 
 def _grouped(attributes: Mapping[str, Attribute], blocks: Sequence[Block]) -> list[list[Block]]:
-    """Put blocks together that leave open cells of the same column."""
+    """Return the blocks in groups: two that leave open cells of the same column are in one group."""
     groups: list[tuple[set[str], list[Block]]] = []
     for block in blocks:
         soft, members = set(_soft(attributes, block)), [block]
@@ -233,7 +233,7 @@ def _gap(comparison: Ordered, columns: Columns) -> Floats:
 
 
 def _inside(attribute: Attribute, cells: Cells) -> Mask:
-    """Return whether values lie in the cells of their codes."""
+    """Return which values lie in the cells of their codes."""
     domain, values = attribute.ordered, cells.values
     inside = (values >= domain.edges[0]) & (values <= domain.edges[-1])
     coded = domain.encode_numbers(np.where(inside, values, domain.edges[0]))

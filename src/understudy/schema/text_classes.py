@@ -80,7 +80,7 @@ class TextClasses(Categories):
 
 @cache
 def formats(decimal: str = ".") -> TextClasses:
-    """Return the classes that tell kinds and formats apart. Day and month are told apart where one is above 12."""
+    """Return the classes that tell kinds and formats apart, day and month among them where one is above 12."""
     words = [TextClass(f"the text {word!r}", re.escape(word), missing=True, texts=(word,)) for word in MISSING_WORDS]
     said = [TextClass(f"the word {word!r}", re.escape(word), ("text",), texts=(word,)) for word in NO_NUMBER]
     plain = TextClass(WORDS, "[A-Za-z][A-Za-z ._/-]{0,39}", ("text",))

@@ -54,7 +54,7 @@ def asks_for(body: Mapping[str, Any]) -> What | None:
 
 
 def undiscovered(body: Mapping[str, Any], what: What) -> Undiscovered:
-    """Return the domain of an attribute that leaves this to be bought; refuse keys that make no sense beside it."""
+    """Return the domain of an attribute of which `what` is to be bought; refuse keys that make no sense beside that."""
     kind = body.get("kind")
     wanted: dict[What, tuple[str, ...]] = {"kind": (DISCOVER,), "range": DISCOVERABLE_KINDS, "values": LISTED_KINDS}
     if kind not in wanted[what]:

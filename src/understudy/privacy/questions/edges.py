@@ -78,7 +78,7 @@ class ChooseEdge(Selection[Pair]):
             raise UsageError(reason)
 
     def sensitivity(self, schema: Schema) -> int:
-        """Return that of the widest edge that is offered; a smaller table never moves further."""
+        """Return the sensitivity of the widest edge that is offered; a smaller table never moves further."""
         widths = np.array(schema.sizes(self.left), dtype=np.int64)[:, None]
         narrow = np.minimum(widths, self.tables // widths)  # the smaller side of each edge
         narrow[:, -1] = 1

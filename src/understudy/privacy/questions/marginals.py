@@ -41,7 +41,7 @@ class Marginals(NoisyQuery[list[Measurement]]):
             raise UsageError("shares of a measurement must be positive and add up to at most 1")
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
-        """Return that of one table: each is charged its own share."""
+        """Return the sensitivity of one table: each table is charged its own share."""
         return table_sensitivity(schema)
 
     def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:

@@ -117,8 +117,10 @@ class ReferenceTables:
 
     @property
     def key(self) -> str:
-        """Return a digest of which tables, not of what they hold: that follows from earlier answers by arithmetic that
-        another machine may round otherwise, and a run resumed there is given what was drawn and paid for all the same.
+        """Return a digest of which tables are compared.
+
+        What they hold follows from earlier answers by arithmetic that another machine may round otherwise; a run that
+        is resumed there is given what was drawn and paid for all the same.
         """
         return hashlib.sha256(repr([[str(axis) for axis in axes] for axes in self.workload]).encode()).hexdigest()
 

@@ -59,7 +59,7 @@ class Independence(PairwiseScore):
 
 
 def _small_pairs(engine: CountingEngine, axes: Axes, schema: Schema) -> tuple[Integers, set[int]]:
-    """Return the scores of pairs of small domains, where the engine counts them at once, and which axes those are."""
+    """Return the scores of pairs of small domains, counted at once where the engine can, and which axes are small."""
     out = np.zeros((len(axes), len(axes)), dtype=np.int64)
     small = [i for i, axis in enumerate(axes) if isinstance(engine, CountsPairs) and schema.size(axis) <= SMALL_DOMAIN]
     if engine.rows() * len(small) ** 2 < FEW_PAIRS:

@@ -41,7 +41,7 @@ class Scorer:
         return [known[score, pair] for pair in options]
 
     def deviations(self, options: Sequence[Pair], references: Sequence[Integers]) -> list[int]:
-        """Return the distance of each pair's table from its reference. Not kept: references change."""
+        """Return the distance of each pair's table from its reference. It is not kept, as references change."""
         tables = counted(self._engine, [pair.axes for pair in options], self._schema)
         return [deviation(counts, reference) for counts, reference in zip(tables, references)]
 

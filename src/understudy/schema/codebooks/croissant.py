@@ -56,7 +56,7 @@ def _facts(field: Mapping[str, Any], lists: Mapping[str, tuple[str, ...]]) -> Fa
 
 
 def _enumerations(tree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Record sets that are lists of values, by their id: what they hold is written in the document."""
+    """Return by id the record sets that are lists of values, which the document itself holds."""
     found: dict[str, tuple[str, ...]] = {}
     for records in _sets(tree):
         rows = records.get("data") or records.get("cr:data") or []

@@ -24,7 +24,7 @@ def _recognises(document: Document) -> bool:
 
 
 def _read(document: Document) -> Source:
-    """Return the model that describes most columns; with several, the draft says which."""
+    """Return the columns of the model that describes most of them; the draft names that model."""
     tables = sorted(_tables(document.tree), key=lambda table: -len(table.get("columns") or ()))
     remark = (f"columns are those of the dbt model {tables[0].get('name')}",)
     return Source({str(c["name"]): _facts(c) for c in tables[0]["columns"]}, remarks=remark)

@@ -18,7 +18,7 @@ def _plain(tag: str) -> str:
 
 
 def _all(element: ElementTree.Element, *names: str) -> list[ElementTree.Element]:
-    """Return the children of these children …, by name without namespace."""
+    """Return the elements that a path of names leads to; namespaces are ignored."""
     found = [element]
     for name in names:
         found = [child for parent in found for child in parent if _plain(child.tag) == name]
@@ -64,7 +64,7 @@ def _kind(var: ElementTree.Element) -> Kind | None:
 
 
 def _valid_range(var: ElementTree.Element) -> tuple[str | None, str | None]:
-    """Return the range that `valrng` states, unless its units are those of the data: then it was computed from rows."""
+    """Return the range that `valrng` states; None where its units are the data's, as then it was computed from rows."""
     for found in _all(var, "valrng", "range"):
         if "UNITS" not in found.attrib:
             return found.attrib.get("min"), found.attrib.get("max")

@@ -40,7 +40,7 @@ class TrustClass(Enum):
 
 
 def _named(facts: Facts, source: str) -> Facts:
-    """Give facts without a source of their own this one; "" stands for a declaration in our own words."""
+    """Return the facts with this source, unless they name one themselves; "" is a declaration in our own words."""
     if facts.source == "":
         return replace(facts, source=None)
     return facts if facts.source is not None else replace(facts, source=source)

@@ -33,7 +33,7 @@ def _record(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _resolved(part: Mapping[str, Any], tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a `$ref` inside the document leads to, a few steps far."""
+    """Follow a `$ref` inside the document, a few steps at most, and return what it leads to."""
     for _ in range(8):
         reference = part.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):

@@ -45,7 +45,7 @@ def _long(title: str) -> str:
 
 
 def _columns(name: str, cells: dict[str, str]) -> dict[str, Facts]:
-    """Return one column a field; a checkbox has one for each choice, `name___code`, with 1 where it is ticked."""
+    """Return the columns of a field: one, but of a checkbox one for each choice, `name___code`, with 1 where ticked."""
     kind, label = cells.get(_TYPE, ""), re.sub("<[^>]*>", " ", cells.get(_LABEL, ""))
     missing = () if cells.get(_REQUIRED, "").casefold() == "y" else ("",)
     if kind == "descriptive":
@@ -75,7 +75,7 @@ def _choices(text: str) -> list[tuple[str, str]]:
 
 
 def _text(cells: dict[str, str], missing: tuple[str, ...], label: str) -> Facts:
-    """Return the facts of a text field: what its validation lets in; without one it is free text."""
+    """Return the facts of a text field: what its validation lets in. Without validation it is free text."""
     rule, low, high = cells.get(_VALIDATION, "").casefold(), cells.get(_LOW) or None, cells.get(_HIGH) or None
     if rule == "integer":
         return described("integer", None, low, high, missing=missing, label=label)

@@ -83,7 +83,7 @@ def _kind(format: str, stored: str) -> Kind | None:
 
 
 def _user_missing(ranges: Any) -> tuple[str, ...]:
-    """Return each user-missing value as a text; a range of whole numbers is written out where it is short."""
+    """Return each user-missing value as a text, those of a short range of whole numbers one by one."""
     found: list[str] = []
     for part in ranges:
         low, high = part.get("lo"), part.get("hi")

@@ -194,7 +194,7 @@ def seconds_of(moment: datetime) -> float:
 
 
 def _midnight(text: str) -> bool:
-    """Return whether a datetime that is a whole number of days in whole seconds has no fraction either."""
+    """Return whether a datetime has no fraction of a second, once its whole seconds are known to be midnight."""
     fraction = re.search(r"[.,](\d+)", text)
     return fraction is None or not fraction[1].strip("0")
 
@@ -220,7 +220,7 @@ def civil(names: dict[str, str], cell: SqlCell, per_day: int) -> str:
 
 
 def clock(names: dict[str, str]) -> str:
-    """Return the SQL of the seconds of a clock's hours, minutes and seconds, each after a plus."""
+    """Return SQL that adds the seconds of a clock's hours, minutes and seconds, each after a plus sign."""
     units = (("H", 3600), ("M", 60), ("S", 1))
     return "".join(f" + coalesce({names[letter]}, 0) * {unit}" for letter, unit in units if letter in names)
 

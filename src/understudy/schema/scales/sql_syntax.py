@@ -104,7 +104,10 @@ class Syntax(ABC):
 
     @abstractmethod
     def step(self, value: str, bounds: Sequence[float], codes: Sequence[int], alias: str) -> tuple[str, str]:
-        """Return the SQL of codes[k], k of the bounds being at most the value, for long lists; and a table to join."""
+        """Return the SQL of codes[k], k being how many of the `bounds` are at most the value, and a table to join.
+
+        Made for long lists, for which a CASE would be slow.
+        """
 
     def lookup(self, pairs: Sequence[tuple[str, int]], alias: str) -> str:
         """Return the SQL of a table of texts and codes to join with."""

@@ -74,8 +74,11 @@ class TimeOfDay(Moment):
         return time(minutes // 60, minutes % 60, second)
 
     def reading(self, text: str, format: str | None) -> float | None:
-        """Return the place of a time in any format (one that differs is refused), and of a datetime: some libraries
-        make one, on the day of the reading. Not of a year's first moment (`misread`)."""
+        """Return the place of a time of day, whatever the declared format (a format that differs is refused).
+
+        Also of a datetime, which some libraries make of a time by adding the day of the reading; but not of the first
+        moment of a year (`misread`).
+        """
         value = self.parse(text)
         if not math.isnan(value):
             return value
