@@ -110,6 +110,12 @@ def noise_from_seeds() -> Iterator[None]:
         yield
 
 
+def seeded_environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process that draws noise from a seed: that of its command line."""
+    folders = [str(Path(__file__).parent / "seeded_processes"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), **more}
+
+
 @contextmanager
 def same_noise(seed: int = 1) -> Iterator[None]:
     """Every `publish` in this process draws as it did the last time."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import seeded_environment
 from servers import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -44,10 +45,9 @@ def test_the_guide(tmp_path, guide):
     assert len(steps) > 4
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = "\n".join(f"{command}\necho '{MARK}' {i} $?" for i, (command, _) in enumerate(steps))
-    environment = {k: v for k, v in os.environ.items() if k != "UNDERSTUDY_LEDGER"}
+    environment = seeded_environment(LC_ALL="C", PYTHONUTF8="1")
+    environment.pop("UNDERSTUDY_LEDGER", None)
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    environment["LC_ALL"] = "C"
-    environment["PYTHONUTF8"] = "1"
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=environment, timeout=1200, text=True, encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import understudy
+from conftest import seeded_environment
 from understudy.demo import write_demo
 from understudy.privacy.random_source import seeded_generator
 
@@ -142,9 +143,9 @@ def test_the_commands_of_a_page(page: str, demo: Path, tmp_path: Path) -> None:
             (tmp_path / command[4:]).write_text("\n".join(shown) + "\n", encoding="utf-8")
             listed[number] = ("true", [])
     script = "\n".join(f"{command}\ncode=$?; echo; echo '{MARK}' {i} $code" for i, (command, _) in enumerate(listed))
-    where = {k: v for k, v in os.environ.items() if k != "UNDERSTUDY_LEDGER"}
-    where |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{where['PATH']}", "LC_ALL": "C", "PYTHONUTF8": "1"}
-    where |= {"UNDERSTUDY_STATE": str(tmp_path / "state")}
+    where = seeded_environment(LC_ALL="C", PYTHONUTF8="1", UNDERSTUDY_STATE=str(tmp_path / "state"))
+    where.pop("UNDERSTUDY_LEDGER", None)
+    where["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{where['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script], cwd=tmp_path, env=where, timeout=1200, text=True, encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.engines import kernels
 from understudy.engines.engine import Counts
-from understudy.engines.pairs import PairCounts, pair_counts
+from understudy.engines.pairs import PairCounts, gram_of
 from understudy.engines.store import Store
 from understudy.engines.tables import KernelLayout
 from understudy.engines.threads import Shared, in_threads, threads
@@ -55,7 +55,7 @@ class Counter:
         def gram(part: Iterator[tuple[int, int]]) -> Counts:
             total = np.zeros((sum(sizes) - len(sizes),) * 2, dtype=np.int64)
             for start, stop in part:
-                total += pair_counts(self._indicators(axes, start, stop), sizes, stop - start, inner).gram
+                total += gram_of(self._indicators(axes, start, stop), inner)
             return total
 
         shared = Shared(ranges)

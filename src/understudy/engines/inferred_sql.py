@@ -115,11 +115,10 @@ class InferredWriter(Writer):
     @cached_property
     def _compared_as_text(self) -> dict[str, int]:
         """Return the codes of known texts that are no numbers, or whole numbers whose digits are exact."""
-        numbers = {text: numeral(text) for text in self._known}
         return {
             text: code
             for text, code in self._known.items()
-            if (number := numbers[text]) is None or (abs(number) < EXACT and number == math.floor(number))
+            if (number := numeral(text)) is None or (abs(number) < EXACT and number == math.floor(number))
         }
 
     def _read_list(self, cell: str) -> tuple[str, str]:

@@ -7,7 +7,6 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -43,13 +42,8 @@ class PairCounts:
         return np.diagonal(self.gram)[self.first[i] : self.first[i + 1]]
 
 
-def pair_counts(bits: NDArray[np.uint64], sizes: Sequence[int], rows: int, threads: int) -> PairCounts:
-    """Count all pairs from packed bit columns (64 rows a word, zeros at the end), m − 1 for each axis of m values."""
-    first = np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64) - 1)])
-    return PairCounts(rows, first, _popcounts(bits, threads))
-
-
-def _popcounts(bits: NDArray[np.uint64], threads: int) -> Integers:
+def gram_of(bits: NDArray[np.uint64], threads: int) -> Integers:
+    """Return the Gram matrix of packed bit columns: 64 rows a word, zeros at the end."""
     gram = np.zeros((len(bits), len(bits)), dtype=np.int64)
     # every thread takes lines i, i + threads, …: later lines have more pairs
     with ThreadPoolExecutor(threads) as pool:
