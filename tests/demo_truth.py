@@ -1,28 +1,10 @@
-"""The truth about the demo table: exact marginals of its network, and means and medians of its raw values."""
+"""The truth about the demo table: means and medians of its raw values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from understudy.demo import Table, _density, _raw_values, demo_network, demo_schema
-
-
-def true_marginal(names: Sequence[str]) -> Table:
-    """Return the exact probability table over a few attributes: their ancestors are summed out."""
-    network = demo_network()
-    needed = set(names)
-    for name, parents, _ in reversed(network):
-        needed |= set(parents) if name in needed else set()
-    place = {node.name: i for i, node in enumerate(network)}
-    operands: list[Any] = []
-    for name, parents, table in network:
-        if name in needed:
-            operands += [table, [place[p] for p in (*parents, name)]]
-    result: Table = np.einsum(*operands, [place[name] for name in names], optimize="greedy")
-    return result
+from understudy.demo import Table, _density, _raw_values, demo_schema, true_marginal
 
 
 def true_mean(name: str) -> float:

@@ -6,6 +6,7 @@ known too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -222,7 +223,22 @@ def write_demo(folder: Path, generator: np.random.Generator, rows: int = ROWS) -
     return data, schema
 
 
-# -- the law of raw values --------------------------------------------------------------------------------------
+# -- the truth -----------------------------------------------------------------------------------------------
+
+
+def true_marginal(names: Sequence[str]) -> Table:
+    """Return the exact probability table over a few attributes: their ancestors are summed out."""
+    network = demo_network()
+    needed = set(names)
+    for name, parents, _ in reversed(network):
+        needed |= set(parents) if name in needed else set()
+    place = {node.name: i for i, node in enumerate(network)}
+    operands: list[Any] = []
+    for name, parents, table in network:
+        if name in needed:
+            operands += [table, [place[p] for p in (*parents, name)]]
+    result: Table = np.einsum(*operands, [place[name] for name in names], optimize="greedy")
+    return result
 
 
 def _density(name: str, values: Table) -> Table:

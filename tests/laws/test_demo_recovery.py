@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from conftest import same_noise
-from demo_truth import true_marginal, true_mean, true_median
-from understudy.demo import demo_rows, demo_schema, demo_table
+from demo_truth import true_mean, true_median
+from understudy.demo import demo_rows, demo_schema, demo_table, true_marginal
 from understudy.publishing import publish
 from understudy.release import Release
 

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
-from demo_truth import true_marginal, true_mean, true_median
+from demo_truth import true_mean, true_median
 from understudy.demo import (
     demo_network,
     demo_rows,
     demo_schema,
     demo_table,
+    true_marginal,
     write_demo,
 )
 from understudy.schema import Intervals, Schema

@@ -103,6 +103,10 @@ def _choice(score: Score) -> Callable[[Schema], Choice]:
     return lambda schema: Choice([Pair(B, (A,)), Pair(D, (C,)), Pair(C, (A, B))], score)
 
 
+def _choice_of_three(score: Score) -> Callable[[Schema], Choice]:
+    return lambda schema: Choice([Pair(B, (A,)), Pair(C, (A,)), Pair(C, (B,))], score)
+
+
 def _distances(schema: Schema) -> Choice:
     """Return two references, one where the rows are and one where they are not: a row moves the two scores apart."""
     here, there = np.array([3, 0], dtype=np.int64), np.array([0, 3], dtype=np.int64)
@@ -140,16 +144,10 @@ def _fine_cells(schema: Schema) -> list[Row]:
 
 MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(Choice, "choice by score R, binary", BINARY, _choice(INDEPENDENCE), alike=12),
-    Mechanism(
-        Choice, "choice by score R, three values", TERNARY,
-        lambda schema: Choice([Pair(B, (A,)), Pair(C, (A,)), Pair(C, (B,))], INDEPENDENCE), alike=12,
-    ),
+    Mechanism(Choice, "choice by score R, three values", TERNARY, _choice_of_three(INDEPENDENCE), alike=12),
     Mechanism(Choice, "choice by score F", BINARY, _choice(MAXIMUM_JOINT), alike=12),
     Mechanism(Choice, "choice by score I", BINARY, _choice(MUTUAL_INFORMATION), alike=12),
-    Mechanism(
-        Choice, "choice by score I, three values", TERNARY,
-        lambda schema: Choice([Pair(B, (A,)), Pair(C, (A,)), Pair(C, (B,))], MUTUAL_INFORMATION), alike=12,
-    ),
+    Mechanism(Choice, "choice by score I, three values", TERNARY, _choice_of_three(MUTUAL_INFORMATION), alike=12),
     Mechanism(Choice, "choice by score D", categories(2, 2), _distances, rows=3),
     Mechanism(ChooseEdge, "edge by score R", BINARY, _edge(INDEPENDENCE, True), alike=12),
     Mechanism(ChooseEdge, "edge by score F", BINARY, _edge(MAXIMUM_JOINT, False), alike=12),

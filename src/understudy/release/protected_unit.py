@@ -11,12 +11,6 @@ NOT_PROMISED = (
     "A person with more rows than `rows_per_person`, or in several tables on different accounts, is protected less.",
     "Synthetic rows are draws from a noisy model: a single row is about nobody, and rare values may be wrong.",
 )
-NOT_PROMISED_TO_PEOPLE = tuple(
-    "A person with two ids, or in several tables on different accounts, is protected less."
-    if "rows_per_person" in line
-    else line
-    for line in NOT_PROMISED
-)
 
 
 def unit_of(schema: Schema, several_owners: bool = False) -> str:
@@ -44,6 +38,10 @@ def neighbours_in_words(schema: Schema, unit: str) -> str:
 def not_promised(schema: Schema) -> tuple[str, ...]:
     """Return what a card says that it does not promise."""
     if schema.tables:
-        less = f"A person behind two rows of {schema.name}, or in several tables on different accounts,"
-        return tuple(f"{less} is protected less." if "rows_per_person" in line else line for line in NOT_PROMISED)
-    return NOT_PROMISED if schema.person is None else NOT_PROMISED_TO_PEOPLE
+        whom = f"behind two rows of {schema.name}"
+    elif schema.person is not None:
+        whom = "with two ids"
+    else:
+        return NOT_PROMISED
+    less = f"A person {whom}, or in several tables on different accounts, is protected less."
+    return tuple(less if "rows_per_person" in line else line for line in NOT_PROMISED)
