@@ -140,7 +140,7 @@ def test_bought_text_shows_cost_and_bars(people, tmp_path):
         "evaluate", data, data, "--schema", schema, "--epsilon", 1, "--delta", "1e-9", "--ledger", tmp_path / "l"
     )
     assert done.code == 0
-    assert "epsilon 1, delta 1e-09" in done.out and "95% between" in done.out and "rho" in done.out
+    assert "epsilon 1, delta 1e-09" in done.out and "95% between" in done.out and "mu^2" in done.out
     assert STAMP not in done.out
 
 
