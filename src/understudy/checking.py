@@ -13,6 +13,7 @@ from understudy.engines.coding import NO_ROWS
 from understudy.engines.opening import PrivateData as PrivateData
 from understudy.engines.opening import find_misfits, find_rule_breaks, fit_of_cells
 from understudy.errors import DataError, UsageError
+from understudy.methods.allowed_rules import check_rows_are_left
 from understudy.progress import ProgressBar
 from understudy.relations.reading import PeopleFit as PeopleFit
 from understudy.relations.reading import people_fit
@@ -98,6 +99,12 @@ def check_rows(rows: PrivateData, schema: Schema) -> list[dict[str, Any]] | None
     """Return how many rows break each rule, exactly: for the custodian. None where an engine counts them elsewhere."""
     broken = find_rule_breaks(rows, schema)
     return None if broken is None else [{"rule": r.text, "rows": n} for r, n in zip(schema.rules, broken)]
+
+
+def check_rules_leave_rows(schema: Schema) -> None:
+    """Refuse rules that no row could meet, by name: a fact about the schema, before a row is read."""
+    if schema.rules:
+        check_rows_are_left(schema)
 
 
 def stays_in_place(rows: PrivateData) -> bool:

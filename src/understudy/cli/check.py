@@ -40,6 +40,7 @@ def check(
     from understudy.schema import Schema as PublicSchema
 
     opened, rows = PublicSchema.open(schema), checking.PrivateData(data, engine, master, types)
+    checking.check_rules_leave_rows(opened)
     problems = checking.check_fit(rows, opened, progress=False if json else None)
     fits = checking.check_cells(rows, opened, show)
     broken = checking.check_rows(rows, opened) if opened.rules and not problems else None

@@ -33,11 +33,7 @@ def check_rules(method: Method, schema: Schema) -> None:
             "privelet publishes one table by its wavelet coefficients, and these have no place for cells that cannot "
             "be: publish with --method aim, privbayes or jtree, or take the [[rules]] out of the schema"
         )
-    free = _with_bins(schema)
-    if not _leaves_rows(free, free.blocks):
-        raise UsageError(
-            f"no row could meet {said(_conflict(free))}: together they exclude every combination of values"
-        )
+    free = check_rows_are_left(schema)
     limit = _max_cells(method, free)
     variables = {Axis(a.name): a.size for a in free.modelled}
     cells = Graph.of(rule_cliques(free, list(variables)), variables).triangulated_cells(limit)
@@ -47,6 +43,19 @@ def check_rules(method: Method, schema: Schema) -> None:
             f"{said(texts)}: a model with these has at least {cells:,} cells, and the limit is {limit:,}. Use fewer "
             "bins for the columns that they speak of, or raise the limit with --set cells=N"
         )
+
+
+def check_rows_are_left(schema: Schema) -> Schema:
+    """Return the free columns of a schema with bins; rules that no row could meet are refused, by name."""
+    free = _with_bins(schema)
+    if not _leaves_rows(free, free.blocks):
+        texts = _conflict(free)
+        those = "together they exclude" if len(texts) > 1 else "it excludes"
+        raise UsageError(
+            f"no row could meet {said(texts)}: {those} every combination of values in the declared ranges and lists. "
+            "Correct the rule or the range"
+        )
+    return free
 
 
 def _max_cells(method: Method, schema: Schema) -> int:

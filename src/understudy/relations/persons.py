@@ -71,6 +71,6 @@ def _number(text: str | None, known: dict[str, int], column: str) -> int:
 def no_id(column: str) -> DataError:
     """Return the refusal of rows that are nobody's."""
     return DataError(
-        f"some rows have no {column!r}, so nobody knows whose they are: give every row the id of its person",
+        f"some rows have no {column!r}, so nobody knows whose they are: give every row the id of what it belongs to",
         attribute=column,
     )

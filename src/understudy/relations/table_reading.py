@@ -205,7 +205,10 @@ def data_places(data: Any, schema: Schema) -> dict[str, Any]:
         )
     folder = Path(data)
     if not folder.is_dir():
-        raise UsageError(f"{folder.name!r} is not a folder: the tables of this schema are files of one")
+        raise UsageError(
+            f"{folder.name!r} is not a folder, and a schema with [tables.NAME] is of several tables: name the folder "
+            "that has their files"
+        )
     return {name: _file(folder, name, file) for name, file in files.items()}
 
 

@@ -59,8 +59,10 @@ def read_child(name: str, body: Any, schema_of: Callable[[str, Mapping[str, Any]
             raise SchemaError(f"`{key}` in {where} must be a text")
     most = body.get("at_most")
     if type(most) is not int or not 1 <= most <= MAX_CHILDREN:
+        given = "" if most is None else f", and it is {most!r}"
         raise SchemaError(
-            f"{where} needs `at_most`, how many rows of one row of its parent are used: from 1 to {MAX_CHILDREN:,}"
+            f"{where} needs `at_most`, how many rows of one row of its parent are used: a whole number from 1 to "
+            f"{MAX_CHILDREN:,}{given}"
         )
     try:
         schema = schema_of(name, body)
@@ -88,6 +90,9 @@ def check_tables(schema: Schema) -> None:
         _check_name(name, file)
     for child in schema.tables:
         _check_parent(child, known)
+    paths = [path_to(schema, child.name) for child in schema.tables]  # a circle is refused before its keys
+    for child in (path[-1] for path in paths):
+        _check_key(child, known)
     for child in schema.tables:
         if charged(schema, child.name) > 10**6:
             raise SchemaError(
@@ -147,6 +152,10 @@ def _check_parent(child: ChildTable, known: Mapping[str, Schema]) -> None:
     if child.parent not in known:
         near = did_you_mean(child.parent, [name for name in known if name != child.name])
         raise SchemaError(f"`parent` of {where} is {child.parent!r}, and there is no such table. {near}")
+
+
+def _check_key(child: ChildTable, known: Mapping[str, Schema]) -> None:
+    where = f"[tables.{child.name}]"
     for column, table in ((child.key, child.name), (child.references, child.parent)):
         attribute = known[table].find(column)
         if attribute is None:

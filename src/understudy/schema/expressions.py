@@ -271,7 +271,8 @@ class ConditionParser:
             complain(self._text, again, "a chain has the attribute in the middle: 30 <= age < 45")
         right = self._operator()
         if start.operator[0] != right[0] or right[0] not in "<>":
-            complain(self._text, place, "a chain goes one way: 30 <= age < 45 or 45 > age >= 30")
+            said = "a chain goes one way: 30 <= age < 45 or 45 > age >= 30; join others with `and`"
+            complain(self._text, place, said)
         return Chain((start, ComparedTerms(right, middle, self._sum(), again)))
 
     def _missing(self, term: Term) -> Expression:

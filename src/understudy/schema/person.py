@@ -53,9 +53,10 @@ def read_person(body: Any) -> Person | None:
             raise SchemaError(f"[person] needs `{key}`, the name of a column")
     most = body.get("at_most")
     if type(most) is not int or not 2 <= most <= MAX_ROWS_OF_A_PERSON:
+        given = "" if most is None else f", and it is {most!r}"
         raise SchemaError(
-            f"[person] needs `at_most`, how many rows of a person are used: from 2 to {MAX_ROWS_OF_A_PERSON:,}. With "
-            "one row a person, leave [person] out"
+            "[person] needs `at_most`, how many rows of a person are used: a whole number from 2 to "
+            f"{MAX_ROWS_OF_A_PERSON:,}{given}. With one row a person, leave [person] out"
         )
     strict = body.get("strict", False)
     if type(strict) is not bool:

@@ -81,7 +81,12 @@ class Resolver:
             near = hint(word.text, list(self._attributes))
             self.fail(word, f"there is no attribute {word.text!r}. {near}".rstrip(), word.text)
         if not found.modelled:
-            self.fail(word, f"{word.text} is not part of the model (kind {found.kind})", word.text)
+            self.fail(
+                word,
+                f"{word.text} is not part of the model (kind {found.kind}), so nothing can be said of it: leave it out "
+                "here, or declare it as another kind",
+                word.text,
+            )
         return found
 
     def named(self, term: Term) -> Attribute | None:
@@ -202,12 +207,21 @@ class Resolver:
                 attribute = self.named(term)
                 return scale_of(attribute) if attribute is not None and _is_ordered(attribute) else None
             case written.Arithmetic(sign, left, right):
-                scales = [scale for side in (left, right) if (scale := self._scale(side)) is not None]
+                scales = [scale for scale in self._scales(sign, left, right) if scale is not None]
                 moments = [scale for scale in scales if not scale.arithmetic]
                 if sign == "-" and len(moments) == 2 and moments[0] == moments[1]:
                     return NUMBER
                 return next(iter(moments or scales), None)
         return None
+
+    def _scales(self, sign: str, left: Term, right: Term) -> tuple[OrderedScale | None, OrderedScale | None]:
+        """Return the scales of both sides; in a difference with a date or time a written one has the same."""
+        own, other = self._scale(left), self._scale(right)
+        if sign == "-" and own is None and _moment_of(left, other):
+            own = other
+        elif sign == "-" and other is None and _moment_of(right, own):
+            other = own
+        return own, other
 
     def _term(self, term: Term, scale: OrderedScale, column: Attribute | None) -> tuple[NumberTerm, OrderedScale]:
         """Return a term with its scale; a value is read on this scale, and as one of the column if it stands alone."""
@@ -231,8 +245,8 @@ class Resolver:
         return known.term
 
     def _calculation(self, term: written.Arithmetic) -> tuple[NumberTerm, OrderedScale]:
-        first = self._scale(term.left)
-        moments = [scale for scale in (first, self._scale(term.right)) if scale is not None and not scale.arithmetic]
+        first, second = self._scales(term.sign, term.left, term.right)
+        moments = [scale for scale in (first, second) if scale is not None and not scale.arithmetic]
         alike = len(moments) == 2 and moments[0] == moments[1]
         if not moments or (term.sign == "-" and alike):
             shared = moments[0] if moments else NUMBER
@@ -240,7 +254,8 @@ class Resolver:
             return Calculation(term.sign, sides[0], sides[1]), NUMBER
         moment = moments[0]
         if term.sign not in ("+", "-") or len(moments) == 2 or first != moment:
-            self.fail(_first(term), f"of a {moment.kind} one can take another, or add a number to it")
+            said = "one can take another (days between dates, seconds between datetimes), or add such a number to it"
+            self.fail(_first(term), f"of a {moment.kind} {said}")
         left, right = self._term(term.left, moment, None)[0], self._term(term.right, NUMBER, None)[0]
         return Calculation(term.sign, left, right), moment
 
@@ -286,6 +301,13 @@ class Resolver:
 
 def _is_ordered(attribute: Attribute) -> bool:
     return attribute.intervals is not None
+
+
+def _moment_of(term: Term, scale: OrderedScale | None) -> bool:
+    """Return whether a term is written as a date or time of this scale."""
+    if scale is None or scale.arithmetic or not isinstance(term, written.Symbol):
+        return False
+    return term.word.kind != "name" and not math.isnan(scale.position(term.word.text, None))
 
 
 def scale_of(attribute: Attribute) -> OrderedScale:

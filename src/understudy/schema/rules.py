@@ -241,6 +241,11 @@ class _Reading:
             raise SchemaError(
                 f'`map` needs a cell for each value of {source.name}: leave its bins out, or bins = "each"'
             )
+        if not self._rules[index].map:
+            raise SchemaError(
+                f"which values of {source.name} and {attribute.name} go together is never read from rows: write a line "
+                f"`map = {{ … }}` below the rule, with a value of {attribute.name} for each of {source.name}"
+            )
         codes, values = _looked_up(source, attribute, self._rules[index].map)
         if attribute.intervals is not None:
             return Determined(attribute, index, Lookup(source.name, values))

@@ -95,6 +95,8 @@ class Schema:
         known = any(a.modelled or a.undiscovered for a in self.attributes)
         if not known and not self.unconfirmed:
             raise SchemaError("the schema has no attribute to publish (only ids and dropped columns)")
+        check_person(self)
+        check_tables(self)
         if self.neighbours == "replace-one" and self.rows is None:
             raise SchemaError(
                 'under neighbours = "replace-one" the row count is public: write `rows = N` in [table], '
@@ -108,8 +110,6 @@ class Schema:
             if value is not None and not 1 <= value <= most:
                 raise SchemaError(f"`{key}` must be a whole number from 1 to {most:,}")
         self._check_ids()
-        check_person(self)
-        check_tables(self)
         if self.person is not None:
             object.__setattr__(self, "rows_per_person", self.person.at_most)
         if self.rules:

@@ -245,6 +245,8 @@ def test_an_interrupted_run_goes_on_with_what_it_drew(tmp_path: Path, monkeypatc
     [
         ({'parent = "accounts"\nkey = "account_id"\nat_most = 3': 'parent = "items"\nkey = "account_id"\n'
           'references = "order"\nat_most = 3'}, "lead round in a circle"),
+        ({'parent = "accounts"\nkey = "account_id"\nat_most = 3': 'parent = "items"\nkey = "account_id"\n'
+          'at_most = 3'}, "lead round in a circle"),  # the key is none of that parent either: the circle is said first
         ({'parent = "orders"': 'parent = "order"'}, "'order', and there is no such table. Did you mean 'orders'"),
         ({'key = "order"': 'key = "ordre"'}, "'ordre', which 'items' does not declare. Did you mean 'order'"),
         ({'references = "order_id"': 'references = "channel"'}, 'must be of kind = "id"'),

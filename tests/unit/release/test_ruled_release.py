@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import Release
+from understudy.checking import check_rules_leave_rows
 from understudy.cli import app
 from understudy.errors import TooLarge, UsageError
 from understudy.models.junction_tree import JunctionTree
@@ -251,6 +252,9 @@ def test_rules_that_cannot_be_are_refused_before_anything_is_spent(
     assert words in caught.value.message and not (tmp_path / "l.db").exists()
     with pytest.raises((UsageError, TooLarge)):
         plan(schema, epsilon=1, method=method)
+    if method != "privelet":  # a fact about the schema, which `check` says before it reads a row
+        with pytest.raises(UsageError, match="no row could meet"):
+            check_rules_leave_rows(schema)
 
 
 def test_a_plan_says_what_rules_cost() -> None:

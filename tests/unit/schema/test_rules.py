@@ -126,6 +126,33 @@ def test_computed_columns_leave_the_model() -> None:
     assert made.names == ("a", "b", "c", "t", "u")
 
 
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        ("1960-01-10 - born >= 4", lambda day: 9 - day >= 4),
+        ("born - '1960-01-03' < 2", lambda day: day - 2 < 2),
+        ("(1960-01-12 - born) / 2 <= n", lambda day: any((11 - day) / 2 <= n for n in range(4))),
+        ("born - 3 > 1960-01-05", lambda day: day - 3 > 4),  # a number beside a date is a number of days
+    ],
+)
+def test_a_written_date_is_one_side_of_a_difference(rule: str, holds: Callable[[int], bool]) -> None:
+    body = """
+[attributes.born]
+kind = "date"
+range = [1960-01-01, 1960-01-12]
+bins = "each"
+[attributes.n]
+kind = "integer"
+range = [0, 3]
+bins = "each"
+"""
+    (block,) = schema(rule, body=body).free.blocks
+    possible = block.possible.any(axis=tuple(i for i, name in enumerate(block.names) if name != "born"))
+    assert possible.tolist() == [holds(day) for day in range(12)]
+    with pytest.raises(SchemaError, match="a number is wanted, and '1960-01-10' is none"):
+        schema("1960-01-10 - born < 1960-01-10", body=body)
+
+
 def test_a_circle_leaves_one_column_to_be_computed() -> None:
     body = '[attributes.a]\nkind = "integer"\nrange = [0, 5]\n[attributes.b]\nkind = "integer"\nrange = [0, 5]\n'
     made = schema("a == b + 1", "b == a - 1", body=body)
@@ -157,7 +184,7 @@ def test_a_map_gives_each_value_one() -> None:
         (("x = 4", "w = 4"), "speaks of 'w'"),
         (("x = 4", "x = 40"), "'40', which is no value of n"),
         (("map(c)", "map(a)"), "needs a cell for each value of a"),
-        (("map = { x = 4, y = 1, z = 9 }", ""), "says nothing of 'x', 'y', 'z'"),
+        (("map = { x = 4, y = 1, z = 9 }", ""), "never read from rows: write a line `map"),
         (("n = map(c)", "c <-> n'\n#"), "never read from rows"),
     ],
 )
