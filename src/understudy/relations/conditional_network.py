@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +35,17 @@ class ConditionalNetwork:
         return {c.child.attribute: rows[c.child.attribute] for c in self.conditionals}
 
     def draw_one(
-        self, conditional: Conditional, rows: Rows, weights: NDArray[Any] | None, generator: np.random.Generator
+        self,
+        conditional: Conditional,
+        rows: Rows,
+        weights: NDArray[Any] | None,
+        generator: np.random.Generator,
+        beside: Sequence[NDArray[Any]] = (),
     ) -> NDArray[np.int64]:
-        """Draw one target of rows that have its parents."""
+        """Draw one target of rows that have its parents; evenly also by the columns `beside`."""
         cells = self._cells(conditional, rows)
         shares = conditional.table.reshape(-1, conditional.table.shape[-1])[cells]
-        return even_draw(shares, weights, cells, generator)
+        return even_draw(shares, weights, cells, generator, beside)
 
     def _cells(self, conditional: Conditional, rows: Rows) -> NDArray[np.int64]:
         """Return the cell of the parents that each row is in."""

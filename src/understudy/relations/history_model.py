@@ -136,8 +136,9 @@ class HistoryModel:
                 change = panel.changes[target]
                 assert isinstance(change, StepChanges)
                 weights = weights * change.no_less(row[name], row[_last(name)])
-            given[target] = self.steps.draw_one(conditional, given, weights, generator)
-            found[name] = move.apply(row[name], given[target], generator, values, most)
+            beside = [panel.coarse.code(found[n]) if n == order else found[n] for n in panel.schema.names if n != name]
+            given[target] = self.steps.draw_one(conditional, given, weights, generator, beside)
+            found[name] = move.apply(row[name], given[target], generator, values, most, beside)
         for name in self._returning:
             found[name] = np.maximum(found[name], row[_last(name)])  # missing is coded last
             found[_last(name)] = self._seen(name, found[name], row[_last(name)])

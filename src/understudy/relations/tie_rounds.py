@@ -7,6 +7,7 @@ pair whose table is furthest from theirs and for that table, and gives the later
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -31,7 +32,8 @@ PEOPLE = 5000  # in each simulation
 TIES = 2  # of an attribute to others
 KAPPA = 1.0  # of the noise of a table, what choosing it must earn
 MOSTLY_NOISE = 1.25  # a table no further from simulated rows than so many times the noise expected on it
-BEFORE, AFTER = 4, 10  # simulations before the first round, and after the last
+BEFORE, AFTER = 4, 24  # simulations before the first round, and after the last
+FULL = 14  # of those after the last, at full step; then less and less, so that errors of simulation average out
 DAMPED = 0.7  # the part that weights move between rounds, in logarithms
 FEW = 5.0  # simulated rows, added to what is compared: fewer say little
 FITS = 10  # times that a table is scaled to its columns
@@ -71,14 +73,20 @@ class Calibration:
     def adjust(self, gain: float) -> None:
         """Move the weights toward what is wanted."""
         panel, moves, steps = self.model.panel, dict(self.model.moves), self._undisturbed(gain)
+        many, least = Counter(tie.attribute for tie in self.model.ties), FEW / len(self.rows[panel.person.order])
         for target, wanted in self.alone.items():
+            if many[panel.about(target)]:  # its ties make up for its column
+                continue
             size = moves[target].values
             found = np.bincount(self.rows[panel.about(target)], minlength=size) / len(self.rows[panel.about(target)])
             moves[target] = moves[target].nearer(wanted, found, gain)
         ties = [
-            tie.nearer(self.pairs[tie.attribute, tie.to], self.reached(tie.to, tie.attribute), gain)
+            tie.nearer(
+                self.pairs[tie.attribute, tie.to], self.reached(tie.to, tie.attribute), gain, least,
+                1 / many[tie.attribute],
+            )
             for tie in self.model.ties
-        ]
+        ]  # fmt: skip
         self.model = replace(self.model, moves=moves, ties=tuple(ties), steps=steps)
 
     def _undisturbed(self, gain: float) -> ConditionalNetwork:
@@ -150,7 +158,7 @@ def tied(
             found.adjust(DAMPED)
     for at in range(AFTER):
         if found.simulate():
-            found.adjust(1 / (1 + at / 2))  # less and less, so that errors of simulation average out
+            found.adjust(1 / (1 + max(0, at - FULL) / 2))
     return found.model, tuple(measured)
 
 

@@ -6,6 +6,7 @@ too; a weight for each value makes whole histories agree with that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,9 +85,10 @@ class Move:
         generator: np.random.Generator,
         weights: Floats | None = None,
         most: Codes | None = None,
+        beside: Sequence[Codes] = (),
     ) -> Codes:
         """Draw the value that each change leads to; `weights` has one more for each value in each row, and no value is
-        above `most` of its row."""
+        above `most` of its row. Evenly by the columns `beside` too."""
         if not self.tilted:
             if most is not None and isinstance(self.change, StepChanges):
                 return self.change.apply(before, change, generator, most)
@@ -96,7 +98,7 @@ class Move:
             fits = fits & (np.arange(self.values)[None, :] <= most[:, None])
         own = self._own[None, :] if weights is None else self._own[None, :] * weights
         like = before.astype(np.int64) * self.change.size + change
-        return even_draw(np.where(fits, own, 0.0), fits, like, generator)
+        return even_draw(np.where(fits, own, 0.0), fits, like, generator, beside)
 
     def kernel(self, shares: Floats) -> Floats:
         """Return the chance of each value after each, without weights, from that of each change after each value."""
@@ -148,10 +150,18 @@ class Tie:
     to: str
     weights: Floats
 
-    def nearer(self, wanted: Floats, reached: Floats, gain: float) -> Tie:
-        """Return the tie with weights that lead more to the pairs that are wanted than to those reached."""
-        least = FLOOR / wanted.size
-        step = np.clip(np.maximum(wanted, least) / np.maximum(reached, least), 0.5, 2.0) ** gain
+    def nearer(self, wanted: Floats, reached: Floats, gain: float, least: float, share: float) -> Tie:
+        """Return the tie with weights that lead more to the pairs that are wanted than to those reached.
+
+        Args:
+            wanted: how often each pair should come, and likewise `reached`.
+            gain: the part of the way, in logarithms.
+            least: what is added to both, so that few rows say little.
+            share: the part of what the column of the attribute is off by that this tie makes up for.
+        """
+        step = (wanted + least) / (reached + least)
+        column = (wanted.sum(axis=0) + least) / (reached.sum(axis=0) + least)
+        step = np.clip(step * column ** (share - 1), 0.5, 2.0) ** gain
         return Tie(self.attribute, self.to, np.clip(self.weights * step, 1 / MAX_TIE, MAX_TIE))
 
 

@@ -33,6 +33,20 @@ def test_every_row_has_its_own_chances() -> None:
     assert np.abs(seen / 20_000 - shares).max() < 0.02
 
 
+def test_rows_are_drawn_evenly_by_what_they_have_beside_too() -> None:
+    generator = np.random.default_rng(5)
+    like, beside = generator.integers(3, size=6000), generator.integers(4, size=6000)
+    off = {}
+    for columns in ((), (beside,)):
+        drawn = even_draw(SHARES[like], None, like, generator, columns)
+        tables = [np.bincount(drawn[(like == g) & (beside == b)], minlength=3) for g in range(3) for b in range(4)]
+        due = [SHARES[g] * ((like == g) & (beside == b)).sum() for g in range(3) for b in range(4)]
+        off[len(columns)] = float(np.abs(np.asarray(tables) - np.asarray(due)).max())
+    assert off[1] <= 3 < off[0]  # the twin: without them a group has many more or fewer than it expects
+    many = [generator.integers(1000, size=6000)]  # groups of a few rows each: not worth an order
+    assert np.abs(np.bincount(even_draw(SHARES[like], None, like, generator, many), minlength=3)).sum() == 6000
+
+
 def test_what_cannot_be_is_not_drawn_and_factors_decide_where_no_share_is_left() -> None:
     generator = np.random.default_rng(3)
     shares = np.tile([0.3, 0.0, 0.7], (4000, 1))

@@ -28,7 +28,7 @@ from understudy.relations.panel import Panel
 from understudy.relations.storage import model_of, parts_of
 from understudy.relations.tie_pairs import tie_pairs
 from understudy.relations.tie_rounds import Calibration
-from understudy.relations.tilts import Move
+from understudy.relations.tilts import Move, Tie
 from understudy.release.storage import Format, release_bytes
 from understudy.schema import Axis
 from understudy.testing import SeededSource
@@ -183,6 +183,19 @@ def test_ties_leave_changes_as_likely_as_they_were_measured(
     found = far_from_measured(release)
     monkeypatch.setattr(Calibration, "_undisturbed", lambda self, gain: self.model.steps)  # the twin
     assert found < 0.85 * far_from_measured(published(tmp_path))
+
+
+def test_a_tie_moves_what_goes_together_and_its_share_of_the_column() -> None:
+    reached = np.array([[0.1, 0.3], [0.2, 0.4]])
+    tie = Tie("state", "sex", np.ones((2, 2)))
+    only_column = reached * np.array([1.5, 0.7857142857142857])
+    assert np.allclose(tie.nearer(only_column, reached, 1.0, 1e-9, 0.0).weights, 1)
+    assert np.allclose(tie.nearer(only_column, reached, 1.0, 1e-9, 1.0).weights, only_column / reached)
+    wanted = np.array([[0.2, 0.2], [0.1, 0.5]])
+    moved = tie.nearer(wanted, reached, 1.0, 1e-9, 0.0).weights
+    assert moved[0, 0] > 1 > moved[0, 1] and moved[1, 0] < 1 < moved[1, 1]
+    few = tie.nearer(wanted, reached, 1.0, 10.0, 0.0).weights  # the twin: too few rows to say anything
+    assert np.abs(few - 1).max() < 0.02
 
 
 def test_changes_that_lead_to_one_value_tell_the_column_after_them() -> None:
