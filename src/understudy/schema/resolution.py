@@ -304,8 +304,8 @@ def _is_ordered(attribute: Attribute) -> bool:
 
 
 def _moment_of(term: Term, scale: OrderedScale | None) -> bool:
-    """Return whether a term is written as a date or time of this scale."""
-    if scale is None or scale.arithmetic or not isinstance(term, written.Symbol):
+    """Return whether a term is written as a date or time of this scale; digits alone are a number."""
+    if scale is None or scale.arithmetic or not isinstance(term, written.Symbol) or term.word.text.isdigit():
         return False
     return term.word.kind != "name" and not math.isnan(scale.position(term.word.text, None))
 
