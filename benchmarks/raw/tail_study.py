@@ -155,6 +155,11 @@ def _tree(column: Column, trees: Trees, pooled: bool, generator: np.random.Gener
             levels.append(Measurement(ask, _noisy(column.counted(node, len(starts)), noise, generator), noise))
     tree = NoisyTree(attribute, tuple(levels), np.zeros(1, dtype=np.int64), rows, pooled=pooled)
     tree = replace(tree, total=min(tree.counts.total, rows) if attribute.has_missing else rows)
+    seen, own = attribute.rounding_seen, np.random.default_rng(generator.integers(2**32))
+    if seen is not None and (Axis(seen.name),) in trees.rounding:
+        noise = table_noise(column.schema, trees.accounting, trees.rounding_cost / len(trees.rounding))
+        exact = column.counted(seen.ordered.encode_numbers(column.present), seen.ordered.size)
+        tree = replace(tree, rounding=Measurement((Axis(seen.name),), _noisy(exact, noise, own), noise))
     return replace(tree, first=trees.bins(attribute, tree))
 
 
@@ -173,7 +178,8 @@ def trial(column: Column, promise: str, epsilon: str, pooled: bool, run: int) ->
     trees = Trees(schema, accounting_of(budget), total_cost(budget), tuple(schema.unbinned), float(rows))
     tree = _tree(column, trees, pooled, generator) if attribute in schema.unbinned else None
     binned = attribute if tree is None else attribute.binned(tree.first)
-    noise = table_noise(schema, trees.accounting, (trees.whole - trees.cost) * SINGLE / len(schema.modelled))
+    left = trees.whole - trees.cost - trees.written_cost
+    noise = table_noise(schema, trees.accounting, left * SINGLE / len(schema.modelled))
     if tree is None:
         codes = binned.ordered.encode_numbers(column.present)
     else:
@@ -197,6 +203,12 @@ def _drawn(tree: NoisyTree | None, binned: Any, counts: Floats) -> Floats:
         assert grid is not None
         shape = tree.shape if tree.levels else tree.written_shape(counts)
         mass = shape.shares[: len(grid.prior)] * counts[grid.homes(tree.first)]
+        if tree.rounding is not None:
+            below = np.cumsum(mass)
+            at = (np.arange(DRAWN) + 0.5) / DRAWN * below[-1]
+            units = np.minimum(np.searchsorted(below, at, side="right"), len(mass) - 1)
+            fine = tree.written_shape(counts).fine.ordered
+            return np.asarray(fine.decode(units.astype(np.int32), np.random.default_rng(0)), dtype=np.float64)
         low, width = grid.unit_starts, np.where(grid.single, 0.0, grid.widths * grid.step - grid.step * grid.integral)
     below = np.concatenate([[0.0], np.cumsum(mass)])
     at = (np.arange(DRAWN) + 0.5) / DRAWN * below[-1]
