@@ -108,10 +108,11 @@ class RoundingClasses(Intervals):
     def encode_numbers(self, values: Floats) -> Codes:
         fit = np.isfinite(values)
         inside = np.clip(np.where(fit, values, 0.0), self.edges[0], self.edges[1])
-        codes = np.full(len(values), self.size - 1, dtype=np.int32)
+        codes, round_ones = np.full(len(values), self.size - 1, dtype=np.int32), np.arange(len(values))
         for code, unit in reversed(list(enumerate(self.units, 1))):
-            up, down = float(unit.denominator), float(unit.numerator)
-            codes[np.floor(inside * up / down + 0.5) * down / up == inside] = code
+            up, down, numbers = float(unit.denominator), float(unit.numerator), inside[round_ones]
+            round_ones = round_ones[np.floor(numbers * up / down + 0.5) * down / up == numbers]
+            codes[round_ones] = code
         codes[np.isin(inside, self.special)] = 0
         codes[~fit] = UNFIT
         return codes
