@@ -15,12 +15,12 @@ from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
 from understudy.models.tails import is_clear
 from understudy.models.tree_counts import TreeCounts
-from understudy.models.value_weights import shares_of, value_weights
+from understudy.models.value_weights import shares_of, value_weights, with_spikes
 from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Floats, Integers, Mask
-from understudy.schema.rounded_units import RoundedUnits, class_sizes
+from understudy.schema.rounded_units import RoundedUnits, class_sizes, first_classes
 from understudy.schema.rounding_classes import decimal_rounding
 from understudy.schema.tree_grid import TreeGrid
 
@@ -114,8 +114,11 @@ class NoisyTree:
             shares = heaped(before, bins, home, grid.classes, self.heaps)
             return replace(plain, shares=np.append(shares, plain.shares[units:]))
         if self._weighted is not None:
-            sizes, weights = self._weighted
-            return replace(plain, classes=before[:, None] * shares_of(weights, sizes))
+            shares, rounding = shares_of(*reversed(self._weighted)), self.attribute.rounding
+            if rounding is not None and rounding.finer:
+                mass, noise = self.counts.unit_masses(self.total), math.sqrt(self.levels[-1].variance)
+                shares = with_spikes(shares, mass, grid.single, first_classes(grid.domain, rounding), noise)
+            return replace(plain, classes=before[:, None] * shares)
         if self.decimals is None:
             return plain
         sizes = class_sizes(grid.domain, decimal_rounding(grid.steps.digits))

@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Floats
+from understudy.schema import Floats, Integers, Mask
 
 SEEN = 3.0  # standard deviations that a class must have to hold more rows than less round values give it
 GARROTE = 4.0  # variances that it must be from that, to be believed at all
+SPIKE = 3.0  # standard deviations that a unit must hold more than those beside it, to be a spike at its first value
 
 
 def value_weights(sizes: Floats, finest: float, measured: Measurement) -> Floats:
@@ -61,3 +62,24 @@ def shares_of(weights: Floats, sizes: Floats) -> Floats:
     whole = weights.sum(axis=1, keepdims=True)
     even = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1.0)
     return np.where(whole > 0, weights / np.where(whole > 0, whole, 1.0), even)
+
+
+def with_spikes(shares: Floats, mass: Floats, single: Mask, classes: Integers, deviation: float) -> Floats:
+    """Return the shares of classes in which units of one step that hold far more rows than those beside them have these
+    at their first value: 0.8 and not 0.80004.
+
+    Parameters
+    ----------
+    mass, single, classes
+        Of each unit: its rows, whether it is one step, and the class of its first value.
+    deviation
+        The standard deviation of a count of a leaf.
+    """
+    padded = np.concatenate([mass[1:2], mass, mass[-2:-1]])
+    excess = mass - np.maximum(padded[:-2], padded[2:])
+    found = np.flatnonzero(single & (excess > SPIKE * deviation) & (shares[:, 0] == 0))
+    part = excess[found] / mass[found]
+    shares = shares.copy()
+    shares[found] *= (1 - part)[:, None]
+    shares[found, classes[found]] += part
+    return shares

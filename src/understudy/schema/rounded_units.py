@@ -86,6 +86,13 @@ def class_sizes(units: Intervals, rounding: Rounding) -> Floats:
     return np.column_stack([special, np.where(special[:, None], 0, held)]).astype(np.float64)
 
 
+def first_classes(units: Intervals, rounding: Rounding) -> Index:
+    """Return the class of the first value of each unit, among those of `class_sizes`."""
+    first = _fine_ends(units, rounding)[0]
+    multiple = first[:, None] % np.asarray(rounding.divisors, dtype=np.int64) == 0
+    return np.asarray(multiple.argmax(axis=1) + rounding.apart)
+
+
 def _member(first: Index, last: Index, divisor: Index, ratio: Index, at: Floats) -> Index:
     """Return the index of a value between two others that has exactly this class, at a place from 0 to 1 among them.
 

@@ -17,7 +17,7 @@ from conftest import same_noise
 from understudy.errors import ReleaseError
 from understudy.methods.binned import ROUNDING_SHARE
 from understudy.models.tree_parts import trees_from_parts, trees_parts
-from understudy.models.value_weights import value_weights
+from understudy.models.value_weights import value_weights, with_spikes
 from understudy.privacy.ledger import Ledger
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian
@@ -26,7 +26,7 @@ from understudy.publishing import plan, publish
 from understudy.release import Release
 from understudy.schema import Axis, Schema
 from understudy.schema.attribute import rounding_name
-from understudy.schema.rounded_units import RoundedUnits, class_sizes
+from understudy.schema.rounded_units import RoundedUnits, class_sizes, first_classes
 from understudy.schema.rounding_classes import RoundingClasses, rounding_of
 from understudy.schema.tree_grid import TreeGrid
 from understudy.testing import publish_seeded
@@ -260,6 +260,27 @@ def test_classes_that_nobody_has_between_those_that_are_there_are_empty() -> Non
 def test_without_rows_all_values_are_alike() -> None:
     sizes = np.asarray([[1.0, 0, 0], [0, 1, 9]])
     assert (value_weights(sizes, 1.0, measured([900, -40, -50], 100.0)) == sizes).all()
+
+
+def test_rows_of_a_spike_are_at_its_value_and_others_are_not() -> None:
+    """0.8 has 300 rows where those beside it have 20: 280 are at 0.8. What noise explains, and what is apart, stays."""
+    shares = np.tile([0.0, 0.1, 0.9], (6, 1))
+    shares[5] = [1.0, 0.0, 0.0]
+    mass, single = np.asarray([20.0, 300.0, 20.0, 35.0, 20.0, 900.0]), np.asarray([True] * 6)
+    found = with_spikes(shares, mass, single, np.asarray([1, 1, 2, 1, 2, 0]), deviation=10.0)
+    assert np.allclose(found[1], [0, 280 / 300 + 0.1 * 20 / 300, 0.9 * 20 / 300])
+    assert (found[[0, 2, 3, 4, 5]] == shares[[0, 2, 3, 4, 5]]).all() and np.allclose(found.sum(axis=1), 1)
+    assert (with_spikes(shares, mass, ~single, np.ones(6, dtype=int), 10.0) == shares).all()
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_first_value_of_a_unit_has_its_class(name: str) -> None:
+    grid = GRIDS[name]
+    rounding = rounding_of(grid)
+    assert rounding is not None
+    single = grid.single & (class_sizes(grid.domain, rounding)[:, 0] == 0)
+    found = first_classes(grid.domain, rounding)[single]
+    assert (RoundingClasses.of(grid, rounding).encode_numbers(grid.unit_starts[single]) == found).all()
 
 
 # -- what it costs ---------------------------------------------------------------------------------------------
