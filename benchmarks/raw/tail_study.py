@@ -110,11 +110,13 @@ class Column:
         return [wasserstein(real, made) / spread, kolmogorov(real, made), float(apart / spread), ratio]
 
 
-def generated(rows: int, width: int, promise: str) -> Iterator[Column]:
+def generated(
+    rows: int, width: int, promise: str, shapes: dict[str, tuple[dict[str, Any], Draw]] = SHAPES
+) -> Iterator[Column]:
     """Yield each shape as a column of a table of so many columns, half of the others numbers."""
     table = {"name": "t", "neighbours": PROMISES[promise][0]} | ({"rows": rows} if promise == "pure" else {})
     others = [LONG if i % 2 else {"kind": "category", "values": ["a", "b"]} for i in range(width - 1)]
-    for label, (body, draw) in SHAPES.items():
+    for label, (body, draw) in shapes.items():
         drawn = draw(rows, np.random.default_rng(sum(map(ord, label)) + rows))
         values = np.round(np.clip(drawn, *body["range"]), body.get("decimals", 0)).astype(np.float64)
         attributes = {"x": body} | {f"c{i}": other for i, other in enumerate(others)}
@@ -228,7 +230,7 @@ def main() -> None:
         made = generated(*map(int, name.split("x")), asked.promise) if name[0].isdigit() else raw(name, asked.promise)
         found = {column.label: _variants(column, asked) for column in made}
         for label, figures in found.items():
-            print(f"{label:28}", *(_shown(of, figures[0]) for of in figures), sep=" | ", flush=True)
+            print(f"{label:28}", *(shown(of, figures[0]) for of in figures), sep=" | ", flush=True)
         means = np.asarray([[of.mean(axis=0) for of in figures] for figures in found.values()]).mean(axis=0)
         print(f"{name + ', mean':28}", *(" ".join(f"{value:.3f}" for value in mean) for mean in means), sep=" | ")
 
@@ -242,7 +244,7 @@ def _variants(column: Column, asked: argparse.Namespace) -> list[Floats]:
     return out
 
 
-def _shown(figures: Floats, first: Floats) -> str:
+def shown(figures: Floats, first: Floats) -> str:
     apart = figures - first
     error = np.maximum(apart.std(axis=0, ddof=1) / math.sqrt(len(apart)), 1e-12)
     signs = "".join("!" if t > 2 else "*" if t < -2 else "." for t in apart.mean(axis=0) / error)
