@@ -184,11 +184,8 @@ class Trees:
 
     def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
         """Return bins of equal mass by the tree's counts."""
-        counts = tree.counts
-        mass = counts.unit_masses(tree.total)
-        first = grid_of(attribute).equal_bins(mass, self.wanted(attribute), self.deviation)
-        held = np.add.reduceat(counts.even, first) > 0  # a bin without values that are written joins the one before
-        return self._cut(attribute, first[held | (first == 0)] if counts.weights is not None else first)
+        mass = tree.counts.unit_masses(tree.total)
+        return self._cut(attribute, grid_of(attribute).equal_bins(mass, self.wanted(attribute), self.deviation))
 
     def _cut(self, attribute: Attribute, first: Index) -> Index:
         """Return the bins cut where a rule compares the attribute with a number, so that they can decide it."""

@@ -79,7 +79,6 @@ class TreeCounts:
         trimmed = TAIL_LEVELS if sparse and self.pooled else 0
         if (shaped := self._shaped(total)) is not None:
             sparse, trimmed, (done, parent) = False, 0, shaped
-            parent = self._where_weight_is(parent, done)
             first = self._first_below(done)
         for level in range(done + 1, len(self._starts)):
             width = np.add.reduceat(self.even, self._starts[level])
@@ -92,12 +91,6 @@ class TreeCounts:
             sparse = sparse and float((parent > 0).mean()) < FILLED
             first = self._first_below(level)
         return parent
-
-    def _where_weight_is(self, counts: Floats, level: int) -> Floats:
-        """Return the counts of a level without nodes of which no value has any weight."""
-        kept = np.where(np.add.reduceat(self.even, self._starts[level]) > 0, counts, 0.0)
-        whole = float(kept.sum())
-        return kept * (float(counts.sum()) / whole) if whole > 0 else counts
 
     def _beyond(self, level: int, total: float) -> Mask:
         """Return which nodes of a level lie beyond the rows; none whose end of the range may be a code."""

@@ -283,17 +283,6 @@ def test_the_first_value_of_a_unit_has_its_class(name: str) -> None:
     assert (RoundingClasses.of(grid, rounding).encode_numbers(grid.unit_starts[single]) == found).all()
 
 
-def test_bins_and_nodes_hold_values_that_are_written(tmp_path: Path) -> None:
-    """Whole numbers alone, in a range of guessed decimals: no bin lies between two of them, nor a row."""
-    frame = table()
-    frame["hours"] = [text.partition(".")[0] for text in frame["hours"]]
-    release = published(tmp_path, schema_of(), frame)
-    tree = release.trees[0]
-    assert tree.rounding is not None and len(tree.levels) > 1
-    assert (np.add.reduceat(tree.counts.even, tree.first) > 0).all()
-    assert not any("." in text for text in written(release, tmp_path))
-
-
 # -- what it costs ---------------------------------------------------------------------------------------------
 
 
