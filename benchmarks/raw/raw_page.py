@@ -30,6 +30,7 @@ documentation. *20 equal bins* is what `init` drafted before there were trees; t
 Lines of **plain** without a label are of rounding classes ([decision 0042](decisions/0042-rounding-classes.md)); those
 of the expert, and lines labelled *before 0042*, were made before far tails were emptied as they are now
 ([decision 0040](decisions/0040-far-tails.md)), and there are no others yet at ε = 4.
+Two of the three runs are of the commit before spikes among numbers of many decimals were repaired.
 
 dpmm's PrivBayes (PrivTree bins; its proof was not looked at here) and SDV's Gaussian copula (no privacy at all) were
 told the same ranges and lists, each in an environment of its own, with {cap} seconds of CPU for a run. google/dpsynth
