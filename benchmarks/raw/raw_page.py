@@ -27,8 +27,10 @@ documentation only (`benchmarks/raw/schemas`), and the synthetic file is compare
 resolution of its cells. **plain** is the default, and what `init` drafts: ranges and lists, and nothing about bins,
 which a noisy tree finds. **expert** adds edges in steps of 1-2-5, points and the shape inside bins, from the same
 documentation. *20 equal bins* is what `init` drafted before there were trees; these lines are of that version.
-Lines without a label were made before far tails were emptied as they are now: what that changes, with paired runs, is
-in [decision 0040](decisions/0040-far-tails.md).
+Lines of **plain** without a label are of rounding classes ([decision 0042](decisions/0042-rounding-classes.md)); those
+of the expert, and lines labelled *before 0042*, were made before far tails were emptied as they are now
+([decision 0040](decisions/0040-far-tails.md)), and there are no others yet at ε = 4.
+Two of the three runs are of the commit before spikes among numbers of many decimals were repaired.
 
 dpmm's PrivBayes (PrivTree bins; its proof was not looked at here) and SDV's Gaussian copula (no privacy at all) were
 told the same ranges and lists, each in an environment of its own, with {cap} seconds of CPU for a run. google/dpsynth

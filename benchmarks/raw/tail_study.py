@@ -110,11 +110,13 @@ class Column:
         return [wasserstein(real, made) / spread, kolmogorov(real, made), float(apart / spread), ratio]
 
 
-def generated(rows: int, width: int, promise: str) -> Iterator[Column]:
+def generated(
+    rows: int, width: int, promise: str, shapes: dict[str, tuple[dict[str, Any], Draw]] = SHAPES
+) -> Iterator[Column]:
     """Yield each shape as a column of a table of so many columns, half of the others numbers."""
     table = {"name": "t", "neighbours": PROMISES[promise][0]} | ({"rows": rows} if promise == "pure" else {})
     others = [LONG if i % 2 else {"kind": "category", "values": ["a", "b"]} for i in range(width - 1)]
-    for label, (body, draw) in SHAPES.items():
+    for label, (body, draw) in shapes.items():
         drawn = draw(rows, np.random.default_rng(sum(map(ord, label)) + rows))
         values = np.round(np.clip(drawn, *body["range"]), body.get("decimals", 0)).astype(np.float64)
         attributes = {"x": body} | {f"c{i}": other for i, other in enumerate(others)}
@@ -155,6 +157,11 @@ def _tree(column: Column, trees: Trees, pooled: bool, generator: np.random.Gener
             levels.append(Measurement(ask, _noisy(column.counted(node, len(starts)), noise, generator), noise))
     tree = NoisyTree(attribute, tuple(levels), np.zeros(1, dtype=np.int64), rows, pooled=pooled)
     tree = replace(tree, total=min(tree.counts.total, rows) if attribute.has_missing else rows)
+    seen, own = attribute.rounding_seen, np.random.default_rng(generator.integers(2**32))
+    if seen is not None and (Axis(seen.name),) in trees.rounding:
+        noise = table_noise(column.schema, trees.accounting, trees.rounding_cost / len(trees.rounding))
+        exact = column.counted(seen.ordered.encode_numbers(column.present), seen.ordered.size)
+        tree = replace(tree, rounding=Measurement((Axis(seen.name),), _noisy(exact, noise, own), noise))
     return replace(tree, first=trees.bins(attribute, tree))
 
 
@@ -173,7 +180,8 @@ def trial(column: Column, promise: str, epsilon: str, pooled: bool, run: int) ->
     trees = Trees(schema, accounting_of(budget), total_cost(budget), tuple(schema.unbinned), float(rows))
     tree = _tree(column, trees, pooled, generator) if attribute in schema.unbinned else None
     binned = attribute if tree is None else attribute.binned(tree.first)
-    noise = table_noise(schema, trees.accounting, (trees.whole - trees.cost) * SINGLE / len(schema.modelled))
+    left = trees.whole - trees.cost - trees.written_cost
+    noise = table_noise(schema, trees.accounting, left * SINGLE / len(schema.modelled))
     if tree is None:
         codes = binned.ordered.encode_numbers(column.present)
     else:
@@ -197,6 +205,12 @@ def _drawn(tree: NoisyTree | None, binned: Any, counts: Floats) -> Floats:
         assert grid is not None
         shape = tree.shape if tree.levels else tree.written_shape(counts)
         mass = shape.shares[: len(grid.prior)] * counts[grid.homes(tree.first)]
+        if tree.rounding is not None:
+            below = np.cumsum(mass)
+            at = (np.arange(DRAWN) + 0.5) / DRAWN * below[-1]
+            units = np.minimum(np.searchsorted(below, at, side="right"), len(mass) - 1)
+            fine = tree.written_shape(counts).fine.ordered
+            return np.asarray(fine.decode(units.astype(np.int32), np.random.default_rng(0)), dtype=np.float64)
         low, width = grid.unit_starts, np.where(grid.single, 0.0, grid.widths * grid.step - grid.step * grid.integral)
     below = np.concatenate([[0.0], np.cumsum(mass)])
     at = (np.arange(DRAWN) + 0.5) / DRAWN * below[-1]
@@ -216,7 +230,7 @@ def main() -> None:
         made = generated(*map(int, name.split("x")), asked.promise) if name[0].isdigit() else raw(name, asked.promise)
         found = {column.label: _variants(column, asked) for column in made}
         for label, figures in found.items():
-            print(f"{label:28}", *(_shown(of, figures[0]) for of in figures), sep=" | ", flush=True)
+            print(f"{label:28}", *(shown(of, figures[0]) for of in figures), sep=" | ", flush=True)
         means = np.asarray([[of.mean(axis=0) for of in figures] for figures in found.values()]).mean(axis=0)
         print(f"{name + ', mean':28}", *(" ".join(f"{value:.3f}" for value in mean) for mean in means), sep=" | ")
 
@@ -230,7 +244,7 @@ def _variants(column: Column, asked: argparse.Namespace) -> list[Floats]:
     return out
 
 
-def _shown(figures: Floats, first: Floats) -> str:
+def shown(figures: Floats, first: Floats) -> str:
     apart = figures - first
     error = np.maximum(apart.std(axis=0, ddof=1) / math.sqrt(len(apart)), 1e-12)
     signs = "".join("!" if t > 2 else "*" if t < -2 else "." for t in apart.mean(axis=0) / error)

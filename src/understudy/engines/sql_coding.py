@@ -21,8 +21,8 @@ from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
-from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.narrow_floats import NarrowFloats
+from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
 from understudy.schema.scales.sql_types import NUMBERS, UNLISTED, Type
@@ -239,8 +239,8 @@ class Writer:
     def _step(self, value: str) -> tuple[str, str]:
         """Return the SQL of the code of a number inside the domain's scale, and a table to join with for it."""
         domain = self.attribute.ordered
-        if isinstance(domain, DecimalClasses):
-            return self._decimals(value, domain), ""
+        if isinstance(domain, RoundingClasses):
+            return self._rounding(value, domain), ""
         bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
@@ -252,13 +252,17 @@ class Writer:
             return tree(value, bounds, codes, self.syntax), ""
         return self.syntax.step(value, bounds, codes, self._name("m"))
 
-    def _decimals(self, value: str, domain: DecimalClasses) -> str:
-        """Return the SQL of a number's decimal class: in doubles, so that every engine has the same."""
-        low, high, half = (self.syntax.double(number) for number in (*domain.edges, 0.5))
+    def _rounding(self, value: str, domain: RoundingClasses) -> str:
+        """Return the SQL of a number's rounding class: in doubles, so that every engine has the same."""
+        double = self.syntax.double
+        low, high = map(double, domain.edges)
         inside = f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
-        powers = [self.syntax.double(10.0**places) for places in range(domain.most)]
-        tests = [f"WHEN floor({inside} * {p} + {half}) / {p} = {inside} THEN {at}" for at, p in enumerate(powers)]
-        return f"CASE {' '.join(tests)} ELSE {domain.most} END"
+        tests = [f"WHEN {inside} IN ({', '.join(map(double, domain.special))}) THEN 0"]
+        for code, unit in enumerate(domain.units, 1):
+            up, down = double(unit.denominator), double(unit.numerator)
+            near = f"floor({inside} * {up} / {down} + {double(0.5)}) * {down} / {up}"
+            tests.append(f"WHEN {near} = {inside} THEN {code}")
+        return f"CASE {' '.join(tests)} ELSE {domain.size - 1} END"
 
     def _parsed_code(self, unreadable: str) -> str:
         """Return the SQL of the code of a cell of text whose number is null where it is not plainly written."""

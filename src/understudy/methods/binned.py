@@ -27,7 +27,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, table_noise
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Attribute, Axes, Axis, Schema
-from understudy.schema.attribute import decimals_name
+from understudy.schema.attribute import rounding_name
 from understudy.schema.predicates import constants_in
 from understudy.schema.tree_grid import Index
 
@@ -38,20 +38,21 @@ MANY_ROWS = 512.0  # standard deviations of a count: so many are bought, if the 
 COUNT_SHARE = Fraction(1, 8)  # of the least that trees cost, for a row count that says how deep they go
 HEAPS_SHARE = Fraction(1, 100)  # of the budget, for the rounding classes of an attribute with `heaps`
 MAX_HEAPS_SHARE = Fraction(1, 20)  # for those of all attributes
-DECIMALS_SHARE = Fraction(1, 100)  # of the budget, for the decimal classes of all numbers without declared decimals
+ROUNDING_SHARE = Fraction(1, 200)  # of the budget, for the rounding classes of a number without `heaps`
+MAX_ROUNDING_SHARE = Fraction(1, 50)  # for those of all numbers
 DECAY = Fraction(7, 10)  # how much less a level costs for each level that it is away from the dearest
 DEAREST = 64  # nodes
 MIN_NODES = 16  # of the last level
 FEWER_NODES = 4  # times fewer (and rows to aim at) where noise grows with the number of levels: pure epsilon
 MIN_ROWS = 12.0  # standard deviations of a count that the rows must be for a tree
 FEW_ROWS = 64.0  # below so many of them one level alone, there
-MIN_SEEN = 8.0  # standard deviations of a count of decimal classes that the rows must be for them to be bought
+MIN_SEEN = 8.0  # standard deviations of a count of rounding classes that the rows must be for them to be bought
 MIN_BINS = 4
 MAX_CURVES = 256  # attributes without trees that have a curve inside their bins: so many a file can have
 MAX_RULE_CELLS = 50_000  # of the tables of all rules: fewer bins before more
 PURPOSE = "bins"
 HEAPS = "heaps"
-DECIMALS = "decimals"
+ROUNDING = "rounding"
 
 
 @dataclass(frozen=True)
@@ -138,25 +139,30 @@ class Trees:
         return self.whole * share if self.enough else Fraction(0)
 
     @cached_property
-    def decimals(self) -> list[tuple[Axis]]:
-        """Return a table of decimal classes for each number without declared decimals."""
-        seen = [a.decimals_seen for a in self.attributes]
-        workload = [(Axis(a.name),) for a in seen if a is not None and a.name not in self.schema.names]
-        return workload if workload and self.enough and self._decimals_seen(len(workload)) else []
+    def rounding(self) -> list[tuple[Axis]]:
+        """Return a table of rounding classes for each number; where the rows would not stand out from the noise of so
+        many, for those whose decimals nobody declared."""
+        seen = [(a, r.name) for a in self.attributes if (r := a.rounding_seen) and r.name not in self.schema.names]
+        guessed = [(a, name) for a, name in seen if grid_of(a).guesses_decimals]
+        wanted = next((found for found in (seen, guessed) if found and self._seen(len(found))), [])
+        return [(Axis(name),) for _, name in wanted] if self.enough else []
 
-    def _decimals_seen(self, tables: int) -> bool:
-        noise = table_noise(self.schema, self.accounting, self.whole * DECIMALS_SHARE / tables)
+    def _seen(self, tables: int) -> bool:
+        noise = table_noise(self.schema, self.accounting, self._rounding_price(tables) / tables)
         return self.rows >= MIN_SEEN * math.sqrt(noise.variance)
 
     @property
-    def decimals_cost(self) -> Fraction:
+    def rounding_cost(self) -> Fraction:
         """Return what these tables cost together: every row is in one class of each."""
-        return self.whole * DECIMALS_SHARE if self.decimals else Fraction(0)
+        return self._rounding_price(len(self.rounding))
+
+    def _rounding_price(self, tables: int) -> Fraction:
+        return self.whole * min(ROUNDING_SHARE * tables, MAX_ROUNDING_SHARE)
 
     @property
     def written_cost(self) -> Fraction:
         """Return what is spent on how values are written."""
-        return self.heaps_cost + self.decimals_cost
+        return self.heaps_cost + self.rounding_cost
 
     def wanted(self, attribute: Attribute) -> int:
         """Return how many bins an attribute should have: fewer where rules over it would have too large tables."""
@@ -311,10 +317,10 @@ def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Map
     for found_classes in table.measure(trees.heaps, trees.heaps_cost, HEAPS) if trees.heaps_cost else ():
         name = found_classes.axes[0].attribute
         bought[name] = replace(bought[name], heaps=found_classes)
-    for found_classes in table.measure(trees.decimals, trees.decimals_cost, DECIMALS) if trees.decimals else ():
+    for found_classes in table.measure(trees.rounding, trees.rounding_cost, ROUNDING) if trees.rounding else ():
         name = found_classes.axes[0].attribute
-        name = next(a.name for a in trees.attributes if decimals_name(a.name) == name)
-        bought[name] = replace(bought[name], decimals=found_classes)
+        name = next(a.name for a in trees.attributes if rounding_name(a.name) == name)
+        bought[name] = replace(bought[name], rounding=found_classes)
     return bought
 
 
@@ -340,12 +346,12 @@ def _phases(trees: Trees, spent: Fraction) -> list[Phase]:
     elif spent:
         found.append(_phase(trees, PURPOSE, [()], spent, spent, "a row count"))
     for purpose, workload, cost, what in (
-        (HEAPS, trees.heaps, trees.heaps_cost, "rounding classes"),
-        (DECIMALS, trees.decimals, trees.decimals_cost, "decimals"),
+        (HEAPS, trees.heaps, trees.heaps_cost, "rounding classes of"),
+        (ROUNDING, trees.rounding, trees.rounding_cost, "how round values are:"),
     ):
         if cost:
             names = short_list([trees.schema[axes[0].attribute].column for axes in workload])
-            found.append(_phase(trees, purpose, workload, cost, cost / len(workload), f"{what} of {names}"))
+            found.append(_phase(trees, purpose, workload, cost, cost / len(workload), f"{what} {names}"))
     return found
 
 

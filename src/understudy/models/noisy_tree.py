@@ -15,11 +15,13 @@ from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
 from understudy.models.tails import is_clear
 from understudy.models.tree_counts import TreeCounts
+from understudy.models.value_weights import shares_of, value_weights, with_spikes
 from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Floats, Integers, Mask
-from understudy.schema.rounded_units import RoundedUnits, class_sizes
+from understudy.schema.rounded_units import RoundedUnits, class_sizes, first_classes
+from understudy.schema.rounding_classes import decimal_rounding
 from understudy.schema.tree_grid import TreeGrid
 
 
@@ -42,13 +44,27 @@ class NoisyTree:
     total: float  # of the rows that are not missing
     heaps: Measurement | None = None  # rows of each rounding class
     decimals: Measurement | None = None  # rows of each decimal class
+    rounding: Measurement | None = None  # rows of each rounding class
     smooth: bool = True  # whether the column's own table is drawn towards smooth shapes; not in earlier versions
     pooled: bool = True  # whether its far tails are empty by today's rule (`tails`); not in earlier versions
 
     @property
     def counts(self) -> TreeCounts:
         """Return the noisy counts without "missing", for estimates of what lies where."""
-        return tree_counts(self.attribute, self.levels, self.pooled)
+        return tree_counts(self.attribute, self.levels, self.pooled, self._weights)
+
+    @cached_property
+    def _weighted(self) -> tuple[Floats, Floats] | None:
+        """Return the sizes and weights of units, class by class, where rounding classes were measured."""
+        grid, rounding = grid_of(self.attribute), self.attribute.rounding
+        if self.rounding is None or rounding is None:
+            return None
+        sizes = class_sizes(grid.domain, rounding)
+        return sizes, value_weights(sizes, 10.0**rounding.finer, self.rounding)
+
+    @property
+    def _weights(self) -> Floats | None:
+        return None if self._weighted is None else self._weighted[1].sum(axis=1)
 
     @cached_property
     def shape(self) -> TreeShape:
@@ -60,8 +76,9 @@ class NoisyTree:
         attribute, grid = self.attribute, grid_of(self.attribute)
         home = grid.homes(self.first)
         whole = np.bincount(home, weights=mass, minlength=len(self.first))
-        width = np.bincount(home, weights=grid.widths, minlength=len(self.first))
-        flat = np.where(width[home] > 0, grid.widths / np.maximum(width[home], 1e-300), 1.0)
+        even = self.counts.even if self.levels else grid.widths
+        width = np.bincount(home, weights=even, minlength=len(self.first))
+        flat = np.where(width[home] > 0, even / np.maximum(width[home], 1e-300), 1 / np.bincount(home)[home])
         shares = np.where(whole[home] > 0, mass / np.maximum(whole[home], 1e-300), flat)
         shares = np.append(shares, [1.0] * attribute.has_missing)
         return TreeShape(attribute.binned(self.first), shares, variance, self)
@@ -75,9 +92,15 @@ class NoisyTree:
         found = self._shaped(curve_masses(edges, counts[: len(self.first)], alone, ends), 0.0)
         if not grid.guesses_decimals:
             return found
-        units, sizes = len(grid.prior), class_sizes(grid.domain, grid.steps.digits)
+        units, sizes = len(grid.prior), class_sizes(grid.domain, decimal_rounding(grid.steps.digits))
         classes = few_decimals(found.shares[:units], grid.homes(self.first), sizes, grid.high - grid.low)
         return replace(found, shares=np.append(classes.sum(axis=1), found.shares[units:]), classes=classes)
+
+    @property
+    def written(self) -> bool:
+        """Return whether the shape depends on the model's counts, or on how values are written."""
+        classes = (self.heaps, self.decimals, self.rounding)
+        return not self.levels or any(measured is not None for measured in classes)
 
     def written_shape(self, counts: Floats) -> TreeShape:
         """Return the shape drawn towards values as they are written, as far as rounding or decimal classes were
@@ -90,9 +113,15 @@ class NoisyTree:
         if self.heaps is not None:
             shares = heaped(before, bins, home, grid.classes, self.heaps)
             return replace(plain, shares=np.append(shares, plain.shares[units:]))
+        if self._weighted is not None:
+            shares, rounding = shares_of(*reversed(self._weighted)), self.attribute.rounding
+            if rounding is not None and rounding.finer:
+                mass, noise = self.counts.unit_masses(self.total), math.sqrt(self.levels[-1].variance)
+                shares = with_spikes(shares, mass, grid.single, first_classes(grid.domain, rounding), noise)
+            return replace(plain, classes=before[:, None] * shares)
         if self.decimals is None:
             return plain
-        sizes = class_sizes(grid.domain, grid.steps.digits)
+        sizes = class_sizes(grid.domain, decimal_rounding(grid.steps.digits))
         classes = class_shares(before, bins, home, self._alone, sizes, self.decimals)
         return replace(plain, shares=np.append(classes.sum(axis=1), plain.shares[units:]), classes=classes)
 
@@ -118,11 +147,10 @@ class TreeShape(Shape):
         attribute = self.tree.attribute
         if self.classes is None:
             return attribute
-        whole = self.classes.sum(axis=1, keepdims=True)
-        sizes = class_sizes(attribute.ordered, self.classes.shape[1] - 1)
-        flat = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1.0)
-        given = np.where(whole > 0, self.classes / np.maximum(whole, 1e-300), flat)
-        return replace(attribute, domain=RoundedUnits.of(attribute.ordered, given))
+        decimal = decimal_rounding(self.classes.shape[1] - 1)
+        rounding = decimal if self.tree.rounding is None else attribute.rounding or decimal
+        given = shares_of(self.classes, class_sizes(attribute.ordered, rounding))
+        return replace(attribute, domain=RoundedUnits.of(attribute.ordered, rounding, given))
 
     @property
     def measured(self) -> bool:
@@ -166,10 +194,12 @@ class TreeShape(Shape):
         return np.searchsorted(ends, np.arange(self.fine.size), side="right") - 1
 
 
-def tree_counts(attribute: Attribute, levels: tuple[Measurement, ...], pooled: bool = True) -> TreeCounts:
+def tree_counts(
+    attribute: Attribute, levels: tuple[Measurement, ...], pooled: bool = True, weights: Floats | None = None
+) -> TreeCounts:
     """Return the noisy counts of an attribute's measured levels without "missing"."""
     grid = grid_of(attribute)
     sizes = tuple(grid.sizes[len(grid.sizes) - m.axes[0].level] for m in levels)
     noisy = tuple(m.values[: len(m.values) - attribute.has_missing].astype(np.float64) for m in levels)
     pooled = pooled and all(is_clear(m, float(m.values.sum())) for m in levels[:2])
-    return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels), pooled)
+    return TreeCounts(grid, sizes, noisy, tuple(m.variance for m in levels), pooled, weights)

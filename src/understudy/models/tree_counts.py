@@ -41,10 +41,16 @@ class TreeCounts:
     noisy: tuple[Floats, ...]
     variances: tuple[float, ...]
     pooled: bool = True  # whether far tails are empty by today's rule (`tails`); not in earlier versions
+    weights: Floats | None = None  # of the units: what their rows are in proportion to, where nothing else is known
 
     @cached_property
     def _starts(self) -> tuple[Integers, ...]:
         return tuple(self.grid.first_units(size) for size in self.sizes)
+
+    @property
+    def even(self) -> Floats:
+        """Return what rows are in proportion to where nothing else is known: weights of units, else their widths."""
+        return self.grid.widths if self.weights is None else self.weights
 
     @cached_property
     def _children(self) -> tuple[Integers, ...]:
@@ -75,8 +81,10 @@ class TreeCounts:
             sparse, trimmed, (done, parent) = False, 0, shaped
             first = self._first_below(done)
         for level in range(done + 1, len(self._starts)):
-            width = np.add.reduceat(self.grid.widths, self._starts[level])
+            width = np.add.reduceat(self.even, self._starts[level])
             split = _Split(values[level], np.sqrt(spreads[level]), parent, first, width)
+            if self.weights is not None:
+                split = split.without(width <= 0)
             if level < trimmed:
                 split = split.without(self._beyond(level, total))
             parent = split.sparse() if sparse and level < SPARSE_LEVELS else split.smooth()
@@ -131,7 +139,7 @@ class TreeCounts:
 
     def unit_masses(self, total: float) -> Floats:
         """Return the rows of each unit: a leaf's, spread evenly over the values it holds."""
-        starts, width = self._starts[-1], self.grid.widths
+        starts, width = self._starts[-1], self.even
         size = np.diff(np.append(starts, len(width)))
         owner = np.repeat(np.arange(len(starts)), size)
         whole = np.add.reduceat(width, starts)[owner]
@@ -157,6 +165,7 @@ class _Split:
 
     def without(self, empty: Mask) -> _Split:
         """Return the split in which these children have no rows; of a parent that has no others, all may."""
+        empty = empty if self.empty is None else empty | self.empty
         none_left = np.logical_and.reduceat(empty, self.first[:-1])
         empty = empty & ~none_left[self.owner]
         return replace(self, empty=empty, width=np.where(empty, 0.0, self.width))

@@ -20,6 +20,7 @@ from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
 
 POOLED = "pooled"  # how far tails were found to be empty (`models.tails`); earlier files do not say it
+CLASSES = {"heaps", "decimals", "rounding"}  # that are counted beside the levels
 MAX_CODES = 2**22  # units that all trees of a file may have
 
 
@@ -41,7 +42,7 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             listed[-1]["tails"] = POOLED
         if not tree.levels:
             listed[-1]["curve"] = True
-        for name, classes in (("heaps", tree.heaps), ("decimals", tree.decimals)):
+        for name, classes in (("heaps", tree.heaps), ("decimals", tree.decimals), ("rounding", tree.rounding)):
             if classes is not None:
                 listed[-1][name] = noise_json(classes.noise)
                 arrays[f"tree-{i}-{name}"] = classes.values
@@ -72,14 +73,15 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     levels = [_level(part, attribute, f"tree-{i}-{j}", arrays) for j, part in enumerate(item["levels"])]
     numbers = [m.axes[0].level for m in levels]
     require(max(numbers, default=0) <= len(grid.sizes) and all(b < a for a, b in pairwise(numbers)))
-    require(bool(numbers) != (item.get("curve") is True) and (bool(numbers) or not item.keys() & {"heaps", "decimals"}))
+    require(bool(numbers) != (item.get("curve") is True) and (bool(numbers) or not item.keys() & CLASSES))
     heaps = None
     if "heaps" in item:
         part = {**item["heaps"], "level": grid.heap_level}
         heaps = _level(part, attribute, f"tree-{i}-heaps", arrays)
-    decimals = _decimals(item, attribute, i, arrays)
+    decimals = _seen("decimals", attribute.decimals_seen, item, i, arrays)
+    rounding = _seen("rounding", attribute.rounding_seen, item, i, arrays)
     smooth, pooled = item.get("smooth") is True, item.get("tails") == POOLED
-    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, smooth, pooled)
+    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, rounding, smooth, pooled)
 
 
 def _padded(attribute: Attribute, first: Any) -> Attribute:
@@ -90,13 +92,16 @@ def _padded(attribute: Attribute, first: Any) -> Attribute:
     return replace(found, domain=replace(found.ordered, step=None, places=grid.steps.digits), taxonomy=None)
 
 
-def _decimals(item: Mapping[str, Any], attribute: Attribute, i: int, arrays: ArraySource) -> Measurement | None:
-    if "decimals" not in item:
+def _seen(
+    name: str, seen: Attribute | None, item: Mapping[str, Any], i: int, arrays: ArraySource
+) -> Measurement | None:
+    """Return noisy counts of classes of a column, where the tree has them."""
+    if name not in item:
         return None
-    seen, noise = attribute.decimals_seen, checked_noise(item["decimals"])
+    noise = checked_noise(item[name])
     if seen is None or noise.scale == 0:
         raise ValueError
-    return Measurement((Axis(seen.name),), arrays.take(f"tree-{i}-decimals", (seen.size,), np.int64), noise)
+    return Measurement((Axis(seen.name),), arrays.take(f"tree-{i}-{name}", (seen.size,), np.int64), noise)
 
 
 def _first_units(listed: Any, units: int) -> Any:

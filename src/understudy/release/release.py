@@ -181,8 +181,8 @@ class Release:
         """
         found: dict[str, Shape] = {}
         for tree in self.trees:
-            more = not tree.levels or tree.heaps is not None or tree.decimals is not None
-            found[tree.attribute.name] = tree.written_shape(self._counts(tree.attribute.name)) if more else tree.shape
+            name = tree.attribute.name
+            found[name] = tree.written_shape(self._counts(name)) if tree.written else tree.shape
         for d in self.details:
             found[d.attribute] = shape_of(self.schema[d.attribute], d, self._counts(d.attribute))
         return found

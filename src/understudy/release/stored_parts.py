@@ -63,6 +63,7 @@ def format_of(release: Release) -> Format:
         Format.GROUPS: any(a.groups for a in method_model(release.model).schema.attributes),
         Format.CURVES: any(not tree.levels for tree in release.trees),
         Format.TIES: isinstance(model := free_model(release.model), HistoryModel) and bool(model.ties),
+        Format.ROUNDING: any(tree.rounding is not None for tree in release.trees),
     }
     return max(format for format, wanted in needed.items() if wanted)
 

@@ -16,6 +16,7 @@ from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
 from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.intervals import Intervals
+from understudy.schema.rounding_classes import Rounding, RoundingClasses, rounding_of
 from understudy.schema.scales import ORDERED_KINDS
 from understudy.schema.scales.identifiers import Dropped, Identifier
 from understudy.schema.taxonomy import Level, Taxonomy, taxonomy_of
@@ -209,6 +210,18 @@ class Attribute:
         domain = DecimalClasses(self.kind, (self.grid.low, self.grid.high), most=self.grid.steps.digits)
         return self._beside(decimals_name(self.name), domain)
 
+    @cached_property
+    def rounding(self) -> Rounding | None:
+        """Return the rounding classes of a range whose bins a noisy tree finds; None where nothing is to be known."""
+        return None if self.grid is None else rounding_of(self.grid)
+
+    @cached_property
+    def rounding_seen(self) -> Attribute | None:
+        """Return one more attribute of the same column: how round its numbers are."""
+        if self.grid is None or self.rounding is None:
+            return None
+        return self._beside(rounding_name(self.name), RoundingClasses.of(self.grid, self.rounding))
+
     # -- bins that a noisy tree finds ------------------------------------------------------------------------
 
     def binned(self, first: Index) -> Attribute:
@@ -348,3 +361,8 @@ def fine_name(name: str) -> str:
 def decimals_name(name: str) -> str:
     """Return what the decimal classes of an attribute are called."""
     return f"{name} (decimals)"
+
+
+def rounding_name(name: str) -> str:
+    """Return what the rounding classes of an attribute are called."""
+    return f"{name} (rounding)"

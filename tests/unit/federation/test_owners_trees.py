@@ -14,7 +14,6 @@ import pytest
 
 from conftest import another_source
 from federating import QuietSource
-from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import FederationAborted, MessageRefused
 from understudy.federation.local import LocalFederation, local_federation
@@ -57,10 +56,12 @@ def incomes(rows: int) -> tuple[np.ndarray, np.ndarray]:
 @contextmanager
 def federation(folder: Path, neighbours: str = "add-remove", **more: Any) -> Iterator[LocalFederation]:
     schema, (pay, sex) = schema_of(neighbours), incomes(ROWS)
-    codes = {"income": schema["income"].domain.encode_numbers(pay), "sex": sex.astype(np.uint8)}
+    texts = {"income": pa.array(pay.astype(str)), "sex": pa.array(np.asarray(["f", "m"])[sex])}
     own = schema_of(neighbours, ROWS // len(OWNERS))
     engines = {
-        name: MemoryEngine({n: c[i :: len(OWNERS)] for n, c in codes.items()}, ROWS // len(OWNERS), own)
+        name: open_engine(
+            PrivateData(pa.table({n: c[i :: len(OWNERS)] for n, c in texts.items()}), types="declared"), own
+        ).engine
         for i, name in enumerate(OWNERS)
     }
     with local_federation(engines, schema, Budget(4, "1e-9"), folder, **more) as made:
@@ -88,8 +89,8 @@ def test_owners_find_bins_together(method: str, neighbours: str, tmp_path: Path)
 
 @pytest.mark.costly
 @pytest.mark.parametrize("method", ["dp-subn", "aim", "independent"])
-def test_owners_count_the_decimals_of_a_number(method: str, tmp_path: Path) -> None:
-    """How many decimals a number has is one more sum, about an attribute that the schema does not list."""
+def test_owners_count_how_round_numbers_are(method: str, tmp_path: Path) -> None:
+    """How round a number is is one more sum, about an attribute that the schema does not list."""
     text = '[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.pay]\nkind = "number"\nrange = [0, 1000]\n'
     schema = Schema.from_toml(text)
     draw = np.random.default_rng(5)
@@ -98,7 +99,7 @@ def test_owners_count_the_decimals_of_a_number(method: str, tmp_path: Path) -> N
     with local_federation(engines, schema, Budget(8, "1e-6"), tmp_path, source=another_source()) as made:
         fit = method_named(method, {}, made.table.schema, owners=len(OWNERS)).fit(made.table)
         assert not made.owners.refusals
-        assert "decimals" in {charge["purpose"] for charge in made.table.charges}
+        assert "rounding" in {charge["purpose"] for charge in made.table.charges}
     assert fit.model.schema["pay"].kind == "number"
 
 

@@ -254,7 +254,7 @@ def test_saved_and_opened(release: Release, tmp_path: Path) -> None:
         assert again.shapes[name].shares == pytest.approx(release.shapes[name].shares)
     assert again.sample(50, seed=3)["rate"].tolist() == release.sample(50, seed=3)["rate"].to_pylist()
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
-        assert json.loads(archive.read("manifest.json"))["format"] == Format.TREES
+        assert json.loads(archive.read("manifest.json"))["format"] == Format.ROUNDING
 
 
 @pytest.mark.parametrize(
