@@ -37,6 +37,7 @@ from understudy.schema import Attribute, Axis, Categories, Schema
 from understudy.testing import SeededSource
 
 MAX_TABLES = 300
+GENERATED = ("hidden", "network", "large", "alone", "tiny", "mixed", "parity", "sum3", "sum4", "binary", "switches")
 RESULTS = Path(__file__).parent / "results" / "paired.csv"
 GROUPS = RESULTS.with_name("groups.csv")
 Columns = Mapping[str, Any]
@@ -50,11 +51,11 @@ def generated(name: str) -> tuple[dict[str, Any], list[int]]:
     kind, width, rows = name.split("-")
     rng = np.random.default_rng(sum(map(ord, name)))
     d, n = int(width), int(rows)
-    low, high = {"large": (60, 400), "tiny": (2, 5)}.get(kind, (2, 24))
+    low, high = {"large": (60, 400), "tiny": (2, 5), "binary": (2, 2), "switches": (2, 2)}.get(kind, (2, 24))
     sizes = np.exp(rng.uniform(np.log(low), np.log(high + 1), d)).astype(int).tolist()
     if kind in ("sum3", "sum4"):
         return _with_sums(rng, sizes, n, int(kind[-1]))
-    if kind in ("network", "mixed"):
+    if kind in ("network", "mixed", "switches"):
         return _network(rng, sizes, n), sizes
     if kind == "parity":
         sizes = [2] * d
@@ -175,7 +176,7 @@ def table(name: str) -> Table:
         columns = demo_rows(schema.rows or 1, np.random.default_rng(7))
         kept = [replace(a, fine=None, fine_cells=None) for a in schema.modelled if a.name in columns]
         return Table(name, columns, replace(schema, attributes=tuple(kept), text=None))
-    if name.split("-")[0] in ("hidden", "network", "large", "alone", "tiny", "mixed", "parity", "sum3", "sum4"):
+    if name.split("-")[0] in GENERATED:
         columns, sizes = generated(name)
         attributes = tuple(Attribute(f"c{i}", Categories(tuple(map(str, range(s))))) for i, s in enumerate(sizes))
         return Table(name, columns, Schema(name, attributes, rows=len(columns["c0"])))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.models.factor import Factor
-from understudy.schema import Axes, Axis, Floats, Integers
+from understudy.schema import Axes, Axis, Floats
 
 if TYPE_CHECKING:
     from understudy.models.junction_tree import JunctionTree
@@ -65,7 +65,7 @@ def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
         # each branch meets every other, and itself where it was merged of several
         alike = [(branch, branch) for branch in branches if len(branch.names) > 1]
         for one, other in chain(combinations(branches, 2), alike):
-            joint = one.given @ _joint(clique, one.separator, other.separator) @ other.given.T
+            joint = _met_with(one, clique, other.separator) @ other.given.T
             _keep(joint, one.names, other.names, sizes, wanted, found)
         if branches and (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
             below[parent].append(_passed_up(clique, separator, branches))
@@ -125,23 +125,24 @@ def _passed_up(clique: Factor, separator: Axes, branches: list[_Branch]) -> _Bra
     one whose weight is so near zero that its inverse is infinite."""
     shares = clique.project(separator).table.reshape(-1)
     weight = np.divide(1.0, shares, out=np.zeros_like(shares), where=shares >= LEAST)
-    given = [branch.given @ _joint(clique, branch.separator, separator) * weight for branch in branches]
+    given = [_met_with(branch, clique, separator) * weight for branch in branches]
     return _Branch(separator, sum((branch.names for branch in branches), ()), np.concatenate(given))
 
 
-def _joint(clique: Factor, one: Axes, other: Axes) -> Floats:
-    """Return P(one, other) as a matrix; what both have in common must be equal."""
-    fresh = tuple(axis for axis in other if axis not in one)
-    table = clique.project((*one, *fresh)).table
-    if len(fresh) == len(other):
-        return table.reshape(-1, math.prod(table.shape[len(one) :]))
-    shape = dict(zip((*one, *fresh), table.shape))
-    codes: dict[Axis, Integers] = dict(zip((*one, *fresh), np.indices(table.shape, sparse=True)))
-    column = np.zeros((1,) * table.ndim, dtype=np.int64)
-    for axis in other:
-        column = column * shape[axis] + codes[axis]
-    rows = math.prod(table.shape[: len(one)])
-    matrix = np.zeros((rows, math.prod(shape[axis] for axis in other)))
-    row = np.arange(rows).reshape(*table.shape[: len(one)], *(1,) * len(fresh))
-    matrix[np.broadcast_to(row, table.shape), np.broadcast_to(column, table.shape)] = table
-    return matrix
+def _met_with(branch: _Branch, clique: Factor, other: Axes) -> Floats:
+    """Return P(view, other), a line for each value of each view: Σ P(view | separator) P(separator, other), one product
+    of matrices for each configuration of what the separator and the other axes have in common."""
+    both = tuple(axis for axis in branch.separator if axis in other)
+    summed = tuple(axis for axis in branch.separator if axis not in both)
+    fresh = tuple(axis for axis in other if axis not in both)
+    table = clique.project((*both, *summed, *fresh)).table
+    sizes = dict(zip((*both, *summed, *fresh), table.shape))
+    alike, inner, outer = (math.prod(sizes[axis] for axis in axes) for axes in (both, summed, fresh))
+    lines = len(branch.given)
+    given = branch.given.reshape(lines, *(sizes[axis] for axis in branch.separator))
+    place = {axis: i for i, axis in enumerate(branch.separator, 1)}
+    given = given.transpose(*(place[axis] for axis in both), 0, *(place[axis] for axis in summed))
+    joint = given.reshape(alike, lines, inner) @ table.reshape(alike, inner, outer)
+    joint = joint.reshape(*(sizes[axis] for axis in both), lines, *(sizes[axis] for axis in fresh))
+    place = {axis: i + (i >= len(both)) for i, axis in enumerate((*both, *fresh))}
+    return joint.transpose(len(both), *(place[axis] for axis in other)).reshape(lines, -1)

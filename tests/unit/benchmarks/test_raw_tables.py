@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks" / "raw
 
 from closeness import measures
 from derived_facts import broken, outside
+from k_marginal import k_marginal
 from tables import NAMES, RawTable
 
 ROWS = 4_000
@@ -93,3 +95,15 @@ def test_facts_of_the_tables_name_their_columns(name: str) -> None:
 def _some_text(attribute: Attribute) -> str:
     domain = attribute.domain
     return domain.show(float(np.ceil(domain.edges[0]))) if isinstance(domain, Intervals) else domain.texts[0]
+
+
+def test_the_k_marginal_score_is_a_thousand_less_the_distance_of_triples() -> None:
+    rng = np.random.default_rng(3)
+    real, made = ([rng.integers(0, size, 500) for size in (2, 3, 4, 2)] for _ in range(2))
+    distances = []
+    for a, b, c in itertools.combinations(range(4), 3):
+        tables = [np.histogramdd(np.stack([x[a], x[b], x[c]]).T, [range(6)] * 3)[0] / 500 for x in (real, made)]
+        distances.append(0.5 * np.abs(tables[0] - tables[1]).sum())
+    assert k_marginal(real, made, [2, 3, 4, 2]) == pytest.approx(1000 * (1 - np.mean(distances)))
+    assert k_marginal(real, real, [2, 3, 4, 2]) == 1000
+    assert k_marginal(real, [column + 5 for column in real], [9] * 4) == 0

@@ -15,6 +15,7 @@ from conftest import chained, columns_of, private_table, schema_of
 from understudy.errors import TooLarge
 from understudy.methods import best_for
 from understudy.methods.aim import Aim, suits
+from understudy.methods.aim.phases import UNLINKED
 from understudy.methods.aim.worth import chance_dependence, column_error, learnable
 from understudy.methods.toolkit.budget_split import weight
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
@@ -84,6 +85,49 @@ def test_no_offer_brings_the_model_over_the_limit() -> None:
     assert len(candidates()) < 28  # the limit did bind
 
 
+def test_early_rounds_are_offered_what_leaves_room_for_others() -> None:
+    schema = schema_of({**{f"a{i}": 3 for i in range(5)}, "b": 20, "c": 20}, 100)
+    axes = [Axis(a.name) for a in schema.modelled]
+    candidates = CandidatePairs(schema, axes, 600)
+    large, early = (Axis("b"), Axis("c")), candidates(0.1)
+    assert early and all(schema.cells(pair) <= 60 for pair in early) and large not in early
+    assert large in candidates()  # what was too large for the first round comes back
+    assert large in CandidatePairs(schema, [Axis("b"), Axis("c")], 600)(0.1)  # and where there is nothing else, at once
+
+
+def test_the_model_may_be_larger_where_pairs_stand_out() -> None:
+    narrow = schema_of({f"a{i}": 5 for i in range(20)}, 10_000)
+
+    def planned(epsilon: str, options: dict[str, Any]) -> int:
+        return int(Aim(**options).plan(narrow, Budget(epsilon, "1e-9"), 10_000).options["cells"])
+
+    assert planned("0.1", {}) == 150_000 and planned("10", {}) == 400_000
+    assert 150_000 < planned("4", {}) <= 400_000 and planned("10", {"cells": 777}) == 777
+
+
+def test_there_are_further_rounds_where_few_tables_are_drowned() -> None:
+    tall = schema_of({f"a{i}": 4 for i in range(10)}, 200_000)
+    rounds = [Aim().plan(tall, Budget(e, 0), 200_000).options["rounds"] for e in ("0.1", "0.4", "4")]
+    assert rounds[0] == 20 < rounds[1] < rounds[2] == 40 and rounds == sorted(rounds)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_rounds_end_where_the_first_ones_see_noise_and_chance(ledger_path: Path, linked: bool) -> None:
+    sizes, rows = {f"a{i}": 12 for i in range(16)}, 10_000
+    rng = np.random.default_rng(0)
+    columns = {name: rng.integers(0, size, rows).astype(np.uint8) for name, size in sizes.items()}
+    if linked:
+        columns["a1"], columns["a3"] = columns["a0"].copy(), columns["a2"].copy()
+    table = private_table(schema_of(sizes, None, "add-remove"), columns, Budget(1, 1e-6), ledger_path, SeededSource(5))
+    fit = Aim().fit(table)
+    pairs = [set(names) for names in fit.facts["tables"] if len(names) == 2]
+    assert (UNLINKED in fit.notes) != linked
+    assert ({"a0", "a1"} in pairs and {"a2", "a3"} in pairs) if linked else len(pairs) == 4
+    charges = table.reservation.charges()  # type: ignore[attr-defined]
+    assert sum(Fraction(c["cost"]) for c in charges) == table.total_cost
+    assert len([c for c in charges if c["purpose"] == "one-way"]) == (1 if linked else 2)
+
+
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:
     table = private_table(schema_of(SIZES, ROWS), chained(SIZES, ROWS), Budget(1), ledger_path)
     fit = Aim(cells=14).fit(table)
@@ -105,9 +149,9 @@ def test_too_wide_a_table_is_refused_by_the_plan() -> None:
 def test_fewer_rounds_where_epsilons_add_up() -> None:
     schema = schema_of({f"a{i}": 8 for i in range(10)}, 40_000)
     rounds = [Aim().plan(schema, Budget(e)).options["rounds"] for e in ("0.1", "1", "10")]
-    assert rounds == sorted(rounds) and rounds[-1] == 20
+    assert rounds == sorted(rounds) and rounds[1:] == [20, 40]
     weak = [Aim().plan(schema, Budget(e, 1e-9)).options["rounds"] for e in ("0.1", "0.5", "10")]
-    assert weak == sorted(weak) and (weak[0], weak[-1]) == (20, 40)
+    assert weak == sorted(weak) and (weak[0], weak[-1]) == (20, 80)
     assert Aim(rounds=7).plan(schema, Budget(1)).options["rounds"] == 7
 
 

@@ -46,6 +46,16 @@ def test_the_block_follows_the_budget() -> None:
     assert PriView(block=5).plan(schema, Budget(1)).options["block"] == 5
 
 
+def test_all_triples_are_covered_where_gaussian_noise_bears_it() -> None:
+    schema = schema_of({f"a{i}": 2 for i in range(16)}, None, "add-remove")
+    covered = [
+        [PriView().plan(schema, Budget(e, delta), 20_000).options["strength"] for e in ("0.1", "1.6", "4")]
+        for delta in ("1e-9", 0)
+    ]
+    assert covered == [[2, 3, 3], [2, 2, 2]]
+    assert PriView(strength=2).plan(schema, Budget("1.6", "1e-9"), 20_000).options["strength"] == 2
+
+
 def test_refusals_name_the_way_out() -> None:
     with pytest.raises(UsageError, match="use --method privbayes"):
         PriView().plan(schema_of({"a": 2, "b": 3, "c": 2}, 50), Budget(1))

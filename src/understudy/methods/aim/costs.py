@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from understudy.methods.aim.model_size import NARROW, grown, least_cells
 from understudy.methods.aim.named_tables import (
     ALONE_SHARE,
     NAMED_PRICE,
@@ -47,6 +48,8 @@ ROUNDS: dict[type[Noise], tuple[int, int]] = {
     Gaussian: (2, 4),
 }  # for each attribute: at least and at most
 THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many rounds as keep this
+FURTHER = 48.0  # the same, for up to `FURTHER_ROUNDS` times the most rounds: then few tables are drowned, many missing
+FURTHER_ROUNDS = 2
 LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
 SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
 MOST_SINGLE = 0.35  # of the budget, for them at most, by the floor
@@ -86,7 +89,7 @@ class AimWishes:
     select: float  # of a round, for its choice
     merge: bool
     wider: bool
-    max_cells: int
+    cells: int | None  # of the model
     prior: bool
 
     @property
@@ -114,6 +117,15 @@ class CostSplit:
             return Costs(count, rest, Fraction(0), Fraction(0))
         costs = self._with_wider(self._decided(count, rest, self.wishes.rounds or self._affordable(rest)))
         return self._with_uses(costs) if self.schema.uses else costs
+
+    @cached_property
+    def max_cells(self) -> int:
+        """Return how many cells the model may have: more where pairs stand out from their noise."""
+        if self.wishes.cells is not None:
+            return self.wishes.cells
+        least, each = least_cells(self.schema), self.costs.each
+        narrow = each and len(self.variables) <= NARROW
+        return grown(least, self.rows / self._pair_noise(each)[0]) if narrow else least
 
     @property
     def merges(self) -> bool:
@@ -171,7 +183,7 @@ class CostSplit:
         power = self.accounting.power  # three times the price is a third of the noise, or the root of that
         return named_tables(
             self.schema,
-            self.wishes.max_cells,
+            self.wishes.cells or least_cells(self.schema),
             lambda cells, price: cells * noise / (2 * self.rows * price ** (1 / power)),
         )
 
@@ -245,12 +257,18 @@ class CostSplit:
             column_error(shares, rows, [self.noise(cost * own) for own in by_size])
             for cost in (costs.single, costs.single + costs.rounds)
         )
-        noise, cells = self.round_noise(costs.each), middle_pair(self.schema)
-        kept = cells_left(cells, rows, noise) if self.merges else 1.0
-        pair_error = kept * cells * noise / (2 * rows)
+        pair_noise, kept = self._pair_noise(costs.each, rows)
+        pair_error = pair_noise / (2 * rows)
         rounds, d = float(costs.rounds / costs.each), len(self.variables)
         needed = needed_dependence(with_rounds - alone, pair_error, rounds, d, self.accounting.noise)
         return needed / math.pow(kept, HIDDEN)
+
+    def _pair_noise(self, price: Fraction, rows: int | None = None) -> tuple[float, float]:
+        """Return the noise in all cells of the middle pair in a round at this price, and the part of them that merging
+        leaves."""
+        noise, cells = self.round_noise(price), middle_pair(self.schema)
+        kept = cells_left(cells, self.rows if rows is None else rows, noise) if self.merges else 1.0
+        return kept * cells * noise, kept
 
     def _affordable(self, cost: Fraction) -> int:
         """Return as many rounds as leave the middle pair useful, within bounds for each attribute.
@@ -260,9 +278,11 @@ class CostSplit:
         least, most = self._bounds
         noise = self.round_noise(cost * (1 - exact(SINGLE)))
         alone = self.rows / (middle_pair(self.schema) * noise)  # rows over noise in a cell, if one pair had it all
-        if self.accounting.power > 1:
-            return max(least, min(most, int((alone / THETA) ** self.accounting.power)))
-        return max(1, min(int(alone / LOST), max(least, min(most, int(alone / THETA)))))
+        power = self.accounting.power
+        further = min(FURTHER_ROUNDS * most, int((alone / FURTHER) ** power)) if len(self.variables) <= NARROW else 0
+        if power > 1:
+            return max(least, min(most, int((alone / THETA) ** power)), further)
+        return max(1, min(int(alone / LOST), max(least, min(most, int(alone / THETA)))), further)
 
     def _single(self, rounds: int) -> Fraction:
         """Return the part for one-way tables: what makes the sum of all tables' errors least, but not too little."""

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
-from understudy.methods.aim.phases import ALONE, USES, phases, plan_notes
+from understudy.methods.aim.model_size import NARROW, WIDE_CELLS, least_cells
+from understudy.methods.aim.phases import ALONE, UNLINKED, USES, phases, plan_notes
 from understudy.methods.aim.prior_use import prior_facts, prior_notes, used_prior
 from understudy.methods.aim.rounds import AimRounds
 from understudy.methods.aim.wider_tables import WAYS
@@ -35,9 +36,6 @@ from understudy.privacy.measurement import Measurement
 from understudy.privacy.table import PrivateTable
 from understudy.schema import Axis, Schema
 
-MODEL_CELLS = 150_000  # the triangulated model; a tenth of a second for each estimation
-WIDE_CELLS = 50_000  # the same for more than `NARROW` attributes, which have more rounds
-NARROW = 64
 ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
@@ -72,15 +70,13 @@ class Aim:
         return replace(self, prior=prior)
 
     def max_cells(self, schema: Schema) -> int:
-        """Return how many cells the model may have: fewer for a wide table, unless `cells` is given."""
-        if self.cells is not None:
-            return self.cells
-        return MODEL_CELLS if len(schema.modelled) <= NARROW else WIDE_CELLS
+        """Return how many cells the model may have at any budget, or `cells` where it is given."""
+        return least_cells(schema) if self.cells is None else self.cells
 
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CostSplit:
         """Return how this budget is split for so many rows."""
         wishes = AimWishes(
-            self.rounds, self.single, self.select, bool(self.merge), bool(self.wider), self.max_cells(schema),
+            self.rounds, self.single, self.select, bool(self.merge), bool(self.wider), self.cells,
             self.prior is not None,
         )  # fmt: skip
         return CostSplit(wishes, schema, accounting, whole, rows)
@@ -91,11 +87,11 @@ class Aim:
         n, accounting = planned_rows(schema, rows), accounting_of(budget)
         self._check(schema)
         split = self.split(schema, accounting, total_cost(budget), n)
-        named, settled = split.named(split.costs), self._settled(schema, split.costs)
+        named, settled = split.named(split.costs), self._settled(split, split.costs)
         notes = tuple(plan_notes(split, split.costs, named, self.prior))
         d = len(schema.modelled)
-        seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (0.1 + d * d * 3e-4)
-        memory = 200 + n * d * 30 / 1e6 + self.max_cells(schema) * 400 / 1e6
+        seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (split.max_cells * 7e-7 + d * d * 3e-4)
+        memory = 200 + n * d * 30 / 1e6 + split.max_cells * 400 / 1e6
         return Plan(
             self.name, budget, accounting, n, settled, None, tuple(phases(split, split.costs, named)), memory, seconds,
             notes, foreseen=not schema.uses,
@@ -116,12 +112,12 @@ class Aim:
                 attribute=largest.name,
             )
 
-    def _settled(self, schema: Schema, costs: Costs) -> dict[str, Any]:
+    def _settled(self, split: CostSplit, costs: Costs) -> dict[str, Any]:
         rounds = round((costs.rounds + costs.wider) / costs.each) if costs.each else 0
         single = round(float(costs.single / (costs.single + costs.rounds)), 4)
         return {
             "rounds": rounds, "single": single, "select": self.select, "kappa": self.kappa,
-            "cells": self.max_cells(schema), "estimate": "ml",
+            "cells": split.max_cells, "estimate": "ml",
         }  # fmt: skip
 
     def widest_table(self, schema: Schema) -> float:
@@ -135,12 +131,11 @@ class Aim:
 
         schema = table.schema
         self._check(schema)
-        room, prior = self.max_cells(schema), self.prior
-        pairs = combinations((a.name for a in schema.modelled), 2)
-        table.foresee([tuple(map(Axis, pair)) for pair in pairs if schema.cells(pair) <= room])
+        prior, pairs = self.prior, combinations((a.name for a in schema.modelled), 2)
+        table.foresee([tuple(map(Axis, pair)) for pair in pairs if schema.cells(pair) <= self.max_cells(schema)])
         rows, bought = row_count(table)
         split = self.split(schema, table.accounting, table.total_cost, rows)
-        variables, costs = split.variables, split.costs
+        variables, costs, room = split.variables, split.costs, split.max_cells
         table.foresee(split.wider)
         named = split.named(costs)
         seen_rows = table.measure_dependence(asked_axes(schema), costs.worth, DEPENDENCE) if costs.worth else 0.0
@@ -176,10 +171,11 @@ class Aim:
             left = aim.play(rounds.candidates, left)
         if left:  # nothing is left to offer: the one-way tables once more
             measured += _again(table, split, left)
-        facts = {"options": self._settled(schema, costs), "tables": rounds.tables, **prior_facts(prior)}
+        facts = {"options": self._settled(split, costs), "tables": rounds.tables, **prior_facts(prior)}
         refitted = refit([*bought, *measured], Design(rounds.schema, 2 * room, prior))
         alone = () if rounds.joined or costs.rounds or len(variables) == 1 else (ALONE,)
-        notes = (*alone, *merged_notes(rounds.schema, measured), *prior_notes(prior))
+        unlinked = (UNLINKED,) if aim.unlinked else ()
+        notes = (*alone, *unlinked, *merged_notes(rounds.schema, measured), *prior_notes(prior))
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
 
 

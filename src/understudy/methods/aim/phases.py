@@ -20,6 +20,11 @@ from understudy.privacy.budget import exact
 USES = "uses"
 ALONE = "pairs of attributes are not worth their noise at this budget: columns are published independently"
 
+UNLINKED = (
+    "the first tables of pairs show no more than noise and chance: what was left for pairs was spent on the tables of "
+    "single columns"
+)
+
 
 def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase]:
     """Yield what is bought, in the order in which it is."""
@@ -41,7 +46,7 @@ def phases(split: CostSplit, costs: Costs, named: NamedTables) -> Iterator[Phase
         choosing = pairs * exact(split.wishes.select) + costs.wider * CHOICE
         yield Phase("structure", choosing, rounds, detail="choices by score D, at most")
         sizes = map(schema.cells, combinations(split.variables, 2))
-        cells = max((size for size in sizes if size <= split.wishes.max_cells), default=1)
+        cells = max((size for size in sizes if size <= split.max_cells), default=1)
         which = "the pair that the model gets most wrong" if pairs else "three or four attributes together"
         detail = f"{which}, round by round, at most"
         tables = tables_phase("tables", schema, accounting, in_rounds - choosing, rounds, cells, rows, detail)
@@ -62,5 +67,5 @@ def plan_notes(split: CostSplit, costs: Costs, named: NamedTables, prior: Prior 
         yield uses_note(named)
     if len(split.variables) > 1:
         offered = costs.rounds or costs.offered or prior is not None
-        limit = f"pairs that would bring the model over {split.wishes.max_cells:,} cells are not offered (option cells)"
+        limit = f"pairs that would bring the model over {split.max_cells:,} cells are not offered (option cells)"
         yield limit if offered else ALONE

@@ -7,13 +7,16 @@ left to learn is small and needs a closer look. Both read released tables only (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from understudy.methods.aim.costs import CostSplit
+from understudy.methods.aim.model_size import part_by
 from understudy.methods.aim.wider_tables import CHOICE
 from understudy.methods.aim.worth import chance_deviation
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
@@ -21,6 +24,19 @@ from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.privacy.budget import exact
 from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.schema import Axes, Floats
+
+FIRST_ROUNDS = (
+    4  # of pairs: if none of them sees more than noise and chance, columns have nothing to do with each other
+)
+NOTHING = 1.5  # a table no further from the model than so many times what noise and chance make of it
+
+
+class Answer(NamedTuple):
+    """What one of the first rounds has seen, in rows."""
+
+    news: float  # the distance from the model, over that expected from noise and chance
+    noise: float
+    chance: float
 
 
 @dataclass
@@ -31,11 +47,22 @@ class AimRounds:
     split: CostSplit
     kappa: float  # how much of the expected noise of a table counts against it
     each: Fraction  # what the next round costs
+    first: list[Answer] = field(default_factory=list)  # of the first rounds of pairs
+
+    @property
+    def unlinked(self) -> bool:
+        """Return whether the first rounds saw nothing but noise and chance, and more noise than chance. What is left is
+        then for the one-way tables, if they lose nothing by being measured twice."""
+        wishes, gaussian = self.split.wishes, self.split.accounting.power > 1
+        if wishes.sure or wishes.prior or not gaussian or len(self.first) < FIRST_ROUNDS:
+            return False
+        noise, chance = sum(a.noise for a in self.first), sum(a.chance for a in self.first)
+        return noise >= chance and all(a.news < NOTHING for a in self.first)
 
     def play(self, candidates: CandidatePairs, whole: Fraction) -> Fraction:
         """Choose among the candidates until `whole` is spent; return what is left if none can be offered."""
         left = whole
-        while left and (options := candidates()):
+        while left and not self.unlinked and (options := candidates(part_by(float(1 - left / whole)))):
             self.rounds.private.progress("tables", int(100 * (1 - left / whole)), 100)
             price = left if left < self.each * 3 / 2 else self.each
             left -= price
@@ -43,6 +70,8 @@ class AimRounds:
             if not self._round(options, choosing, price - choosing, np.zeros_like):
                 self.each *= 2
             self._chosen(candidates)
+            if candidates is self.rounds.candidates and len(self.first) < FIRST_ROUNDS:
+                self._look(self.split.noise(price - choosing))
         return left
 
     def play_wider(self, tables: Sequence[Axes], whole: Fraction, max_cells: int) -> Fraction:
@@ -59,6 +88,15 @@ class AimRounds:
                 break
             self._chosen(candidates)
         return left
+
+    def _look(self, noise: float) -> None:
+        """Note what one of the first rounds has seen."""
+        seen, by_model = self.rounds.newest
+        chance = chance_deviation(by_model)
+        if self.rounds.chosen.count(self.rounds.chosen[-1]) > 1:  # the model has the noise of the time before
+            noise *= math.sqrt(2)
+        news = np.abs(seen - by_model).sum() / np.hypot(noise, chance).sum()
+        self.first.append(Answer(float(news), noise * by_model.size, float(chance.sum())))
 
     def _outside(self, options: list[Axes]) -> list[Axes]:
         """Return the options that are inside no table that was chosen already."""

@@ -26,6 +26,8 @@ from understudy.schema import Axes, Axis, Schema
 MODEL_CELLS = 150_000  # the full joint table
 BLOCKS = (6, 4)  # attributes in a view: the larger where it is useful (docs/decisions/0007-views.md)
 THETA = 20.0
+TRIPLES = (6, 10.0)  # attributes in a view where all triples are covered, and the rows over noise that it takes
+COVERED = {2: "pair", 3: "triple"}
 
 
 def covers(schema: Schema) -> bool:
@@ -40,7 +42,7 @@ class PriView:
     name: ClassVar[str] = "priview"
 
     block: int | None = option(None, whole=True, low=2, high=12)
-    strength: int = option(2, whole=True, low=2, high=3)
+    strength: int | None = option(None, whole=True, low=2, high=3)
     cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
@@ -48,25 +50,25 @@ class PriView:
         self._check(schema)
         count = count_cost(schema, terms.total_cost)
         tables = terms.total_cost - count
-        views = self._views(schema, terms.accounting, tables, terms.rows)
+        strength, views = self._views(schema, terms.accounting, tables, terms.rows)
         cells, joint = max(schema.cells(view) for view in views), schema.cells(schema.names)
         phases = [
             *terms.row_count(count),
-            *terms.tables("tables", tables, len(views), cells, "fixed views that cover every pair"),
+            *terms.tables("tables", tables, len(views), cells, f"fixed views that cover every {COVERED[strength]}"),
         ]
         seconds = joint * 2e-5 + cells * len(views) * 1.2e-5
-        return terms.plan(self.name, self._settled(views), phases, seconds, joint * 400 / 1e6)
+        return terms.plan(self.name, self._settled(views, strength), phases, seconds, joint * 400 / 1e6)
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema
         self._check(schema)
         rows, bought = row_count(table)
         cost = table.total_cost - count_cost(schema, table.total_cost)
-        views = self._views(schema, table.accounting, cost, rows)
+        strength, views = self._views(schema, table.accounting, cost, rows)
         table.progress("tables", 0, 1)
         measured = table.measure(views, cost, "tables")
         found = estimated(table, MaximumLikelihood(self.cells), [*bought, *measured])
-        facts = {"options": self._settled(views), "views": [[str(axis) for axis in view] for view in views]}
+        facts = {"options": self._settled(views, strength), "views": [[str(axis) for axis in view] for view in views]}
         return Fit(found.model, (*bought, *measured), found.rows, facts)
 
     def _check(self, schema: Schema) -> None:
@@ -82,15 +84,26 @@ class PriView:
                 "--method privbayes, publish fewer attributes, or raise the limit with --set cells=N"
             )
 
-    def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> list[Axes]:
-        """Return the design of the largest block whose views are useful; from public facts alone."""
+    def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> tuple[int, list[Axes]]:
+        """Return the first design whose views are useful, or the last one, and how many attributes it covers together;
+        from public facts alone."""
         d = len(schema.modelled)
-        for block in BLOCKS if self.block is None else (self.block,):
-            design = covering_design(d, min(block, d), min(self.strength, d))
+        for block, strength, theta in self._designs(accounting):
+            design = covering_design(d, min(block, d), min(strength, d))
             noise = cell_noise(schema, accounting, cost, len(design))
-            if self.block is not None or 2**block <= useful_cells(rows, noise, THETA):
+            if 2**block <= useful_cells(rows, noise, theta):
                 break
-        return [tuple(Axis(schema.names[i]) for i in members) for members in design]
+        return strength, [tuple(Axis(schema.names[i]) for i in members) for members in design]
 
-    def _settled(self, views: list[Axes]) -> dict[str, Any]:
-        return {"block": max(map(len, views)), "strength": self.strength, "views": len(views), "estimate": "ml"}
+    def _designs(self, accounting: Accounting) -> list[tuple[int, int, float]]:
+        """Return the designs to try: views that cover all triples first, unless epsilons add up over so many, then
+        fewer that cover all pairs."""
+        if self.block is not None:
+            return [(self.block, self.strength or 2, THETA)]
+        if self.strength is not None:
+            return [(block, self.strength, THETA) for block in BLOCKS]
+        pairs = [(block, 2, THETA) for block in BLOCKS]
+        return [(TRIPLES[0], 3, TRIPLES[1]), *pairs] if accounting.power > 1 else pairs
+
+    def _settled(self, views: list[Axes], strength: int) -> dict[str, Any]:
+        return {"block": max(map(len, views)), "strength": strength, "views": len(views), "estimate": "ml"}

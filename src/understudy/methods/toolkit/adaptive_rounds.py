@@ -11,7 +11,7 @@ from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.merged_groups import merged_groups
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.scores import Pair
-from understudy.schema import Axes, Axis, Floats, Schema
+from understudy.schema import Axes, Axis, Floats, Integers, Schema
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -64,6 +64,7 @@ class AdaptiveRounds:
         self._since_fit: list[Axes] = []
         self._best: Fitted | None = None
         self._fitted_to = 0
+        self.newest: tuple[Integers, Floats]  # what the last round measured, and what the model made of it
 
     def _offer(self, table: PrivateTable) -> None:
         """Offer the pairs of this table."""
@@ -128,6 +129,7 @@ class AdaptiveRounds:
         self.candidates.add(pair.axes)
         # not from a rounded table: where rounding flips, on another machine, the cost of a round would too
         by_model = expected[list(options).index(pair.axes)]
+        self.newest = (seen[0].values, by_model)
         return bool(np.abs(seen[0].values - by_model).sum() >= MOSTLY_NOISE * deviation(by_model).sum())
 
     def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:

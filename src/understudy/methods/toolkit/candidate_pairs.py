@@ -50,25 +50,29 @@ class CandidatePairs:
         """Note that this table was measured: its axes are a clique of the model from now on."""
         self._graph = _joined(self._graph, axes)
 
-    def __call__(self) -> list[Axes]:
-        """Return what this round may choose from."""
+    def __call__(self, part: float = 1.0) -> list[Axes]:
+        """Return what this round may choose from, where the model may have this part of its cells so far."""
+        limit = int(self._limit * part)
         joined = {frozenset(p) for c in self._graph.triangulated_cliques() for p in combinations(c, 2)}
         offered: list[Axes] = []
+        later: list[Axes] = []
         left = iter(self._open)
         for axes in left:
-            if self._inside(axes, joined) or self._fits(axes):
+            if self._inside(axes, joined) or self._fits(axes, limit):
                 offered.append(axes)
+            elif limit < self._limit and self._fits(axes, self._limit):
+                later.append(axes)
             if len(offered) == self._at_once:
                 break
-        self._open = [*left, *offered]
-        return offered
+        self._open = [*left, *later, *offered]
+        return offered if offered or not later else self()
 
     def _inside(self, axes: Axes, joined: set[frozenset[Axis]]) -> bool:
         """Return whether the set is in a clique: in a triangulated graph it is where all its pairs are joined."""
         return all(frozenset(pair) in joined for pair in combinations(axes, 2))
 
-    def _fits(self, axes: Axes) -> bool:
-        return _joined(self._graph, axes).fits(self._limit)
+    def _fits(self, axes: Axes, limit: int) -> bool:
+        return _joined(self._graph, axes).fits(limit)
 
 
 def grouped_pairs(variables: Sequence[Axis], groups: Sequence[Axis]) -> Iterator[Axes]:

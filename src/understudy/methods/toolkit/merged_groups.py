@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 ROWS_OVER_NOISE = 2.5  # rows in an average cell of a pair over its mean absolute noise: as many groups as leave that
 MIN_VALUES = 32  # of an attribute that is merged: pairs of smaller ones tell of their columns too
 LARGER = 1.5  # times more values than groups, or merging is not worth what it hides
+MAX_GROUPS = 64  # of an attribute: finer pairs would leave a model no room for cycles
 MIN_GROUPS = 4  # of an attribute; where a pair bears fewer, noise drowns merged tables too
 
 
@@ -49,7 +50,7 @@ def merged_groups(
 
 def groups_borne(rows: float, noise: float) -> int:
     """Return how many groups an attribute of a pair bears at this mean absolute noise in a cell, 0 if too few."""
-    wanted = math.isqrt(max(0, int(rows / (ROWS_OVER_NOISE * noise))))
+    wanted = min(MAX_GROUPS, math.isqrt(max(0, int(rows / (ROWS_OVER_NOISE * noise)))))
     return wanted if wanted >= MIN_GROUPS else 0
 
 
@@ -61,7 +62,7 @@ def merged_size(size: int, groups: int) -> int:
 def cells_left(cells: int, rows: float, noise: float) -> float:
     """Return the part of a pair's cells that merging leaves: all of them where its attributes are small, or so few
     groups would not help."""
-    bearable = rows / (ROWS_OVER_NOISE * noise)
+    bearable = min(MAX_GROUPS**2, rows / (ROWS_OVER_NOISE * noise))
     return min(1.0, bearable / cells) if bearable >= MIN_GROUPS**2 and cells >= MIN_VALUES**2 else 1.0
 
 
