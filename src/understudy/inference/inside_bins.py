@@ -60,12 +60,24 @@ def mean_deviation(attribute: Attribute, selection: SelectedCells, masses: Float
 
 
 def share_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
-    """Return the standard deviation of the part of each code that a range lets through."""
+    """Return the standard deviation of the part of each code that a range lets through.
+
+    By a measured shape a part may be empty, or all there is: it is as far off as one noisy number of that shape.
+    """
     domain, w = attribute.domain, selection.weights
     concentration = np.full(attribute.size, CONCENTRATION)
     if isinstance(domain, Intervals):
         concentration[domain.bin_codes] = CONCENTRATION / (1 + steepness(domain, masses))
-    return np.asarray(_unknown(selection) * np.sqrt(np.clip(w * (1 - w), 0.0, None) / (concentration + 1)))
+    found = _unknown(selection) * part_deviation(w, concentration)
+    if selection.inside is None:
+        return np.asarray(found)
+    doubt = selection.inside.shape.doubt
+    return np.hypot(found, np.where(selection.cut, doubt * (1 - doubt), 0.0))
+
+
+def part_deviation(part: Floats, concentration: Floats | float = CONCENTRATION) -> Floats:
+    """Return the standard deviation of the part of a cell's rows that this part of its values has."""
+    return np.asarray(np.sqrt(np.clip(part * (1 - part), 0.0, None) / (concentration + 1)))
 
 
 def _unknown(selection: SelectedCells) -> Floats | float:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.inference.inside_bins import EVEN_MEAN, SHAPED, mean_deviation, share_deviation
+from understudy.inference.inside_bins import EVEN_MEAN, SHAPED, mean_deviation, part_deviation, share_deviation
 from understudy.inference.least_squares import Terms, Weights
-from understudy.query.evaluation import Evaluated, group_weights, stacked_values, values, weigh
+from understudy.query.evaluation import Evaluated, group_weights, joined, stacked_values, values, weigh
 from understudy.query.quantiles import Places, of_masses
 from understudy.query.queries import Query
 
@@ -173,9 +173,10 @@ def _contracted(table: Floats, weights: Weights) -> float:
 
 
 def inside_deviation(linear: Linear) -> Floats:
-    """Return the standard deviation of each figure that the shape inside bins leaves: of cut bins, and of a mean."""
+    """Return the standard deviation of each figure that the shape inside bins leaves: of cut bins, of a mean, and of
+    cells that meet a condition on several attributes in part."""
     query, names, table = linear.query, linear.found.names, linear.found.table
-    variance = np.zeros((table.shape and tuple(query.schema[n].size for n in query.by)) or ())
+    variance = _joint_variance(linear)
     weights = {name: query.selections[name].weights for name in names}
     for name in names:
         selection = query.selections[name]
@@ -196,3 +197,16 @@ def inside_deviation(linear: Linear) -> Floats:
     if query.measure == "share":
         return found / linear.rows
     return found / np.maximum(linear.counts, 1.0) if query.measure in ("mean", "rate") else found
+
+
+def _joint_variance(linear: Linear) -> Floats:
+    """Return the variance of each share that cells leave which meet a condition on several attributes in part.
+
+    Such cells are taken as off by chance, each for itself; of means and sums they are left out.
+    """
+    query, names, table = linear.query, linear.found.names, linear.found.table
+    if not query.joint or query.of is not None:
+        return np.zeros(tuple(query.schema[n].size for n in query.by))
+    parts = joined(np.ones(table.shape), names, query.joint)
+    squares = {name: query.selections[name].weights ** 2 for name in names}
+    return weigh((table * part_deviation(parts)) ** 2, names, squares, query.by)

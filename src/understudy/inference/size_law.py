@@ -5,7 +5,8 @@ triples one with mean ρ·μ and a spread a little smaller. The three figures th
 are the mean and the largest over pairs and the mean over triples, all with noise, and all with what noise and whole
 rows explain (`known_distance`, from public things alone). (μ, s, ρ) has a posterior given them, on a grid: flat in μ,
 and for s and ρ what tables usually have. Sizes are drawn from the posterior, so that a figure that noise hides widens
-the intervals instead of misleading them.
+the intervals instead of misleading them. Where nothing was bought, sizes are those of tables with so few rows for their
+epsilon: a rough guess, and intervals say so, but to leave it out would be to guess that the model leaves out nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SPREAD_OF_TRIPLES = 0.8  # of the spread of pairs
 MEANS = np.linspace(0.08, 2.5, 32)  # of pairs, in units of what the bought figures say at first sight
 MISFIT = 0.1  # of a predicted figure: the law is a rough one
 MAX_SIZE = 1.5  # Σ|c − r| over the rows is at most 2
-MAX_LOST = 1.0  # relative noise of the bought means from which on they tell nothing
+UNBOUGHT = (math.log(0.1), 0.8)  # of the logarithm of the pairs' mean size, where none was bought
 TABLES = 40  # of the compared ones that the known part is worked out for
 SIMULATED = 60  # sets of tables whose largest distance is worked out
 _SEED = 26
@@ -84,16 +85,21 @@ class DiscrepancyLaw:
 
     @staticmethod
     def of(release: Released, refits: Refits | None) -> DiscrepancyLaw | None:
-        """Fit the law to what the release bought; None where it bought nothing, or nothing that stands out."""
+        """Fit the law to what the release bought; None where it bought nothing."""
         bought = release.model_error
         if not bought:
             return None
         figures = {name: Bought.of(bought[name]) for name in ("pairs", "largest", "triples")}
-        pairs, triples = figures["pairs"], figures["triples"]
-        if pairs.deviation > MAX_LOST * max(pairs.rows, triples.rows / RATIOS[2], 1e-9):
-            return None
         known = {ways: _known(release, refits, bought["compared"][ways]) for ways in ("pairs", "triples")}
         return posterior(figures, known, int(bought["pairs"]["tables"]), release.rows)
+
+    @staticmethod
+    def usual() -> DiscrepancyLaw:
+        """Return the law where nothing was bought: what tables usually have whose rows are too few to buy it."""
+        means = np.exp(UNBOUGHT[0] + UNBOUGHT[1] * _NORMAL)
+        spreads, weights = np.full(len(means), USUAL_SPREAD[0]), np.full(len(means), 1 / len(means))
+        triples = Size(np.minimum(means * RATIOS[2], MAX_SIZE), SPREAD_OF_TRIPLES * spreads, weights)
+        return DiscrepancyLaw(Size(np.minimum(means, MAX_SIZE), spreads, weights), triples)
 
 
 @dataclass(frozen=True)

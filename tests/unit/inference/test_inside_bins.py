@@ -60,6 +60,13 @@ def test_a_cut_bin_in_doubt_is_known_less() -> None:
     assert sure < doubted == pytest.approx(share_deviation(BINS, plain, MASSES)[0])
 
 
+def test_a_part_that_a_shape_empties_may_hold_what_one_noisy_number_hides() -> None:
+    emptied = replace(selection(50.0, 0.01, 0.0), cut=np.asarray([True, False, False]))
+    assert share_deviation(BINS, emptied, MASSES) == pytest.approx([0.0099, 0.0, 0.0])
+    whole = replace(emptied, cut=np.zeros(3, dtype=bool))
+    assert not share_deviation(BINS, whole, MASSES).any()
+
+
 @pytest.fixture(scope="module")
 def release(tmp_path_factory) -> Release:
     """Two values in three are the largest one, the others anywhere."""
@@ -92,3 +99,31 @@ def test_doubt_makes_the_interval_of_a_mean_wider(release: Release, monkeypatch:
     own = width()
     monkeypatch.setattr(TreeShape, "doubt", property(lambda shape: np.zeros(shape.attribute.size)))
     assert own > width() > 0
+
+
+def test_a_single_value_inside_a_bin_is_as_far_off_as_the_tree_may_be(release: Release) -> None:
+    low, high = release.query("count where x = 3", 0.95).interval or (0.0, 0.0)
+    assert low == 0.0 and high > 10  # of the first bin, with 80 rows or so, a twentieth, and the noise of the tree
+
+
+def test_cells_that_meet_a_condition_in_part_widen_the_interval(release: Release) -> None:
+    joint, own = release.query("count where x + 0 > 333", 0.95), release.query("count where x > 333", 0.95)
+    assert joint.interval is not None and own.interval is not None
+    assert joint.interval[1] - joint.interval[0] > 20
+    assert "no model error takes part" in str(joint.interval_covers)
+    whole = release.query("count where x + 0 >= 0", 0.95).interval
+    assert whole is not None and whole[1] - whole[0] < 1e-6
+
+
+def test_intervals_stay_inside_the_bins_that_are_asked_of(release: Release) -> None:
+    domain = release.schema["x"].intervals
+    assert domain is not None and domain.steps is not None
+    first, last = domain.step_range
+    own = release.query("mean(x) by x", 0.95).to_pandas()
+    ends = own[own["x"].str.contains("..", regex=False)][["low", "high"]].to_numpy(dtype=float)
+    assert (ends[:, 0] >= first).all() and (ends[:, 1] <= last).all()
+    assert release.query("mean(x) where x >= 501", 0.95).interval == (501.0, 501.0)
+
+
+def test_a_share_of_all_rows_is_exact(release: Release) -> None:
+    assert release.query("share", 0.95).interval == (1.0, 1.0)
