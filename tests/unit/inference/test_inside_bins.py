@@ -31,11 +31,12 @@ class Believed:
 @dataclass(frozen=True)
 class Within:
     shape: Believed
+    spreads: np.ndarray
 
 
-def selection(mean: float, doubt: float, weight: float = 1.0) -> SelectedCells:
+def selection(mean: float, doubt: float, weight: float = 1.0, spread: float = 100 / 12**0.5) -> SelectedCells:
     weights = np.asarray([weight, 1.0, 1.0])
-    inside = Within(Believed(np.asarray([doubt, 0.0, 0.0])))
+    inside = Within(Believed(np.asarray([doubt, 0.0, 0.0])), np.full(3, spread))
     moments = weights * np.asarray([mean, 150.0, 250.0])
     return SelectedCells(BINS, weights, moments, np.ones(3), weights < 1, inside=inside)  # type: ignore[arg-type]
 
@@ -52,6 +53,14 @@ def test_where_density_falls_a_mean_at_the_dense_end_is_as_expected() -> None:
     steep = np.asarray([0.0005, 0.4, 0.5995])
     dense, sparse = (mean_deviation(BINS, selection(mean, 0.9), steep)[0] for mean in (90.0, 10.0))
     assert dense < sparse
+
+
+def test_a_shape_that_keeps_values_together_leaves_less_error_to_their_mean() -> None:
+    even, close = (mean_deviation(BINS, selection(50.0, 0.02, spread=s), MASSES) for s in (100 / 12**0.5, 3.0))
+    assert close[0] < 0.4 * even[0] and close[1] < 0.2 * even[1]
+    assert close[0] > 0.5 * 0.02 * 0.98 * 100  # the rest of the bin may hold what noise hides
+    doubted = [mean_deviation(BINS, selection(50.0, 1.0, spread=s), MASSES)[0] for s in (100 / 12**0.5, 3.0)]
+    assert doubted[0] == pytest.approx(doubted[1])
 
 
 def test_a_cut_bin_in_doubt_is_known_less() -> None:
