@@ -21,7 +21,7 @@ from understudy.errors import TooLarge, UsageError
 from understudy.inference.combining import Population
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
-from understudy.inference.linear import Linear, inside_deviation
+from understudy.inference.linear import Inside, Linear
 from understudy.inference.rare_codes import rare_noise
 from understudy.inference.refits import REFITS, Refits, Released
 from understudy.inference.size_law import DiscrepancyLaw
@@ -135,7 +135,8 @@ class Inference:
             return self._simulated(query, evaluated, confidence)
         linear = Linear(query, evaluated, self.release.rows)
         centre, reach, against = [], [], []
-        inside = inside_deviation(linear)
+        shape = Inside.of(linear)
+        inside, between = shape.deviation, shape.against_first
         first: Terms | None = None
         for i in range(len(query.groups)):
             terms = linear.terms(i)
@@ -149,7 +150,7 @@ class Inference:
             first = terms if first is None else first
             both = [*terms, *((-factor, weights) for factor, weights in first)]
             apart = pooled.combined(both)[1] if i else 0.0
-            more = inside[i] ** 2 + inside[0] ** 2
+            more = between[i] ** 2
             if self.population == "sample":
                 more += sampled + linear.sampling(first, 0)
             against.append(math.inf if lost else z * math.sqrt(apart**2 + more) if i else 0.0)
@@ -172,9 +173,9 @@ class Inference:
         disc = np.zeros((0, len(base)))
         if (changed := self._changed(evaluated)) is not None:
             disc = linear.figures(changed) - base
-        inside = inside_deviation(linear)
-        reach = self._reach(noise, disc, inside, confidence)
-        against = self._reach(noise - noise[:, :1], disc - disc[:, :1], np.hypot(inside, inside[0]), confidence)
+        inside = Inside.of(linear)
+        reach = self._reach(noise, disc, inside.deviation, confidence)
+        against = self._reach(noise - noise[:, :1], disc - disc[:, :1], inside.against_first, confidence)
         against[0] = 0.0
         words = self._words(refits is not None, measured_together(self.release.measurements, evaluated.names))
         return self._finished(linear, linear.centres(base), reach, against, words)

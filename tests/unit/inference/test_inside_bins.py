@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from understudy.inference import linear
 from understudy.inference.inside_bins import mean_deviation, share_deviation
+from understudy.inference.linear import OF_GROUP, Inside
 from understudy.models.noisy_tree import TreeShape
 from understudy.query.selection import SelectedCells
 from understudy.release import Release
@@ -122,6 +124,25 @@ def test_cells_that_meet_a_condition_in_part_widen_the_interval(release: Release
     assert "no model error takes part" in str(joint.interval_covers)
     whole = release.query("count where x + 0 >= 0", 0.95).interval
     assert whole is not None and whole[1] - whole[0] < 1e-6
+
+
+def test_groups_differ_by_less_than_the_shape_of_their_bins_leaves_open_in_each() -> None:
+    own = np.asarray([[3.0, 4.0], [3.0, 4.0], [0.0, 4.0]])
+    inside = Inside((own,), np.asarray([0.0, 0.0, 11.0]))
+    assert inside.deviation == pytest.approx([5.0, 5.0, np.sqrt(27)])
+    alike = np.sqrt(OF_GROUP * 50)
+    assert inside.against_first == pytest.approx([alike, alike, np.sqrt((1 - OF_GROUP) * 9 + OF_GROUP * 41 + 11)])
+
+
+def test_what_groups_have_of_their_own_widens_their_differences(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widths() -> np.ndarray:
+        return np.asarray([c.high - c.low for c in release.query("mean(x) by g", 0.95).comparisons])
+
+    usual = widths()
+    monkeypatch.setattr(linear, "OF_GROUP", 1.0)
+    assert len(usual) == 3 and (usual < widths()).all()
 
 
 def test_intervals_stay_inside_the_bins_that_are_asked_of(release: Release) -> None:
