@@ -4,6 +4,8 @@
     python benchmarks/interval_coverage.py ask KEEP RESULTS.jsonl --queries 150
     python benchmarks/interval_coverage.py page RESULTS.jsonl
 
+A table of one's own takes part by its name where KEEP has NAME.csv and NAME.toml; the schema's neighbours hold.
+
 Releases are drawn from seeds and kept with their refits, so that `ask` is cheap and may be run again after a change of
 the intervals. A query names one to three attributes and lets through a random half of the values of each (a random
 range of an ordered one); classes are by what was measured together, `cut ranges` have ends inside bins, and `means` are
@@ -41,6 +43,7 @@ from understudy.inference.kept_refits import refits_beside
 from understudy.inference.least_squares import measured_together
 from understudy.release import Release
 from understudy.schema import Intervals, Schema
+from understudy.schema.files import read_schema
 from understudy.testing import publish_seeded
 
 CODED = {
@@ -90,9 +93,11 @@ class Cell:
 
 
 def source(name: str, neighbours: str, folder: Path) -> tuple[Path, Schema]:
-    """Return the file and the public schema of a table; `generated101` is a generated one."""
+    """Return the file and the public schema of a table; `generated101` is a generated one, others may be in FOLDER."""
     if name.startswith("generated"):
         return _generated(int(name.removeprefix("generated")), neighbours, folder)
+    if (folder / f"{name}.toml").exists():
+        return folder / f"{name}.csv", read_schema(folder / f"{name}.toml")
     if name in CODED:
         datasets.ROWS[name] = CODED[name]
         return datasets.path(name), datasets.schema(name, neighbours)

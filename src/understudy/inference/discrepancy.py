@@ -35,7 +35,7 @@ def discrepancies(
     table: Floats,
     names: Sequence[str],
     release: Released,
-    law: DiscrepancyLaw | None,
+    law: DiscrepancyLaw,
     generator: np.random.Generator,
     count: int,
 ) -> Floats:
@@ -49,8 +49,6 @@ def discrepancies(
     chance = np.sqrt(table / release.rows) * generator.standard_normal((count, *table.shape))
     relative = np.divide(chance, table, out=np.zeros_like(chance), where=table > 0)
     out: Floats = table * _rake(relative, table, measured)
-    if law is None:
-        return out
     sizes = law.size(len(names)).draw(generator, count)
     eta = _rake(_relative(table, names, release.schema, generator, count), table, measured)
     lengths = (table * np.abs(eta)).reshape(count, -1).sum(axis=1)

@@ -68,9 +68,9 @@ class CodedDraws:
     def covers(self) -> str:
         """Return what the spread of these tables includes."""
         sampling = " and sampling" if self.inference.population == "sample" else ""
-        if self.about and self.inference.law is not None:
-            named = ", ".join(self.about)
-            return f"noise{sampling}, and model error for analyses of measured tables or of {named}"
+        if self.about:
+            named, error = ", ".join(self.about), self.inference.model_error_words
+            return f"noise{sampling}, and {error}, for analyses of measured tables or of {named}"
         return f"noise{sampling} only: valid for analyses that depend on measured tables; name columns with `about`"
 
     def __len__(self) -> int:
@@ -119,10 +119,9 @@ class CodedDraws:
 
     def _ratio(self, model: JunctionTree, generator: np.random.Generator) -> Floats:
         table = model.project(self.about).table
-        law = self.inference.law
-        if law is None or table.size > MAX_CELLS or len(self.about) < 2:
+        if table.size > MAX_CELLS or len(self.about) < 2:
             return np.ones(table.shape)
-        change = discrepancies(table, self.about, self.inference.release, law, generator, 1)[0]
+        change = discrepancies(table, self.about, self.inference.release, self.inference.law, generator, 1)[0]
         ratio = np.divide(table + change, table, out=np.zeros_like(table), where=table > 0)
         return np.asarray(np.clip(ratio, 0.0, MAX_RATIO), dtype=np.float64)
 

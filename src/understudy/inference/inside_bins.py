@@ -7,6 +7,8 @@ mostly zero may have all its rows at one end. So both errors grow with the steep
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ STEEP_MEAN = 0.06  # more for each unit of steepness
 MAX_MEAN = 0.3
 CONCENTRATION = 3.0  # of the share of a cut bin on one side of the cut: a beta law of so many values, among such
 SHAPED = 0.55  # of both errors, where the shape inside bins was measured
+EMPTIED = 0.5  # of a bin's width: how far from its mean the rows are that one noisy number of a shape hides
 FLAT = 1e-3  # change of a log density that counts as small
 MIN_SHARE = 1e-4  # of the densest bin, below which densities are taken as alike
 
@@ -46,26 +49,46 @@ def _slope(domain: Intervals, masses: Floats) -> Floats:
 
 
 def mean_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
-    """Return the standard deviation of the mean inside each code, in units of the attribute; 0 where it is a value."""
+    """Return the standard deviation of the mean inside each code, in units of the attribute; 0 where it is a value.
+
+    It is a part of the bin's width or, as far as a measured shape is to be believed, of the width in which values would
+    be spread as far as they are by it. What such a shape empties may still hold as many rows as one noisy number of it.
+    """
     domain = attribute.domain
     assert isinstance(domain, Intervals)
-    found = np.zeros(attribute.size)
+    found, codes = np.zeros(attribute.size), domain.bin_codes
     part = np.minimum(MAX_MEAN, EVEN_MEAN + STEEP_MEAN * steepness(domain, masses))
     widths = np.diff(np.asarray(domain.edges, dtype=np.float64))
-    found[domain.bin_codes] = part * widths
-    found *= _unknown(selection)
-    if selection.inside is not None:
-        found[domain.bin_codes] = np.hypot(found[domain.bin_codes], _from_usual(domain, selection, masses))
+    if (inside := selection.inside) is None:
+        found[codes] = part * widths
+        return found
+    doubt = inside.shape.doubt[codes]
+    own = np.minimum(math.sqrt(12) * inside.spreads[codes], widths)
+    left = (SHAPED + (1 - SHAPED) * doubt) * part * ((1 - doubt) * own + doubt * widths)
+    emptied = EMPTIED * doubt * (1 - doubt) * widths
+    found[codes] = np.sqrt(left**2 + emptied**2 + _from_usual(domain, selection, masses) ** 2)
     return found
 
 
 def share_deviation(attribute: Attribute, selection: SelectedCells, masses: Floats) -> Floats:
-    """Return the standard deviation of the part of each code that a range lets through."""
+    """Return the standard deviation of the part of each code that a range lets through.
+
+    By a measured shape a part may be empty, or all there is: it is as far off as one noisy number of that shape.
+    """
     domain, w = attribute.domain, selection.weights
     concentration = np.full(attribute.size, CONCENTRATION)
     if isinstance(domain, Intervals):
         concentration[domain.bin_codes] = CONCENTRATION / (1 + steepness(domain, masses))
-    return np.asarray(_unknown(selection) * np.sqrt(np.clip(w * (1 - w), 0.0, None) / (concentration + 1)))
+    found = _unknown(selection) * part_deviation(w, concentration)
+    if selection.inside is None:
+        return np.asarray(found)
+    doubt = selection.inside.shape.doubt
+    return np.hypot(found, np.where(selection.cut, doubt * (1 - doubt), 0.0))
+
+
+def part_deviation(part: Floats, concentration: Floats | float = CONCENTRATION) -> Floats:
+    """Return the standard deviation of the part of a cell's rows that this part of its values has."""
+    return np.asarray(np.sqrt(np.clip(part * (1 - part), 0.0, None) / (concentration + 1)))
 
 
 def _unknown(selection: SelectedCells) -> Floats | float:

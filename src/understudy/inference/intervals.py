@@ -21,7 +21,7 @@ from understudy.errors import TooLarge, UsageError
 from understudy.inference.combining import Population
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
-from understudy.inference.linear import Linear, inside_deviation
+from understudy.inference.linear import Inside, Linear
 from understudy.inference.rare_codes import rare_noise
 from understudy.inference.refits import REFITS, Refits, Released
 from understudy.inference.size_law import DiscrepancyLaw
@@ -29,6 +29,7 @@ from understudy.inference.student import student_reach
 from understudy.models.ruled_model import RuledModel, computed_tables
 from understudy.query.answers import Answer, Comparison, Figure
 from understudy.query.evaluation import Evaluated, evaluate
+from understudy.query.quantiles import extents
 from understudy.query.queries import Answering, Query
 
 Floats = NDArray[np.float64]
@@ -74,9 +75,14 @@ class Inference:
         return Refits.of(self.release, self.population, self.count, self.cache)
 
     @cached_property
-    def law(self) -> DiscrepancyLaw | None:
-        """Return the size of what the model leaves out, or None where that is not known."""
-        return DiscrepancyLaw.of(self.release, self.refits)
+    def law(self) -> DiscrepancyLaw:
+        """Return the size of what the model leaves out: as it was bought, or else as it usually is."""
+        return DiscrepancyLaw.of(self.release, self.refits) or DiscrepancyLaw.usual()
+
+    @property
+    def model_error_words(self) -> str:
+        """Return what is known of that size."""
+        return "model error" if self.release.model_error else "model error of a usual size (its own was not bought)"
 
     def answer(self, query: Query, answer: Answer, confidence: float, simultaneous: bool = False) -> Answer:
         """Return the answer with intervals on its figures and comparisons of its groups.
@@ -92,18 +98,20 @@ class Inference:
             spread = None
         if spread is None or len(answer.figures) > MAX_FIGURES:
             return answer.with_intervals([None] * len(answer.figures), confidence, UNKNOWN, ())
-        limits, values = self._limits(query), [figure.value for figure in answer.figures]
-        found = [_cut(*place, *limits) for place in zip(values, spread.centre, spread.reach)]
+        values = [figure.value for figure in answer.figures]
+        places = zip(values, spread.centre, spread.reach, self._limits(query), strict=True)
+        found = [_cut(value, centre, reach, *ends) for value, centre, reach, ends in places]
         compared = self._compared(query, answer, spread, found)
         return answer.with_intervals(found, confidence, spread.covers, compared, _links(self.release, query))
 
     # -- one of three ways ---------------------------------------------------------------------------------------
 
     def _spread(self, query: Query, answer: Answer, confidence: float) -> Spread | None:
-        if query.of is None and not query.selections and query.schema.rows is not None:
+        if query.of is None and not query.selections and (query.measure == "share" or query.schema.rows is not None):
             zeros = np.zeros(1)
             exact = np.asarray([f.value or 0.0 for f in answer.figures])
-            return Spread(exact, zeros, zeros, "nothing: the number of rows is public")
+            why = "these are all rows" if query.measure == "share" else "the number of rows is public"
+            return Spread(exact, zeros, zeros, f"nothing: {why}")
         if isinstance(self.release.model, Answering):
             return self._own(query, answer, confidence)
         evaluated = evaluate(self.release.model, query)
@@ -127,7 +135,8 @@ class Inference:
             return self._simulated(query, evaluated, confidence)
         linear = Linear(query, evaluated, self.release.rows)
         centre, reach, against = [], [], []
-        inside = inside_deviation(linear)
+        shape = Inside.of(linear)
+        inside, between = shape.deviation, shape.against_first
         first: Terms | None = None
         for i in range(len(query.groups)):
             terms = linear.terms(i)
@@ -141,7 +150,7 @@ class Inference:
             first = terms if first is None else first
             both = [*terms, *((-factor, weights) for factor, weights in first)]
             apart = pooled.combined(both)[1] if i else 0.0
-            more = inside[i] ** 2 + inside[0] ** 2
+            more = between[i] ** 2
             if self.population == "sample":
                 more += sampled + linear.sampling(first, 0)
             against.append(math.inf if lost else z * math.sqrt(apart**2 + more) if i else 0.0)
@@ -154,7 +163,7 @@ class Inference:
 
     def _simulated(self, query: Query, evaluated: Evaluated, confidence: float) -> Spread | None:
         refits = self.refits
-        if refits is None and self.law is None:
+        if refits is None and not self.release.model_error:
             return None
         linear = Linear(query, evaluated, self.release.rows)
         base = linear.figures(evaluated.table[None])[0]
@@ -164,11 +173,12 @@ class Inference:
         disc = np.zeros((0, len(base)))
         if (changed := self._changed(evaluated)) is not None:
             disc = linear.figures(changed) - base
-        inside = inside_deviation(linear)
-        reach = self._reach(noise, disc, inside, confidence)
-        against = self._reach(noise - noise[:, :1], disc - disc[:, :1], np.hypot(inside, inside[0]), confidence)
+        inside = Inside.of(linear)
+        reach = self._reach(noise, disc, inside.deviation, confidence)
+        against = self._reach(noise - noise[:, :1], disc - disc[:, :1], inside.against_first, confidence)
         against[0] = 0.0
-        return self._finished(linear, linear.centres(base), reach, against, self._words(refits is not None))
+        words = self._words(refits is not None, measured_together(self.release.measurements, evaluated.names))
+        return self._finished(linear, linear.centres(base), reach, against, words)
 
     def _refitted(self, names: tuple[str, ...]) -> Floats:
         """Return the refits' tables over these attributes, stacked; those of the last few questions are kept."""
@@ -195,17 +205,14 @@ class Inference:
         return self._draws[names]
 
     def _drawn(self, table: Floats, names: tuple[str, ...]) -> Floats | None:
-        """Return the same for attributes that are no computed ones; None where there is nothing to draw."""
+        """Return the same for attributes that are no computed ones; None where the table is too large."""
         count = min(DRAWS, MAX_DRAWN_CELLS // max(1, table.size))
         if count < MIN_DRAWS:
             return None
         generator = np.random.default_rng(_SEED)
         rare = rare_noise(table, names, self.release, generator, count)
-        if self.law is None and rare is None:
-            return None
         drawn = np.zeros((count, *table.shape)) if rare is None else rare
-        if self.law is not None:
-            drawn = drawn + discrepancies(table, names, self.release, self.law, generator, count)
+        drawn = drawn + discrepancies(table, names, self.release, self.law, generator, count)
         whole = np.maximum(table + drawn, 0.0)
         total = whole.reshape(count, -1).sum(axis=1).reshape(-1, *[1] * table.ndim)
         return np.asarray(whole * (table.sum() / np.maximum(total, 1e-300)))
@@ -229,29 +236,31 @@ class Inference:
     def _sampling_words(self) -> str:
         return " and sampling" if self.population == "sample" else ""
 
-    def _words(self, noise: bool) -> str:
-        parts = (["noise" + self._sampling_words] if noise else []) + (["model error"] if self.law else [])
-        words = " and ".join(parts)
-        if self.law:
-            return f"{words}, on average over questions about tables that were not measured"
-        why = "its size was not bought" if self.release.model_error is None else "its size was lost in the noise"
-        return f"{words}; model error is not included ({why})"
+    def _words(self, noise: bool, measured: bool) -> str:
+        if measured:
+            return f"noise{self._sampling_words}, and where values lie inside cells; no model error takes part"
+        parts = (["noise" + self._sampling_words] if noise else []) + [self.model_error_words]
+        return f"{' and '.join(parts)}, on average over questions about tables that were not measured"
 
     # -- limits and comparisons ----------------------------------------------------------------------------------
 
-    def _limits(self, query: Query) -> tuple[float, float]:
+    def _limits(self, query: Query) -> list[tuple[float, float]]:
+        """Return between what numbers each figure lies: of a mean or quantile, those of the bins that are asked of."""
+        groups = len(query.groups)
         if query.measure == "count":
-            return 0.0, float(self.release.rows) if query.schema.rows is not None else math.inf
+            return [(0.0, float(self.release.rows) if query.schema.rows is not None else math.inf)] * groups
         if query.measure in ("share", "rate"):
-            return 0.0, 1.0
+            return [(0.0, 1.0)] * groups
         assert query.of is not None
-        domain = query.schema[query.of].intervals
-        assert domain is not None
-        edges = domain.edges
-        if query.measure == "sum":
-            ends = (edges[0] * self.release.rows, edges[-1] * self.release.rows)
-            return min(0.0, ends[0]), max(0.0, ends[1])
-        return float(edges[0]), float(edges[-1])
+        low, high, _ = extents(query.schema[query.of])
+        asked = query.selections[query.of].present > 0
+        own = [query.groups[i][query.by.index(query.of)] if query.of in query.by else asked for i in range(groups)]
+        ends = [(float(np.min(low[codes], initial=math.inf)), float(np.max(high[codes], initial=-math.inf)))
+                for codes in own]  # fmt: skip
+        if query.measure != "sum":
+            return ends
+        rows = self.release.rows
+        return [(min(0.0, first * rows), max(0.0, last * rows)) for first, last in ends]
 
     def _compared(
         self, query: Query, answer: Answer, spread: Spread, found: Sequence[tuple[float, float] | None]

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.inference.inside_bins import EVEN_MEAN, SHAPED, mean_deviation, share_deviation
+from understudy.inference.inside_bins import EVEN_MEAN, SHAPED, mean_deviation, part_deviation, share_deviation
 from understudy.inference.least_squares import Terms, Weights
-from understudy.query.evaluation import Evaluated, group_weights, stacked_values, values, weigh
+from understudy.query.evaluation import Evaluated, group_weights, joined, stacked_values, values, weigh
 from understudy.query.quantiles import Places, of_masses
 from understudy.query.queries import Query
 
 Floats = NDArray[np.float64]
+OF_GROUP = 0.1  # of the squared error of a bin's shape, the part that each group has for itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,27 +173,71 @@ def _contracted(table: Floats, weights: Weights) -> float:
     return float(table)
 
 
-def inside_deviation(linear: Linear) -> Floats:
-    """Return the standard deviation of each figure that the shape inside bins leaves: of cut bins, and of a mean."""
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What the shape inside bins leaves open in each figure: cut bins, means of bins, and cells that meet a condition
+    on several attributes in part."""
+
+    shared: tuple[Floats, ...]  # by figure and code of an attribute: errors that figures have from the same bins
+    alone: Floats  # the variance of what each figure has for itself
+
+    @property
+    def deviation(self) -> Floats:
+        """Return the standard deviation of each figure."""
+        return np.asarray(np.sqrt(self._squares + self.alone))
+
+    @property
+    def against_first(self) -> Floats:
+        """Return the standard deviation of the difference of each figure to the first: the same bin is off alike in
+        both, but for a part that groups have of their own."""
+        alike = sum(((own - own[:1]) ** 2).sum(axis=1) for own in self.shared)
+        apart = self._squares + self._squares[:1]
+        return np.asarray(np.sqrt((1 - OF_GROUP) * alike + OF_GROUP * apart + self.alone + self.alone[:1]))
+
+    @property
+    def _squares(self) -> Floats:
+        return np.asarray(sum(((own**2).sum(axis=1) for own in self.shared), np.zeros(len(self.alone))))
+
+    @staticmethod
+    def of(linear: Linear) -> Inside:
+        """Work it out for each figure of a query."""
+        query, names, table = linear.query, linear.found.names, linear.found.table
+        scale = _scale(linear)
+        alone, shared = _joint_variance(linear), []
+        weights = {name: query.selections[name].weights for name in names}
+        for name in names:
+            selection = query.selections[name]
+            if (selection.whole and not (name == query.of and query.measure in ("mean", "sum"))) or linear._ranked:
+                continue
+            masses = table.sum(axis=tuple(i for i, other in enumerate(names) if other != name))
+            if name == query.of and query.measure in ("mean", "sum"):
+                own = mean_deviation(query.schema[name], selection, masses) * (selection.weights > 0)
+            else:
+                own = share_deviation(query.schema[name], selection, masses)
+            if name in query.by:
+                alone = alone + weigh(table, names, weights | {name: own}, query.by) ** 2
+                continue
+            by_code = weigh(table, names, weights | {name: np.ones(len(own))}, [*query.by, name])
+            shared.append(scale[:, None] * np.asarray([by_code[codes] for codes in query.groups]) * own)
+        return Inside(tuple(shared), scale**2 * np.asarray([alone[codes] for codes in query.groups]))
+
+
+def _scale(linear: Linear) -> Floats:
+    """Return what a share of all rows comes to in each figure."""
+    if linear.query.measure == "share":
+        return np.ones(len(linear.query.groups))
+    divided = linear.query.measure in ("mean", "rate")
+    return np.asarray(linear.rows / (np.maximum(linear.counts, 1.0) if divided else np.ones(len(linear.counts))))
+
+
+def _joint_variance(linear: Linear) -> Floats:
+    """Return the variance of each share that cells leave which meet a condition on several attributes in part.
+
+    Such cells are taken as off by chance, each for itself; of means and sums they are left out.
+    """
     query, names, table = linear.query, linear.found.names, linear.found.table
-    variance = np.zeros((table.shape and tuple(query.schema[n].size for n in query.by)) or ())
-    weights = {name: query.selections[name].weights for name in names}
-    for name in names:
-        selection = query.selections[name]
-        if (selection.whole and not (name == query.of and query.measure in ("mean", "sum"))) or linear._ranked:
-            continue
-        masses = table.sum(axis=tuple(i for i, other in enumerate(names) if other != name))
-        if name == query.of and query.measure in ("mean", "sum"):
-            own = mean_deviation(query.schema[name], selection, masses) * (selection.weights > 0)
-        else:
-            own = share_deviation(query.schema[name], selection, masses)
-        if name in query.by:
-            variance = variance + weigh(table, names, weights | {name: own}, query.by) ** 2
-            continue
-        by_code = weigh(table, names, weights | {name: np.ones(len(own))}, [*query.by, name])
-        variance = variance + (by_code**2 * own**2).sum(axis=-1)
-    deviation = np.sqrt(variance) * linear.rows
-    found = np.asarray([deviation[codes] for codes in query.groups], dtype=np.float64)
-    if query.measure == "share":
-        return found / linear.rows
-    return found / np.maximum(linear.counts, 1.0) if query.measure in ("mean", "rate") else found
+    if not query.joint or query.of is not None:
+        return np.zeros(tuple(query.schema[n].size for n in query.by))
+    parts = joined(np.ones(table.shape), names, query.joint)
+    squares = {name: query.selections[name].weights ** 2 for name in names}
+    return weigh((table * part_deviation(parts)) ** 2, names, squares, query.by)

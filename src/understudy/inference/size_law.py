@@ -5,7 +5,8 @@ triples one with mean ρ·μ and a spread a little smaller. The three figures th
 are the mean and the largest over pairs and the mean over triples, all with noise, and all with what noise and whole
 rows explain (`known_distance`, from public things alone). (μ, s, ρ) has a posterior given them, on a grid: flat in μ,
 and for s and ρ what tables usually have. Sizes are drawn from the posterior, so that a figure that noise hides widens
-the intervals instead of misleading them.
+the intervals instead of misleading them. Where nothing was bought, sizes are those of tables with so few rows for their
+epsilon: a rough guess, and intervals say so, but to leave it out would be to guess that the model leaves out nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ USUAL_SPREAD = (1.2, 0.3)  # mean and standard deviation
 RATIOS = (1.2, 1.5, 1.85, 2.2, 2.6)  # of the mean size of triples to that of pairs
 USUAL_RATIO = (math.log(1.85), 0.2)
 SPREAD_OF_TRIPLES = 0.8  # of the spread of pairs
+UNBOUGHT_MOST = 0.6  # of a pair's size then
+BEYOND = 1.5  # times the largest pair that was bought, with twice its noise: no pair is drawn larger
 MEANS = np.linspace(0.08, 2.5, 32)  # of pairs, in units of what the bought figures say at first sight
 MISFIT = 0.1  # of a predicted figure: the law is a rough one
 MAX_SIZE = 1.5  # Σ|c − r| over the rows is at most 2
-MAX_LOST = 1.0  # relative noise of the bought means from which on they tell nothing
+UNBOUGHT = (math.log(0.1), 0.8)  # of the logarithm of the pairs' mean size, where none was bought
 TABLES = 40  # of the compared ones that the known part is worked out for
 SIMULATED = 60  # sets of tables whose largest distance is worked out
 _SEED = 26
@@ -45,6 +48,7 @@ class Size:
     means: Floats
     spreads: Floats
     weights: Floats
+    most: float = MAX_SIZE
 
     @property
     def mean(self) -> float:
@@ -57,15 +61,15 @@ class Size:
         return float(self.weights @ self.spreads)
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw sizes; none is above MAX_SIZE."""
+        """Draw sizes; none is above `most`."""
         which = generator.choice(len(self.weights), count, p=self.weights)
         spread = self.spreads[which]
         drawn = self.means[which] * np.exp(spread * generator.standard_normal(count) - 0.5 * spread**2)
-        return np.minimum(drawn, MAX_SIZE)
+        return np.minimum(drawn, self.most)
 
     def times(self, factor: float) -> Size:
         """Return the law of sizes that are so many times as large."""
-        return Size(np.minimum(self.means * factor, MAX_SIZE), self.spreads, self.weights)
+        return Size(np.minimum(self.means * factor, MAX_SIZE), self.spreads, self.weights, _capped(self.most * factor))
 
 
 @dataclass(frozen=True)
@@ -84,16 +88,21 @@ class DiscrepancyLaw:
 
     @staticmethod
     def of(release: Released, refits: Refits | None) -> DiscrepancyLaw | None:
-        """Fit the law to what the release bought; None where it bought nothing, or nothing that stands out."""
+        """Fit the law to what the release bought; None where it bought nothing."""
         bought = release.model_error
         if not bought:
             return None
         figures = {name: Bought.of(bought[name]) for name in ("pairs", "largest", "triples")}
-        pairs, triples = figures["pairs"], figures["triples"]
-        if pairs.deviation > MAX_LOST * max(pairs.rows, triples.rows / RATIOS[2], 1e-9):
-            return None
         known = {ways: _known(release, refits, bought["compared"][ways]) for ways in ("pairs", "triples")}
         return posterior(figures, known, int(bought["pairs"]["tables"]), release.rows)
+
+    @staticmethod
+    def usual() -> DiscrepancyLaw:
+        """Return the law where nothing was bought: what tables usually have whose rows are too few to buy it."""
+        means = np.exp(UNBOUGHT[0] + UNBOUGHT[1] * _NORMAL)
+        spreads, weights = np.full(len(means), USUAL_SPREAD[0]), np.full(len(means), 1 / len(means))
+        triples = Size(means * RATIOS[2], SPREAD_OF_TRIPLES * spreads, weights, UNBOUGHT_MOST * RATIOS[2])
+        return DiscrepancyLaw(Size(means, spreads, weights, UNBOUGHT_MOST), triples)
 
 
 @dataclass(frozen=True)
@@ -131,10 +140,16 @@ def posterior(figures: Mapping[str, Bought], known: Mapping[str, Floats], count:
     weights /= weights.sum()
     grid_means, grid_spreads, grid_ratios = np.meshgrid(means / rows, spreads, ratios, indexing="ij")
     flat = weights.ravel()
-    return DiscrepancyLaw(
-        Size(np.minimum(grid_means.ravel(), MAX_SIZE), grid_spreads.ravel(), flat),
-        Size(np.minimum((grid_means * grid_ratios).ravel(), MAX_SIZE), SPREAD_OF_TRIPLES * grid_spreads.ravel(), flat),
-    )
+    bound = figures["largest"].rows + 2 * figures["largest"].deviation
+    most = _capped(BEYOND * max(0.0, bound) / rows)
+    of_pairs = Size(np.minimum(grid_means.ravel(), MAX_SIZE), grid_spreads.ravel(), flat, most)
+    means_of_three = np.minimum((grid_means * grid_ratios).ravel(), MAX_SIZE)
+    spreads_of_three = SPREAD_OF_TRIPLES * grid_spreads.ravel()
+    return DiscrepancyLaw(of_pairs, Size(means_of_three, spreads_of_three, flat, _capped(most * RATIOS[-1])))
+
+
+def _capped(size: float) -> float:
+    return min(size, MAX_SIZE)
 
 
 def _usual(spread: float, ratio: float) -> float:

@@ -223,8 +223,9 @@ class Binned(MethodAround):
         spent = trees.cost + _count_cost(schema, trees)
         plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.written_cost) / whole), rows)
         return replace(
-            plan, budget=budget, phases=(*_phases(trees, spent), *plan.phases), notes=(*plan.notes, *_notes(trees))
-        )
+            plan, budget=budget, phases=(*_phases(trees, spent), *plan.phases), notes=(*plan.notes, *_notes(trees)),
+            bins=wanted_bins(trees.rows, trees.deviation),
+        )  # fmt: skip
 
     def fit(self, table: PrivateTable) -> Fit:
         schema = table.schema

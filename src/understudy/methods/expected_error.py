@@ -101,11 +101,11 @@ class ExpectedError:
 
 
 def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
-    """Return what to expect of a plan; ranges whose bins are to be found are taken with public ones.
+    """Return what to expect of a plan; ranges whose bins are to be found are taken with as many public ones.
 
     Where a plan may come to tables or to columns alone, it is the geometric mean of both by their chances.
     """
-    schema = schema.with_public_bins()
+    schema = schema.with_public_bins(plan.bins)
     sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
     one = min(1.0, max(column_error(schema, plan), 1e-6))
     if len(sizes) < 2 or not any(p.scale for p in plan.phases if p.name in ("one-way", "tables")):

@@ -28,9 +28,9 @@ ROWS_PER_DELTA = 100  # a delta is at most one in so many times the rows
 def forecast(schema: Schema, plan: Plan) -> tuple[str, ...]:
     """Return what to expect of a plan that a steward would want to change, a line each; nothing if all is well.
 
-    A range whose bins are to be found is taken with public ones.
+    A range whose bins are to be found is taken with public ones, as many as the plan reckons with.
     """
-    schema = schema.with_public_bins()
+    schema = schema.with_public_bins(plan.bins)
     return (*_no_uses(schema, plan), *_too_few(schema, plan), *_lost_count(schema, plan), *_too_wide(schema, plan.rows))
 
 

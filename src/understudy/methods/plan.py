@@ -11,6 +11,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import Budget, show
 from understudy.privacy.measurement import table_noise
 from understudy.schema import Schema
+from understudy.schema.attribute import PUBLIC_BINS
 from understudy.showing import html_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Plan:
         notes: what a reader should know.
         foreseen: whether every table is known before a row is read.
         expected: the errors to expect of tables over one, two and three attributes.
+        bins: how many a range whose bins are to be found is taken to have.
 
     >>> plan = understudy.plan(schema, epsilon=1)
     >>> plan.method, plan.rows
@@ -88,6 +90,7 @@ class Plan:
     notes: tuple[str, ...] = field(default=())
     foreseen: bool = False  # whether all tables that are chosen from are known beforehand, so that one pass counts them
     expected: ExpectedError | None = None  # errors of tables and shares, where they were worked out
+    bins: int = PUBLIC_BINS  # of ranges whose bins are to be found, that this plan reckons with
 
     @property
     def cell_scale(self) -> float:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 _FORMATS = {
     "count": ",.1f", "share": ".5f", "rate": ".5f", "mean": ",.6g", "sum": ",.6g", "median": ",.6g", "quantile": ",.6g",
 }  # fmt: skip
+UNKNOWN = "not known; no measured table shows this sum. With a confidence, 0.95 for example, there is an interval"
 _ROUNDING = 1e-12  # of an interval's end: a difference below this is that of two equal figures
 
 
@@ -33,7 +34,7 @@ def answer_text(answer: Answer) -> str:
         text.append(f"{100 * answer.confidence:.4g} % interval: {answer.interval_covers}")
         text += compared(answer)
     if known or answer.confidence is None:
-        text.append(f"stderr: {answer.stderr_covers or 'not known; no measured table shows this sum'}")
+        text.append(f"stderr: {answer.stderr_covers or UNKNOWN}")
     return "\n".join(text + [f"note: {note}" for note in answer.notes])
 
 

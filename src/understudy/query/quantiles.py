@@ -39,7 +39,7 @@ class Places:
         else:
             attribute, home = inside.shape.fine, inside.shape.home
             part = inside.present * inside.shape.shares
-        low, high, held = _extents(attribute)
+        low, high, held = extents(attribute)
         kept = np.flatnonzero(np.isfinite(low))
         order = kept[np.lexsort((high[kept], low[kept]))]
         return Places(home[order], part[order], low[order], high[order], held[order])
@@ -99,7 +99,8 @@ def of_masses(query: Query, table: Floats, names: Sequence[str]) -> Floats:
     return weigh(table, names, weights, [*query.by, query.of])
 
 
-def _extents(attribute: Attribute) -> tuple[Floats, Floats, Floats]:
+def extents(attribute: Attribute) -> tuple[Floats, Floats, Floats]:
+    """Return the first and last value of each code and how many it has, 0 for all numbers between; NaN if missing."""
     domain = attribute.ordered
     low, high, held = np.full((3, attribute.size), np.nan)
     low[domain.point_codes] = high[domain.point_codes] = domain.points

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.models.within_bins import Shape
 from understudy.query.grammar import Condition, ValueTest
 from understudy.query.pieces import Floats, Pieces, pieces_of
+from understudy.query.quantiles import extents
 from understudy.schema import Attribute, Intervals
 from understudy.schema.tokens import Token, complain, hint
 from understudy.schema.value_names import codes_meant, means_missing, names_of, place_of
@@ -62,6 +63,14 @@ class SelectedFineCells:
     @cached_property
     def present(self) -> Floats:
         return _without_missing(self.weights, self.shape.fine)
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """Return the standard deviation of the values of each coarse code, as the shape has them."""
+        low, high, _ = (np.nan_to_num(ends) for ends in extents(self.shape.fine))
+        middle = (low + high) / 2
+        mean, square = (self.shape.gathered(x) for x in (middle, middle**2 + (high - low) ** 2 / 12))
+        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
 
     @property
     def whole(self) -> bool:

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from understudy.inference import linear
 from understudy.inference.inside_bins import mean_deviation, share_deviation
+from understudy.inference.linear import OF_GROUP, Inside
 from understudy.models.noisy_tree import TreeShape
 from understudy.query.selection import SelectedCells
 from understudy.release import Release
@@ -31,11 +33,12 @@ class Believed:
 @dataclass(frozen=True)
 class Within:
     shape: Believed
+    spreads: np.ndarray
 
 
-def selection(mean: float, doubt: float, weight: float = 1.0) -> SelectedCells:
+def selection(mean: float, doubt: float, weight: float = 1.0, spread: float = 100 / 12**0.5) -> SelectedCells:
     weights = np.asarray([weight, 1.0, 1.0])
-    inside = Within(Believed(np.asarray([doubt, 0.0, 0.0])))
+    inside = Within(Believed(np.asarray([doubt, 0.0, 0.0])), np.full(3, spread))
     moments = weights * np.asarray([mean, 150.0, 250.0])
     return SelectedCells(BINS, weights, moments, np.ones(3), weights < 1, inside=inside)  # type: ignore[arg-type]
 
@@ -54,10 +57,25 @@ def test_where_density_falls_a_mean_at_the_dense_end_is_as_expected() -> None:
     assert dense < sparse
 
 
+def test_a_shape_that_keeps_values_together_leaves_less_error_to_their_mean() -> None:
+    even, close = (mean_deviation(BINS, selection(50.0, 0.02, spread=s), MASSES) for s in (100 / 12**0.5, 3.0))
+    assert close[0] < 0.4 * even[0] and close[1] < 0.2 * even[1]
+    assert close[0] > 0.5 * 0.02 * 0.98 * 100  # the rest of the bin may hold what noise hides
+    doubted = [mean_deviation(BINS, selection(50.0, 1.0, spread=s), MASSES)[0] for s in (100 / 12**0.5, 3.0)]
+    assert doubted[0] == pytest.approx(doubted[1])
+
+
 def test_a_cut_bin_in_doubt_is_known_less() -> None:
     sure, doubted = (share_deviation(BINS, selection(50.0, doubt, 0.4), MASSES)[0] for doubt in (0.0, 1.0))
     plain = replace(selection(50.0, 0.0, 0.4), inside=None)
     assert sure < doubted == pytest.approx(share_deviation(BINS, plain, MASSES)[0])
+
+
+def test_a_part_that_a_shape_empties_may_hold_what_one_noisy_number_hides() -> None:
+    emptied = replace(selection(50.0, 0.01, 0.0), cut=np.asarray([True, False, False]))
+    assert share_deviation(BINS, emptied, MASSES) == pytest.approx([0.0099, 0.0, 0.0])
+    whole = replace(emptied, cut=np.zeros(3, dtype=bool))
+    assert not share_deviation(BINS, whole, MASSES).any()
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +110,50 @@ def test_doubt_makes_the_interval_of_a_mean_wider(release: Release, monkeypatch:
     own = width()
     monkeypatch.setattr(TreeShape, "doubt", property(lambda shape: np.zeros(shape.attribute.size)))
     assert own > width() > 0
+
+
+def test_a_single_value_inside_a_bin_is_as_far_off_as_the_tree_may_be(release: Release) -> None:
+    low, high = release.query("count where x = 3", 0.95).interval or (0.0, 0.0)
+    assert low == 0.0 and high > 10  # of the first bin, with 80 rows or so, a twentieth, and the noise of the tree
+
+
+def test_cells_that_meet_a_condition_in_part_widen_the_interval(release: Release) -> None:
+    joint, own = release.query("count where x + 0 > 333", 0.95), release.query("count where x > 333", 0.95)
+    assert joint.interval is not None and own.interval is not None
+    assert joint.interval[1] - joint.interval[0] > 20
+    assert "no model error takes part" in str(joint.interval_covers)
+    whole = release.query("count where x + 0 >= 0", 0.95).interval
+    assert whole is not None and whole[1] - whole[0] < 1e-6
+
+
+def test_groups_differ_by_less_than_the_shape_of_their_bins_leaves_open_in_each() -> None:
+    own = np.asarray([[3.0, 4.0], [3.0, 4.0], [0.0, 4.0]])
+    inside = Inside((own,), np.asarray([0.0, 0.0, 11.0]))
+    assert inside.deviation == pytest.approx([5.0, 5.0, np.sqrt(27)])
+    alike = np.sqrt(OF_GROUP * 50)
+    assert inside.against_first == pytest.approx([alike, alike, np.sqrt((1 - OF_GROUP) * 9 + OF_GROUP * 41 + 11)])
+
+
+def test_what_groups_have_of_their_own_widens_their_differences(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widths() -> np.ndarray:
+        return np.asarray([c.high - c.low for c in release.query("mean(x) by g", 0.95).comparisons])
+
+    usual = widths()
+    monkeypatch.setattr(linear, "OF_GROUP", 1.0)
+    assert len(usual) == 3 and (usual < widths()).all()
+
+
+def test_intervals_stay_inside_the_bins_that_are_asked_of(release: Release) -> None:
+    domain = release.schema["x"].intervals
+    assert domain is not None and domain.steps is not None
+    first, last = domain.step_range
+    own = release.query("mean(x) by x", 0.95).to_pandas()
+    ends = own[own["x"].str.contains("..", regex=False)][["low", "high"]].to_numpy(dtype=float)
+    assert (ends[:, 0] >= first).all() and (ends[:, 1] <= last).all()
+    assert release.query("mean(x) where x >= 501", 0.95).interval == (501.0, 501.0)
+
+
+def test_a_share_of_all_rows_is_exact(release: Release) -> None:
+    assert release.query("share", 0.95).interval == (1.0, 1.0)

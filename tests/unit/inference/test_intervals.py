@@ -110,16 +110,24 @@ def test_intervals_hold_the_truth(release):
     assert held > 0.85 and width < 1200
 
 
-def test_without_the_bought_size_the_interval_says_so(release):
+def unbought(release):
     from dataclasses import replace
 
     more = {k: v for k, v in release.facts.more.items() if k != "model_error"}
-    plain = replace(release, facts=replace(release.facts, more=more))
+    return replace(release, facts=replace(release.facts, more=more))
+
+
+def test_without_the_bought_size_the_interval_is_of_a_usual_one_and_says_so(release):
+    plain = unbought(release)
     pair = next(p for p in ("a", "b", "c") if frozenset((p, "e")) not in measured(release))
     said = plain.query(f"count where {pair} = 1 and e = 2", 0.95)
     full = release.query(f"count where {pair} = 1 and e = 2", 0.95)
-    assert "model error is not included" in said.interval_covers and "model error" in full.interval_covers
-    assert said.interval[1] - said.interval[0] < full.interval[1] - full.interval[0]
+    assert "model error of a usual size (its own was not bought)" in said.interval_covers
+    assert "not bought" not in full.interval_covers and "model error" in full.interval_covers
+    noise = plain.inference("finite")
+    spread = np.ptp([t[1, 2] for t in noise.refits.project((pair, "e"))]) * release.rows
+    assert said.interval[1] - said.interval[0] > 2 * spread
+    assert "usual size" in plain.draws(2, about=[pair, "e"]).covers
 
 
 @pytest.mark.costly

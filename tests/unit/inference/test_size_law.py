@@ -7,7 +7,7 @@ import pytest
 
 from understudy.inference.inside_bins import mean_deviation, share_deviation, steepness
 from understudy.inference.rare_codes import rare_noise
-from understudy.inference.size_law import Bought, posterior
+from understudy.inference.size_law import Bought, DiscrepancyLaw, posterior
 from understudy.query.queries import Query
 from understudy.release import Release
 from understudy.schema import Attribute, Categories, Intervals, Schema
@@ -100,3 +100,14 @@ def test_a_steep_density_is_less_sure_of_its_bins():
     assert np.allclose(steepness(domain, even), 0) and (steepness(domain, steep) > 1).all()
     assert (mean_deviation(attribute, selection, steep) > mean_deviation(attribute, selection, even)).all()
     assert share_deviation(attribute, selection, steep)[0] > share_deviation(attribute, selection, even)[0] > 0
+
+
+def test_no_size_is_far_beyond_the_largest_that_was_bought():
+    figures, known = bought(1000.0, 1.2, 20.0, 1)
+    law = posterior(figures, known, COUNT, ROWS)
+    most = 1.5 * (figures["largest"].rows + 2 * figures["largest"].deviation) / ROWS
+    drawn = law.pairs.draw(np.random.default_rng(0), 200_000)
+    assert drawn.max() == pytest.approx(min(most, 1.5)) and (drawn < drawn.max()).mean() > 0.99
+    usual = DiscrepancyLaw.usual()
+    assert usual.pairs.draw(np.random.default_rng(0), 20_000).max() == pytest.approx(0.6)
+    assert usual.triples.mean > usual.pairs.mean

@@ -15,6 +15,7 @@ from understudy.methods import method_named
 from understudy.methods.expected_error import Accuracy, expected_error
 from understudy.privacy.budget import Budget
 from understudy.publishing import least_epsilon, plan
+from understudy.schema import Schema
 
 SIZES = {"a": 4, "b": 5, "c": 3, "d": 6, "e": 4, "f": 5}
 
@@ -32,6 +33,20 @@ def test_more_budget_more_rows_and_a_delta_help():
     assert said.as_json()["expected"]["two_way"]["low"] < said.expected.two_way
     assert {p["phase"]: p["expected_tvd"] for p in said.as_json()["phases"]}["tables"] == said.expected.two_way
     assert "expected total variation distance" in said.text() and "10% share of a group of 500" in said.words()
+
+
+def test_a_range_counts_with_as_many_bins_as_the_plan_has():
+    """A publication finds some 12 bins where rows are few, and not the 20 of those that buy no tree."""
+    schema = Schema.from_toml(
+        '[table]\nname = "t"\nneighbours = "replace-one"\nrows = 4000\n'
+        + "".join(f'[attributes.{n}]\nkind = "integer"\nrange = [0, 5000]\n' for n in ("x", "y", "z"))
+    )
+    few, many = plan(schema, epsilon=0.1), plan(replace(schema, rows=4_000_000, text=None), epsilon=4)
+    assert few.bins == 12 < many.bins <= 32
+    public = schema.with_public_bins(12)
+    assert max(a.size for a in public.modelled) < min(a.size for a in schema.with_public_bins().modelled)
+    assert few.expected == expected_error(public, few)
+    assert few.expected.one_way < 0.8 * expected_error(schema, replace(few, bins=20)).one_way
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2])
