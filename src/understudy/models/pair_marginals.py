@@ -9,7 +9,7 @@ as merged groups that are no variable, has P(view | u) in place of the identity.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, combinations
 from typing import TYPE_CHECKING
@@ -34,6 +34,14 @@ class _Branch:
     names: Axes
     given: Floats
 
+    def part(self, names: Sequence[Axis], sizes: Mapping[Axis, int]) -> _Branch:
+        """Return the branch with these of its views, in its order."""
+        if len(names) == len(self.names):
+            return self
+        starts = dict(zip(self.names, _starts(self.names, sizes)))
+        lines = [np.arange(starts[name], starts[name] + sizes[name]) for name in names]
+        return _Branch(self.separator, tuple(names), self.given[np.concatenate([np.empty(0, np.int64), *lines])])
+
 
 def pair_marginals(tree: JunctionTree, tables: Iterable[Axes]) -> Tables:
     """Return the probability table of each of `tables`, as `tree.project` would: fast for pairs of attributes or of
@@ -55,6 +63,7 @@ def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
     """Return the tables of the wanted pairs, each from the first clique in which its variables meet."""
     layout, views = tree.layout, _wanted_views(tree, wanted)
     sizes = {view: tree.schema.size(view) for own in views.values() for view in own}
+    partners = _partners(wanted)
     found: Tables = {}
     below: list[list[_Branch]] = [[] for _ in layout.axes]
     for i in range(len(layout.axes) - 1, -1, -1):  # children come after their parents
@@ -65,10 +74,24 @@ def _met(tree: JunctionTree, wanted: set[Axes]) -> Tables:
         # each branch meets every other, and itself where it was merged of several
         alike = [(branch, branch) for branch in branches if len(branch.names) > 1]
         for one, other in chain(combinations(branches, 2), alike):
-            joint = _met_with(one, clique, other.separator) @ other.given.T
-            _keep(joint, one.names, other.names, sizes, wanted, found)
+            left = one.part([u for u in one.names if not partners[u].isdisjoint(other.names)], sizes)
+            right = other.part([v for v in other.names if not partners[v].isdisjoint(left.names)], sizes)
+            if left.names:
+                joint = _met_with(left, clique, right.separator) @ right.given.T
+                _keep(joint, left.names, right.names, sizes, wanted, partners, found)
+        branches = [branch.part([u for u in branch.names if partners[u]], sizes) for branch in branches]
+        branches = [branch for branch in branches if branch.names]
         if branches and (parent := int(layout.parent[i])) >= 0:  # the separator's own variables meet all others there
             below[parent].append(_passed_up(clique, separator, branches))
+    return found
+
+
+def _partners(wanted: Iterable[Axes]) -> dict[Axis, set[Axis]]:
+    """Return the views that each view is wanted with: those it has not met yet."""
+    found: dict[Axis, set[Axis]] = {}
+    for u, v in wanted:
+        found.setdefault(u, set()).add(v)
+        found.setdefault(v, set()).add(u)
     return found
 
 
@@ -103,17 +126,27 @@ def _merged(branches: Iterable[_Branch]) -> list[_Branch]:
     ]
 
 
-def _keep(joint: Floats, left: Axes, right: Axes, sizes: Mapping[Axis, int], wanted: set[Axes], found: Tables) -> None:
-    """Cut a matrix into the tables of pairs. One that was found further down is right; here it would be taken as if
-    independent given the separator."""
+def _keep(
+    joint: Floats,
+    left: Axes,
+    right: Axes,
+    sizes: Mapping[Axis, int],
+    wanted: set[Axes],
+    partners: Mapping[Axis, set[Axis]],
+    found: Tables,
+) -> None:
+    """Cut a matrix into the tables of pairs that have not met before. One that was found further down is right; here it
+    would be taken as if independent given the separator."""
     columns = list(zip(right, _starts(right, sizes)))
     for u, row in zip(left, _starts(left, sizes)):
         line = joint[row : row + sizes[u]]
         for v, column in columns:
-            pair = (u, v) if (u, v) in wanted else (v, u)
-            if pair in wanted and pair not in found:
+            if v in partners[u]:
                 block = line[:, column : column + sizes[v]]
+                pair = (u, v) if (u, v) in wanted else (v, u)
                 found[pair] = block if pair[0] == u else block.T
+                partners[u].discard(v)
+                partners[v].discard(u)
 
 
 def _starts(names: Axes, sizes: Mapping[Axis, int]) -> list[int]:

@@ -40,6 +40,7 @@ ROUGHLY = 1e-2  # how well a model fits its tables while more are to come
 SELECT = 0.15  # of a round, for its choice
 KAPPA = 0.5
 PER_FIT = 65  # attributes for each further round by the same model
+WIDE, PER_WIDE_FIT = 100, 15  # the same above so many attributes
 MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
 WIDEST = 256  # and up to here in minutes
 
@@ -147,7 +148,7 @@ class Aim:
         costs, measured = _one_way(table, split, costs)
         rounds = AdaptiveRounds(
             table, variables, measured, room, lambda seen: pooled_rows(schema, [*bought, *seen]),
-            ROUGHLY, 1 + len(variables) // PER_FIT, prior,
+            ROUGHLY, _rounds_a_fit(len(variables)), prior,
         )  # fmt: skip
         if table.accounting.power > 1:
             shares = [rounds.best.tree.project([axis]).table for axis in variables]
@@ -177,6 +178,11 @@ class Aim:
         unlinked = (UNLINKED,) if aim.unlinked else ()
         notes = (*alone, *unlinked, *merged_notes(rounds.schema, measured), *prior_notes(prior))
         return Fit(refitted.model, (*bought, *measured), refitted.rows, facts, notes, prior=prior)
+
+
+def _rounds_a_fit(attributes: int) -> int:
+    """Return how many rounds choose by the same model: one where there are few attributes."""
+    return 1 + attributes // (PER_FIT if attributes <= WIDE else PER_WIDE_FIT)
 
 
 def _one_way(table: PrivateTable, split: CostSplit, costs: Costs) -> tuple[Costs, list[Measurement]]:

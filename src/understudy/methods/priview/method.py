@@ -26,7 +26,6 @@ from understudy.schema import Axes, Axis, Schema
 MODEL_CELLS = 150_000  # the full joint table
 BLOCKS = (6, 4)  # attributes in a view: the larger where it is useful (docs/decisions/0007-views.md)
 THETA = 20.0
-TRIPLES = (6, 10.0)  # attributes in a view where all triples are covered, and the rows over noise that it takes
 COVERED = {2: "pair", 3: "triple"}
 
 
@@ -88,22 +87,22 @@ class PriView:
         """Return the first design whose views are useful, or the last one, and how many attributes it covers together;
         from public facts alone."""
         d = len(schema.modelled)
-        for block, strength, theta in self._designs(accounting):
+        for block, strength in self._designs(accounting):
             design = covering_design(d, min(block, d), min(strength, d))
             noise = cell_noise(schema, accounting, cost, len(design))
-            if 2**block <= useful_cells(rows, noise, theta):
+            if 2**block <= useful_cells(rows, noise, THETA):
                 break
         return strength, [tuple(Axis(schema.names[i]) for i in members) for members in design]
 
-    def _designs(self, accounting: Accounting) -> list[tuple[int, int, float]]:
-        """Return the designs to try: views that cover all triples first, unless epsilons add up over so many, then
-        fewer that cover all pairs."""
+    def _designs(self, accounting: Accounting) -> list[tuple[int, int]]:
+        """Return the designs to try, attributes in a view and together: views that cover all triples first, unless
+        epsilons add up over so many, then fewer that cover all pairs."""
         if self.block is not None:
-            return [(self.block, self.strength or 2, THETA)]
+            return [(self.block, self.strength or 2)]
         if self.strength is not None:
-            return [(block, self.strength, THETA) for block in BLOCKS]
-        pairs = [(block, 2, THETA) for block in BLOCKS]
-        return [(TRIPLES[0], 3, TRIPLES[1]), *pairs] if accounting.power > 1 else pairs
+            return [(block, self.strength) for block in BLOCKS]
+        pairs = [(block, 2) for block in BLOCKS]
+        return [(BLOCKS[0], 3), *pairs] if accounting.power > 1 else pairs
 
     def _settled(self, views: list[Axes], strength: int) -> dict[str, Any]:
         return {"block": max(map(len, views)), "strength": strength, "views": len(views), "estimate": "ml"}
