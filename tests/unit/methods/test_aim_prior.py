@@ -51,7 +51,7 @@ def distance(model: Any, columns: dict[str, Any]) -> float:
 def fits(method: Aim, columns: dict[str, Any], budget: Budget, folder: Path) -> list[Fit]:
     """Some runs, each with noise of its own."""
     found = []
-    for _ in range(6):
+    for _ in range(15):
         with tempfile.TemporaryDirectory(dir=folder) as own:
             found.append(method.fit(private_table(table_schema(), columns, budget, Path(own) / "l.db")))
     return found
