@@ -29,7 +29,6 @@ BLOCK = 1 << 23
 LONGEST_RECORD = 1 << 26
 _BOM = codecs.BOM_UTF8
 _LF, _CR, _QUOTE = 10, 13, 34
-_SMALL = 1 << 20  # bytes that are parsed in this thread: those of a pool may still start while a short process ends
 _LOOSE_ROWS = 50_000
 BLANKS = " \t"
 
@@ -151,7 +150,7 @@ class Delimited:
             pa.BufferReader(block.text),
             read_options=arrow.ReadOptions(
                 column_names=list(self.columns), skip_rows_after_names=int(header), block_size=len(block.text) + 1,
-                use_threads=len(block.text) > _SMALL,
+                use_threads=False,  # those of a pool may still start while a short process ends
             ),
             parse_options=arrow.ParseOptions(
                 delimiter=self.delimiter, newlines_in_values=block.quotes, ignore_empty_lines=False

@@ -23,6 +23,7 @@ from understudy.discovering import discover
 from understudy.drafting import Draft, buy_draft, left_open
 from understudy.engines.delimited import Delimited
 from understudy.errors import DataError, SchemaError, UsageError
+from understudy.methods.aim.phases import UNLINKED
 from understudy.methods.discovered_attributes import ROOM
 from understudy.methods.discovery import Discovery
 from understudy.privacy.accounting import total_cost
@@ -125,13 +126,14 @@ def test_what_nobody_declared_is_bought_out_of_one_epsilon(people: Path, tmp_pat
 @pytest.mark.costly
 @pytest.mark.parametrize("seed", [2, 4])
 def test_a_list_is_the_one_way_table_and_not_bought_again(people: Path, tmp_path: Path, seed: int) -> None:
-    """Where no pair is worth its noise (seed 4), what is left of the budget buys one-way tables once, at the end."""
+    """Where pairs are not worth their noise, what is left of the budget buys one-way tables once more, at the end."""
     made = publish_seeded(
         people, schema_of(), seed=seed, epsilon=1, delta="1e-6", ledger=tmp_path / "l.db", cap="none", method="aim"
     )
     ones = [m for m in made.release.measurements if [axis.attribute for axis in m.axes] == ["job"]]
     pairs = any(len(m.axes) > 1 for m in made.release.measurements)
-    assert len(ones) == (1 if pairs else 2)
+    ended = UNLINKED in made.release.card.notes  # after the first rounds
+    assert len(ones) == (2 if ended or not pairs else 1)
     exact = pd.read_csv(people, keep_default_na=False).job.value_counts()
     for label, count in zip(made.release.schema["job"].labels, ones[0].values.tolist()):
         assert abs(count - exact.get({"missing": "?"}.get(label, label), 0)) < 6 * ones[0].noise.scale

@@ -140,7 +140,7 @@ def test_the_law_of_what_comes_out(delta: float, tmp_path: Path) -> None:
     counts = np.bincount(values, minlength=17)
     errors = np.asarray(found) - detailed(counts, grid, 3)
     l1, l2_squared = detail_sensitivity(3, schema)
-    expected = (l1 / 2) ** 2 * 2 if delta == 0 else l2_squared / (2 * float(table.total_cost))
+    expected = (l1 / 2) ** 2 * 2 if delta == 0 else l2_squared / float(table.total_cost)
     assert details.noise.variance == pytest.approx(expected, rel=0.02)
     assert (errors**2).mean() == pytest.approx(details.noise.variance, rel=0.25)
     assert (errors**2).mean() != pytest.approx(details.noise.variance / 4, rel=0.25)

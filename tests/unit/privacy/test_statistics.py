@@ -275,7 +275,7 @@ def test_noise_has_the_scale_of_the_theory(ledger_path: Path, delta: float, neig
     drawn = [table.measure_statistic(statistic, cost, "mean") for _ in range(DRAWS)]
     sensitivity = 2 * 5 * len(ASKS) * person
     noise = np.asarray([d.value - statistic.value(engine) for d in drawn], dtype=float)
-    scale = sensitivity * DRAWS if delta == 0 else sensitivity / np.sqrt(2 * float(cost))
+    scale = sensitivity * DRAWS if delta == 0 else sensitivity / np.sqrt(float(cost))
     assert drawn[0].noise.scale == pytest.approx(scale)
     assert np.abs(noise).mean() == pytest.approx(scale * (1 if delta == 0 else np.sqrt(2 / np.pi)), rel=0.4)
     assert (np.abs(noise) <= drawn[0].noise.margin(0.9)).mean() >= 0.75

@@ -25,13 +25,11 @@ from understudy.privacy.budget import exact
 from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.schema import Axes, Floats
 
-FIRST_ROUNDS = (
-    4  # of pairs: if none of them sees more than noise and chance, columns have nothing to do with each other
-)
+FIRST_ROUNDS = 4  # of pairs: if none of them sees more than noise and chance, columns have nothing in common
 NOTHING = 1.5  # a table no further from the model than so many times what noise and chance make of it
 
 
-class Answer(NamedTuple):
+class FirstAnswer(NamedTuple):
     """What one of the first rounds has seen, in rows."""
 
     news: float  # the distance from the model, over that expected from noise and chance
@@ -47,7 +45,7 @@ class AimRounds:
     split: CostSplit
     kappa: float  # how much of the expected noise of a table counts against it
     each: Fraction  # what the next round costs
-    first: list[Answer] = field(default_factory=list)  # of the first rounds of pairs
+    first: list[FirstAnswer] = field(default_factory=list)  # of the first rounds of pairs
 
     @property
     def unlinked(self) -> bool:
@@ -96,7 +94,7 @@ class AimRounds:
         if self.rounds.chosen.count(self.rounds.chosen[-1]) > 1:  # the model has the noise of the time before
             noise *= math.sqrt(2)
         news = np.abs(seen - by_model).sum() / np.hypot(noise, chance).sum()
-        self.first.append(Answer(float(news), noise * by_model.size, float(chance.sum())))
+        self.first.append(FirstAnswer(float(news), noise * by_model.size, float(chance.sum())))
 
     def _outside(self, options: list[Axes]) -> list[Axes]:
         """Return the options that are inside no table that was chosen already."""

@@ -61,7 +61,7 @@ class AimRun:
         aim = AimRounds(rounds, self.split, self.method.kappa, self.costs.each)
         if left := self._play(rounds, aim):  # nothing is left to offer
             self._measure_again(left)
-        return self._fitted(rounds, aim.unlinked)
+        return self._fitted(rounds, bool(left) and aim.unlinked)
 
     def _dependence(self) -> float:
         """Buy how far pairs are from independence, or from the prior where there is one, in rows."""
