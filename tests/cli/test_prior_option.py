@@ -120,7 +120,7 @@ def test_a_run_goes_on_with_the_same_prior_only(place: Path, monkeypatch: pytest
     with same_noise(4), monkeypatch.context() as counting:
         asked: list[str] = []
         used = prior_use.used_prior
-        counting.setattr("understudy.methods.aim.method.used_prior", lambda *a: asked.append("prior") or used(*a))
+        counting.setattr("understudy.methods.aim.run.used_prior", lambda *a: asked.append("prior") or used(*a))
         made = understudy.publish("2026.csv", "binned.toml", epsilon=1, cap=1, save="cut.zip", prior="2025.zip",
                                   ledger="n.db")  # fmt: skip
     assert asked == ["prior"] and made.card.payer.epsilon == 1  # type: ignore[union-attr]
