@@ -1,12 +1,13 @@
 """Estimation: the graphical model of least weighted squares, given noisy tables that do not quite agree.
 
-Among all distributions p of total n we want the smallest sum over the measured tables of (n·Ap − y)² / 2σ², and of the
-many that reach it the one of largest entropy: with a weight of T nats on the entropy, far below the noise,
+Among all distributions p of total n we want the smallest sum over the measured tables of (n·Ap − y)² / 2σ², drawn
+towards the product q of the columns by a weight of T nats on the relative entropy, one for each table,
 
-    minimise  Σ (n·Ap − y)² / 2σ²  +  T · KL(p ‖ uniform).
+    minimise  Σ (n·Ap − y)² / 2Tσ²  +  KL(p ‖ q).
 
-The solution is p ∝ exp(Σ θ) with one number θ for each measured cell, which is why the junction tree holds it. In θ the
-problem is smooth, convex and without constraints, minimise  log Z(θ) − θ·y/n + T/2 Σ (σ/n)² θ², and L-BFGS solves it.
+T is found from the table itself (`shrinkage`); tables that stand out from their noise have one far below it. The
+solution is p ∝ q · exp(Σ θ) with one number θ for each measured cell, which is why the junction tree holds it. In θ the
+problem is smooth, convex and without constraints, minimise  log Z(θ) − θ·y/n + ½ Σ T (σ/n)² θ², and L-BFGS solves it.
 Two things make it fast:
 
 - Tables that share attributes share parameters: some θ move no probability, and only the last term sees them. Their
@@ -31,7 +32,10 @@ import numpy as np
 from understudy.compiled import compiled, compiled_with
 from understudy.models.calibration import Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
+from understudy.models.edition import Edition
+from understudy.models.factor import Factor
 from understudy.models.junction_tree import JunctionTree, variables
+from understudy.models.shrinkage import ROUNDING, column_shares, entropy_weight
 from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
@@ -42,12 +46,12 @@ Progress = Callable[[float, int], None]
 Memory = deque[tuple[Floats, Floats, float]]  # step, change of gradient, their product
 
 MODEL_CELLS = 2_000_000  # a larger model would take minutes
-ENTROPY = 0.01  # T·σ/n: a cell e^10 times less likely than its like is moved by a tenth of its noise
+ENTROPY = 0.03  # T·σ/n, at least: a cell e^10 times less likely than its like is moved by a third of its noise
+EARLIER_ENTROPY = 0.01  # the same for every table, in editions that did not shrink
 TOLERANCE = 1e-3  # the duality gap at which we stop, as a share of the objective
 MIN_GAP = 1e-2  # and in nats, for tables without noise
 MAX_STEPS = 2_000
 MEMORY = 12  # steps that L-BFGS remembers
-ROUNDING = 1 / 12  # the variance of a rounded count: no table is known better than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,27 +71,32 @@ def fitted(
     progress: Progress | None = None,
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
-    pooled_tails: bool = True,
+    edition: Edition = Edition.NEWEST,
 ) -> Fitted:
     """Return the junction tree that fits all measurements best, of so many rows in all.
 
     Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
     an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
-    the objective, and `progress` hears the objective and the step. `pooled_tails` is false for releases of earlier
-    versions (`tails`).
+    the objective, and `progress` hears the objective and the step. `edition` is that of the release whose tables these
+    are.
     """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
-    empty = [zero for zero in empty_tails(measurements, schema, total, pooled_tails) if zero.axes[0] in sizes]
+    tails = empty_tails(measurements, schema, total, edition >= Edition.POOLED_TAILS)
+    empty = [zero for zero in tails if zero.axes[0] in sizes]
     zeros = structural_zeros(schema, sizes)
     scopes = [_scope(m.axes, sizes) for m in measurements]
     layout = lay_out([*scopes, *(zero.axes for zero in zeros)], sizes, limit)
-    base = layout.summed([*zeros, *empty])
-    if empty and schema.constraints and layout.calibrate(base.copy()) == -np.inf:  # rules go before empty tails
-        base = layout.summed(zeros)
-    problem = _problem(measurements, scopes, schema, sizes, layout, base, max(1.0, float(total)))
-    theta = _closed_form(measurements, schema)
+    if empty and schema.constraints and layout.calibrate(layout.summed([*zeros, *empty])) == -np.inf:
+        empty = []  # rules go before empty tails
+    shrunk = edition >= Edition.SHRUNK
+    columns = column_shares(measurements, schema, total) if shrunk else {}
+    known = [Factor((axis,), np.log(shares)) for axis, shares in columns.items() if axis in sizes]
+    base = layout.summed([*zeros, *empty, *known])
+    cells = _measured_cells(measurements, scopes, schema, layout, sizes, max(1.0, float(total)))
+    problem = _problem(cells, [m.axes for m in measurements], schema, layout, base, shrunk)
+    theta = np.zeros(len(problem.target))
     if start is not None:
-        theta = np.concatenate([start, np.zeros(len(theta) - len(start))])
+        theta[: len(start)] = start
     best = _solve(problem, theta, tolerance, progress)
     return Fitted(JunctionTree(schema, layout, best.beliefs), best.theta)
 
@@ -99,17 +108,16 @@ def _scope(axes: Axes, sizes: dict[Axis, int]) -> Axes:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """The measured cells of all tables in one vector; each table again as a projection of a clique."""
+    """What is minimised, over one number for each measured cell; each table is weighed as the entropy term asks."""
 
     layout: Layout
-    base: Floats  # structural zeros
+    base: Floats  # structural zeros, and the product of the columns
     target: Floats  # y / n, made to agree
-    variance: Floats  # (σ / n)²
-    entropy: float  # T
-    room: float  # the logarithm of the number of possible rows
+    variance: Floats  # (σ / n)², times the table's own T over the middle T
+    entropy: float  # the middle T
+    room: float  # the logarithm of the base's normalising constant
     agreement: Agreement
-    tables: Projections
-    place: Integers  # for each cell of the projections in turn, the measured cell on which it falls
+    cells: _MeasuredCells
 
     @cached_property
     def softness(self) -> Floats:
@@ -118,11 +126,9 @@ class _Problem:
 
     def evaluate(self, theta: Floats) -> _Point:
         beliefs = self.base.copy()
-        self.tables.spread(theta[self.place], beliefs)
+        self.cells.tables.spread(theta[self.cells.place], beliefs)
         value = self.layout.calibrate(beliefs)
-        projected = np.zeros(len(self.place))
-        self.tables.gather(beliefs, projected)
-        shares = np.bincount(self.place, projected, len(theta)).astype(np.float64, copy=False)
+        shares = self.cells.projected(beliefs)
         slack = self.agreement.project(self.softness * theta)
         value += _dot(theta, 0.5 * slack - self.target)
         return _Point(theta, value, shares, shares - self.target + slack, beliefs)
@@ -147,11 +153,40 @@ class _Point:
     beliefs: Floats
 
 
-def _problem(
-    measurements: Sequence[Measurement], scopes: Sequence[Axes], schema: Schema, sizes: dict[Axis, int], layout: Layout,
-    base: Floats, total: float,
-) -> _Problem:  # fmt: skip
-    tables, places, targets, variances = [], [np.empty(0, np.int64)], [], []
+@dataclass(frozen=True, eq=False)
+class _MeasuredCells:
+    """The measured cells of all tables one after the other, and where a layout has them."""
+
+    total: float
+    shares: list[Floats]  # of each table
+    variances: list[float]  # of a share of each
+    tables: Projections
+    place: Integers  # for each cell of the projections in turn, the measured cell on which it falls
+
+    @cached_property
+    def unit(self) -> float:
+        """Return n/σ, σ the middle of the tables' noise: in it entropy weights are given.
+
+        A table that is noisier than the whole says nothing and must not decide.
+        """
+        return math.exp(-0.5 * float(np.mean(np.log(np.minimum(self.variances, 1.0))))) if self.variances else 1.0
+
+    def spread(self, values: Sequence[float]) -> Floats:
+        """Return a number for each table as one for each of its cells."""
+        return np.repeat(np.asarray(values, dtype=np.float64), [len(s) for s in self.shares])
+
+    def projected(self, beliefs: Floats) -> Floats:
+        """Return the shares that marginals of the layout's cliques give to the measured cells."""
+        found = np.zeros(len(self.place))
+        self.tables.gather(beliefs, found)
+        return np.bincount(self.place, found, sum(map(len, self.shares))).astype(np.float64, copy=False)
+
+
+def _measured_cells(
+    measurements: Sequence[Measurement], scopes: Sequence[Axes], schema: Schema, layout: Layout, sizes: dict[Axis, int],
+    total: float,
+) -> _MeasuredCells:  # fmt: skip
+    tables, places, shares, variances = [], [np.empty(0, np.int64)], [], []
     cells = own = 0
     for m, scope in zip(measurements, scopes):
         home = layout.holding(scope)
@@ -162,17 +197,36 @@ def _problem(
         own += len(places[-1])
         values = m.values.ravel().astype(np.float64)
         # Every distribution has total n, so the surplus of a noisy table says nothing about its cells.
-        targets.append((values + (total - values.sum()) / len(values)) / total)
+        shares.append((values + (total - values.sum()) / len(values)) / total)
         variances.append(max(m.variance, ROUNDING) / total**2)
         cells += len(values)
-    agreement = Agreement.of([m.axes for m in measurements], variances, schema)
-    variance = np.repeat(np.array(variances), [len(t) for t in targets])
-    # The middle of the tables' noise, in shares; one that is noisier than the whole says nothing and must not decide.
-    entropy = ENTROPY / math.exp(0.5 * float(np.mean(np.log(np.minimum(variances, 1.0))))) if variances else 1.0
-    return _Problem(
-        layout, base, agreement.nearest(_join(targets)), variance, entropy, layout.calibrate(base.copy()), agreement,
-        Projections.of(tables, sizes), np.concatenate(places),
-    )  # fmt: skip
+    return _MeasuredCells(total, shares, variances, Projections.of(tables, sizes), np.concatenate(places))
+
+
+def _problem(
+    cells: _MeasuredCells, tables: Sequence[Axes], schema: Schema, layout: Layout, base: Floats, shrunk: bool
+) -> _Problem:
+    beliefs = base.copy()
+    room = layout.calibrate(beliefs)
+    weights = [cells.unit * EARLIER_ENTROPY] * len(tables)
+    if shrunk:
+        weights = _entropy_weights(cells, tables, cells.projected(beliefs))
+    entropy = math.exp(float(np.mean(np.log(weights)))) if weights else 1.0
+    variances = [v * weight / entropy for v, weight in zip(cells.variances, weights)]
+    agreed = Agreement.of(tables, cells.variances, schema).nearest(_join(cells.shares))
+    slack = Agreement.of(tables, variances, schema)
+    return _Problem(layout, base, agreed, cells.spread(variances), entropy, room, slack, cells)
+
+
+def _entropy_weights(cells: _MeasuredCells, tables: Sequence[Axes], expected: Floats) -> list[float]:
+    """Return the weight of the entropy term for each table, by what the product of the columns makes of it."""
+    least, first, found = cells.unit * ENTROPY, 0, []
+    for axes, shares, variance in zip(tables, cells.shares, cells.variances):
+        own = expected[first : first + len(shares)]
+        weight = entropy_weight(shares, own, variance, cells.total) if len(axes) > 1 else least
+        found.append(max(least, weight))
+        first += len(shares)
+    return found
 
 
 def _join(parts: list[Floats]) -> Floats:
@@ -184,21 +238,6 @@ def coarse_cell_index(axes: Axes, variables: Axes, schema: Schema) -> Integers:
     follows = [variables.index(axis if axis in variables else Axis(axis.attribute)) for axis in axes]
     codes = [np.arange(schema.size(axis)) if axis in variables else schema.view_map(axis) for axis in axes]
     return coarse_index(schema.sizes(variables), follows, codes, schema.sizes(axes))
-
-
-def _closed_form(measurements: Sequence[Measurement], schema: Schema) -> Floats:
-    """Return where to start: each table as it is, cut off at zero, given the attributes that earlier tables have."""
-    known: set[str] = set()
-    parts = []
-    for m in measurements:
-        shape = schema.sizes(m.axes)
-        floor = max(m.noise.scale, 1.0) / 4
-        values = np.maximum(m.values.reshape(shape).astype(np.float64), floor)
-        new = tuple(i for i, axis in enumerate(m.axes) if axis.attribute not in known)
-        logs = np.log(values) - np.log(values.sum(axis=new, keepdims=True)) if new else np.zeros(shape)
-        parts.append(logs.ravel())
-        known.update(axis.attribute for axis in m.axes)
-    return _join(parts)
 
 
 # -- L-BFGS --------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Refitting: from noisy tables to a model and a row count, every step of it in one deterministic function.
 
 Whatever a method measured, its fit ends here: the row count pooled from all totals, empty tails, agreement between
-tables, the model of least weighted squares. None of it reads a row, and none of it depends on what a method thought
-on the way. So a release's own tables give its model again, and tables with fresh noise on them give what the release
-might have been.
+tables, shrinkage, the model of least weighted squares. None of it reads a row, and none of it depends on what a method
+thought on the way. So a release's own tables give its model again, and tables with fresh noise on them give what the
+release might have been.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from understudy.models.edition import Edition
 from understudy.models.estimation import MODEL_CELLS, TOLERANCE, fitted
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.prior import Prior
@@ -31,7 +32,7 @@ class Design:
     schema: Schema
     max_cells: int = MODEL_CELLS
     prior: Prior | None = None
-    pooled_tails: bool = True  # whether far tails are empty by today's rule (`models.tails`); not in earlier versions
+    edition: Edition = Edition.NEWEST  # of the rules; that of the release whose tables are fitted again
 
     def tables(self, measured: Sequence[Measurement], rows: float) -> list[Measurement]:
         """Return what the model is fitted to: the tables known before, weighed by the measured ones, and those."""
@@ -56,7 +57,5 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     """
     rows = pooled_rows(design.schema, measurements)
     tables = smoothed(design.tables(measurements, rows), design.schema, rows)
-    found = fitted(
-        tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, pooled_tails=design.pooled_tails
-    )
+    found = fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition)
     return Refitted(found.tree, rows)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ReleaseError, SchemaError, UsageError, check_path, kind_of
+from understudy.models.edition import Edition
 from understudy.models.model import Model, Rows
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.prior import Prior
@@ -53,7 +54,7 @@ class Release:
     Everything that can be done with it is post-processing, and costs nothing. Made by `understudy.publish`, or read by
     `Release.open`. Its parts: `schema`, `model`, `measurements` (noisy tables), `rows` (public, or noisy), `columns`,
     `facts` (what was modelled together), `card` (the promise), the ledger's `head`, `details`, `trees`, `prior`,
-    `pooled_tails` (false for releases of earlier versions), `library`.
+    `edition` (of the rules that it was estimated by), `library`.
 
     >>> release
     <Release of 'clinic': 2,000 rows, 4 attributes, aim at epsilon 1; .sample(), .query(…), .report(), .save(…)>
@@ -74,7 +75,7 @@ class Release:
     details: tuple[Details, ...] = ()  # inside the bins of attributes with `fine`
     trees: tuple[NoisyTree, ...] = ()  # that bins were made of
     prior: Prior | None = None  # what was known before, as far as the model uses it
-    pooled_tails: bool = True  # whether its far tails are empty by today's rule; not in releases of earlier versions
+    edition: Edition = Edition.NEWEST  # of the rules that it was estimated by
 
     def __post_init__(self) -> None:
         refuse_exact(self.facts, self.card)
@@ -140,7 +141,7 @@ class Release:
             return None
         found = frozenset(tree.attribute.name for tree in self.trees if tree.smooth)
         schema, cells = model.schema.with_found_bins(found), max(MODEL_CELLS, model.cells)
-        return Design(schema, cells, self.prior, self.pooled_tails)
+        return Design(schema, cells, self.prior, self.edition)
 
     @property
     def default_rows(self) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from understudy.models.edition import Edition
 from understudy.models.prior_parts import prior_from_parts, prior_parts, tables_from_parts, tables_parts
 from understudy.models.ruled_model import free_model, with_rules
 from understudy.models.serialization import MAX_TOTAL, details_from_parts, details_parts, with_groups
-from understudy.models.tree_parts import POOLED, trees_from_parts, trees_parts
+from understudy.models.tree_parts import trees_from_parts, trees_parts
 from understudy.privacy.custodian import refuse_exact
 from understudy.privacy.entries import Head
 from understudy.relations.history_model import HistoryModel
@@ -33,8 +34,7 @@ def members_of(release: Release) -> dict[str, bytes]:
         if parts:
             body[name] = parts
             arrays |= more
-    if release.pooled_tails:
-        body["tails"] = POOLED
+    body |= release.edition.as_json()
     if release.prior is not None:
         body["prior"], more = prior_parts(release.prior)
         arrays |= more
@@ -91,7 +91,7 @@ def release_from(stored: StoredRelease) -> Release:
         details=details_from_parts(listed(body.get("details", [])), stored, schema),
         trees=trees_from_parts(listed(body.get("trees", [])), stored, schema, stored.max_codes),
         prior=prior_from_parts(body["prior"], stored, schema) if "prior" in body else None,
-        pooled_tails=body.get("tails") == POOLED,
+        edition=Edition.of(body),
     )
     # as it was read: written anew, a junction tree may come out in another order with another hash
     release.__dict__["members"] = stored.all_members()

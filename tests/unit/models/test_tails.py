@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from understudy import Release
+from understudy.models.edition import Edition
 from understudy.models.refit import refit
 from understudy.models.tails import beyond, earlier_tails, empty_tails
 from understudy.models.tree_counts import TreeCounts
@@ -91,8 +93,8 @@ def test_a_tree_puts_no_rows_far_from_all_others() -> None:
     assert new.unit_masses(8_000)[far].sum() == 0 and old.unit_masses(8_000)[far].sum() > 80
 
 
-def test_a_release_says_by_which_rule_its_tails_are_empty(tmp_path: Path) -> None:
-    """Written, read and refitted it is the same; a file of an earlier version says nothing and has the earlier rule."""
+def test_a_release_says_by_which_edition_it_was_estimated(tmp_path: Path) -> None:
+    """Written, read and refitted it is the same; a file of an earlier version says less and has the earlier rules."""
     import pandas as pd
 
     rows = np.repeat(np.arange(2, 21), np.maximum(FAMILY, 0).astype(int) // 4)
@@ -100,9 +102,12 @@ def test_a_release_says_by_which_rule_its_tails_are_empty(tmp_path: Path) -> Non
     release = publish_seeded(frame, SCHEMA, seed=3, epsilon="1", ledger=tmp_path / "l.db").release
     release.save(tmp_path / "r.zip")
     read = Release.open(tmp_path / "r.zip")
-    assert read.pooled_tails and read.design is not None and read.design.pooled_tails
+    assert read.design is not None and read.edition == read.design.edition == Edition.NEWEST
     again = refit(read.measurements, read.design).model.project(["x"]).table
     assert np.allclose(again, release.model.project(["x"]).table, atol=1e-6)
-    earlier = replace(release, pooled_tails=False)
-    assert b'"tails"' in members_of(release)["model.json"] and b'"tails"' not in members_of(earlier)["model.json"]
-    assert earlier.design is not None and not earlier.design.pooled_tails
+    said = {Edition.FIRST: set(), Edition.POOLED_TAILS: {"tails"}, Edition.SHRUNK: {"tails", "entropy"}}
+    for edition, keys in said.items():
+        earlier = replace(release, edition=edition)
+        body = json.loads(members_of(earlier)["model.json"])
+        assert keys == {"tails", "entropy"} & set(body) and Edition.of(body) is edition
+        assert earlier.design is not None and earlier.design.edition is edition
