@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from understudy.methods.aim.model_size import NARROW, grown, least_cells
+from understudy.methods.aim.model_size import NARROW
 from understudy.methods.aim.named_tables import (
     ALONE_SHARE,
     NAMED_PRICE,
@@ -89,7 +89,7 @@ class AimWishes:
     select: float  # of a round, for its choice
     merge: bool
     wider: bool
-    cells: int | None  # of the model
+    cells: int  # of the model, at most
     prior: bool
 
     @property
@@ -118,14 +118,10 @@ class CostSplit:
         costs = self._with_wider(self._decided(count, rest, self.wishes.rounds or self._affordable(rest)))
         return self._with_uses(costs) if self.schema.uses else costs
 
-    @cached_property
+    @property
     def max_cells(self) -> int:
-        """Return how many cells the model may have: more where pairs stand out from their noise."""
-        if self.wishes.cells is not None:
-            return self.wishes.cells
-        least, each = least_cells(self.schema), self.costs.each
-        narrow = each and len(self.variables) <= NARROW
-        return grown(least, self.rows / self._pair_noise(each)[0]) if narrow else least
+        """Return how many cells the model may have."""
+        return self.wishes.cells
 
     @property
     def merges(self) -> bool:
@@ -183,7 +179,7 @@ class CostSplit:
         power = self.accounting.power  # three times the price is a third of the noise, or the root of that
         return named_tables(
             self.schema,
-            self.wishes.cells or least_cells(self.schema),
+            self.max_cells,
             lambda cells, price: cells * noise / (2 * self.rows * price ** (1 / power)),
         )
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
-from understudy.methods.aim.model_size import NARROW, WIDE_CELLS, least_cells
+from understudy.methods.aim.model_size import NARROW, WIDE_CELLS, most_cells
 from understudy.methods.aim.phases import phases, plan_notes
 from understudy.methods.aim.wider_tables import WAYS
 from understudy.methods.method import Fit, option
@@ -60,13 +60,13 @@ class Aim:
 
     def max_cells(self, schema: Schema) -> int:
         """Return how many cells the model may have at any budget, or `cells` where it is given."""
-        return least_cells(schema) if self.cells is None else self.cells
+        return most_cells(schema) if self.cells is None else self.cells
 
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> CostSplit:
         """Return how this budget is split for so many rows."""
         wishes = AimWishes(
-            self.rounds, self.single, self.select, bool(self.merge), bool(self.wider), self.cells,
-            self.prior is not None,
+            self.rounds, self.single, self.select, bool(self.merge), bool(self.wider),
+            self.max_cells(schema), self.prior is not None,
         )  # fmt: skip
         return CostSplit(wishes, schema, accounting, whole, rows)
 
@@ -79,7 +79,7 @@ class Aim:
         named, settled = split.named(split.costs), self.settled(split, split.costs)
         notes = tuple(plan_notes(split, split.costs, named, self.prior))
         d = len(schema.modelled)
-        seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (split.max_cells * 7e-7 + d * d * 3e-4)
+        seconds = 1.0 + n * d * 8e-8 + settled["rounds"] * (split.max_cells * 2e-7 + d * d * 3e-4)
         memory = 200 + n * d * 30 / 1e6 + split.max_cells * 400 / 1e6
         return Plan(
             self.name, budget, accounting, n, settled, None, tuple(phases(split, split.costs, named)), memory, seconds,
