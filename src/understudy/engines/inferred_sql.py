@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from understudy.engines.sql_coding import UNREADABLE, Expression, Writer, steps
+from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import inferred_fault
 from understudy.errors import DataError
 from understudy.schema import Intervals
 from understudy.schema.canonical import NULLS, numeral
 from understudy.schema.domain import UNFIT
 from understudy.schema.readings import Readings
-from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell
+from understudy.schema.rounding_classes import RoundingClasses
+from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS, NUMBERS, UNLISTED
 from understudy.schema.spreadsheet import neutralised
+
+_HALF_STEPS = 24  # the least float16s are multiples of 2^-24; of those twice as large half as many come to one
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,39 @@ class InferredWriter(Writer):
 
     def _steps(self, domain: Intervals) -> tuple[list[float], list[int]]:
         return steps(domain, self._readings.narrow)
+
+    def _expression(self, number: SqlNumber, code: str) -> Expression:
+        found = super()._expression(number, code)
+        return found if not self._readings.narrow.decimals else replace(found, more=self._as_written())
+
+    def _rounding(self, value: str, domain: RoundingClasses) -> str:
+        return super()._rounding(self._name("r") if self._readings.narrow.decimals else value, domain)
+
+    def _as_written(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the SQL of what `NarrowFloats.widened` makes of a cell's number, in two stages: the number if a text
+        of it may say less, and how many of the float16s around it come to one; then the number that is meant."""
+        narrow, double = self._readings.narrow, self.syntax.double
+        value, near, many = (self._name(letter) for letter in "vcn")
+        broken, listed = self.syntax.broken, ", ".join(map(double, narrow.declared))
+        looked = f"{broken(value)} AND abs({value}) < {double(narrow.below)} AND {value} NOT IN ({listed})"
+        sizes = [2.0 ** (11 - power) for power in range(_HALF_STEPS, 0, -1)]
+        steps = tree(f"abs({value})", sizes, [2**power for power in range(_HALF_STEPS, -1, -1)], self.syntax)
+        powers = [double(10.0**places) for places in range(1, narrow.decimals + 1)]
+        written = [f"floor({near} * {power} + {double(0.5)}) / {power}" for power in powers]
+        as_half = " ".join(f"WHEN abs({w} - {near}) * {many} < {double(0.5)} THEN {w}" for w in written)
+        as_single = " ".join(f"WHEN {self._single(w)} = {near} THEN {w}" for w in written)
+        cases = [f"WHEN {value} = {double(twin)} THEN {double(mark)}" for twin, mark in narrow.meanings.items()]
+        cases += [f"WHEN {near} IS NULL THEN {value}"]
+        cases += [
+            f"WHEN abs({near}) < 1024 AND NOT {broken(f'({near} * {many})')} THEN CASE {as_half} ELSE {value} END"
+        ]
+        cases += [f"WHEN {self._single(near)} = {near} THEN CASE {as_single} ELSE {value} END"]
+        meant = f"CASE {' '.join(cases)} ELSE {value} END"
+        return {near: f"CASE WHEN {looked} THEN {value} END", many: steps}, {self._name("r"): meant}
+
+    def _single(self, number: str) -> str:
+        """Return the SQL of the float32 nearest to a number, as a double."""
+        return self.syntax.as_double(f"CAST({number} AS REAL)")
 
     def _in_text(self, domain: Intervals) -> Expression:
         cell, value = self._name("x"), self._name("v")

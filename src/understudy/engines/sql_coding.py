@@ -43,17 +43,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Expression:
-    """Stages of named SQL, each over the one before: what is read, its parts, its number. Then the code."""
+    """Stages of named SQL, each over the one before: what is read, its parts, its number, what follows from that. Then
+    the code."""
 
     code: str
     read: dict[str, str]
     parts: dict[str, str] = field(default_factory=dict)
     value: dict[str, str] = field(default_factory=dict)
     join: str = ""
+    more: tuple[dict[str, str], ...] = ()
 
     @property
     def stages(self) -> tuple[dict[str, str], ...]:
-        return self.read, self.parts, self.value
+        return self.read, self.parts, self.value, *self.more
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,9 @@
 A library that keeps numbers in fewer bytes has the float32 0.10000000149… for 0.1; one odd cell makes texts, objects or
 doubles of its column, and the cell is 0.1 again, or that float32 as a double. So both are read as the declared decimal.
 Whole numbers need no such thing, and a narrow float that is nearest to two declared decimals stands for neither.
+
+Where all numbers of some decimals are told from others (`schema.rounding_classes`), a narrow float stands for the
+shortest decimal that its type reads as it: what a text of it says.
 """
 
 from __future__ import annotations
@@ -19,11 +22,22 @@ _WHOLE_FROM = {np.float32: 2.0**23, np.float16: 2.0**10}  # from here on all num
 
 
 class NarrowFloats:
-    """The narrow floats that stand for some of these numbers, as doubles."""
+    """The narrow floats that stand for some of these numbers, as doubles; with `decimals`, for all of up to so many."""
 
-    def __init__(self, numbers: Iterable[float]) -> None:
+    def __init__(self, numbers: Iterable[float], decimals: int = 0) -> None:
         found = np.unique(np.asarray(list(numbers), dtype=np.float64))
         self._declared = found[np.isfinite(found)]
+        self.decimals = decimals
+
+    @property
+    def declared(self) -> list[float]:
+        """Return the numbers that are themselves, whatever a narrow type makes of them."""
+        return [float(number) for number in self._declared]
+
+    @property
+    def below(self) -> float:
+        """Return the number below which decimals are looked for, in doubles and with all digits."""
+        return min(max(_WHOLE_FROM.values()), 2.0**53 / 10.0**self.decimals)
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats]:
@@ -48,10 +62,27 @@ class NarrowFloats:
     def widened(self, values: Floats) -> Floats:
         """Return the numbers, with the declared one in the place of each narrow float that stands for it."""
         twins, marks = self._pairs
-        if not len(twins):
-            return values
-        near = np.minimum(np.searchsorted(twins, values), len(twins) - 1)
-        return np.where(twins[near] == values, marks[near], values)
+        if len(twins):
+            near = np.minimum(np.searchsorted(twins, values), len(twins) - 1)
+            values = np.where(twins[near] == values, marks[near], values)
+        return self._as_written(values) if self.decimals else values
+
+    def _as_written(self, values: Floats) -> Floats:
+        """Return the numbers, with its shortest decimal in the place of each that a narrow type has exactly.
+
+        The narrowest such type decides. SQL has the same arithmetic (`engines.inferred_sql`).
+        """
+        found, left = values.copy(), _broken(values) & (np.abs(values) < self.below) & ~np.isin(values, self._declared)
+        for narrow, whole in reversed(_WHOLE_FROM.items()):
+            at = np.flatnonzero(left & (np.abs(values) < whole))
+            at = at[values[at].astype(narrow) == values[at]]
+            left[at] = False
+            for power in (10.0**places for places in range(1, self.decimals + 1)):
+                written = np.floor(values[at] * power + 0.5) / power
+                is_it = written.astype(narrow) == values[at]
+                found[at[is_it]] = written[is_it]
+                at = at[~is_it]
+        return found
 
 
 def _broken(values: Floats) -> NDArray[np.bool_]:

@@ -20,6 +20,7 @@ from understudy.schema.attribute import Attribute
 from understudy.schema.canonical import BOOLEANS, SPACE, canonical, is_moment, numeral
 from understudy.schema.domain import UNFIT, Codes, Floats
 from understudy.schema.narrow_floats import NarrowFloats
+from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales import OrderedScale
 from understudy.schema.text_classes import TextClasses
 
@@ -113,6 +114,8 @@ class Readings:
         listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
         if domain is None:
             return NarrowFloats(listed)
+        if isinstance(domain, RoundingClasses) and not domain.integral:
+            return NarrowFloats([*listed, *domain.edges], domain.most_decimals)
         return NarrowFloats(() if domain.integral else [*listed, *domain.edges, *domain.points])
 
     @cached_property
