@@ -87,6 +87,7 @@ _BOOLEAN = (
     ("", ""),
 )
 _WHOLES = (("1", "3", "9"), ("1", "", "3"), ("1.0", "3.", "+4"), ("1e0", "1_000", "1,000"), ("2.5", "inf"), ("", ""))
+_UNITS = Intervals("number", tuple(1_000_000 + at / 100 for at in range(1001)))
 _ROUND = RoundingClasses(
     "number", (-2.3, 60.0), units=(Fraction(10), Fraction(5), Fraction(1), Fraction(1, 10), Fraction(1, 20))
 )
@@ -154,6 +155,7 @@ KINDS: dict[str, Kind] = {
     "integer, missing 099": Kind(Attribute("a", _WHOLE, missing=("099",)), (("099", "99"),)),
     "number": Kind(Attribute("a", _REAL, missing=("",)), _REALS),
     "number, other": Kind(Attribute("a", _REAL, other="missing"), _REALS),
+    "number, fine units": Kind(Attribute("a", _UNITS, other="missing"), (("1000000.1", "1000005.25", "1000003.7"), ("1000000.12", "", "x"))),
     "number, rounding classes": Kind(Attribute("a", _ROUND, missing=("", "-9.9"), other="missing"), _ROUNDED),
     "integer, rounding classes": Kind(Attribute("a", _ROUND_WHOLES, missing=("",), other="missing"), (*_WHOLES, ("350", "70", "5"))),
     "date": Kind(Attribute("a", _DAYS, missing=("", "9999-12-31")), _DATES),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from understudy.engines.sql_coding import UNREADABLE, Expression, Writer, steps
+from understudy.engines.sql_coding import UNREADABLE, Expression, Writer
 from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import inferred_fault
 from understudy.errors import DataError
@@ -19,7 +19,6 @@ from understudy.schema import Intervals
 from understudy.schema.canonical import NULLS, numeral
 from understudy.schema.domain import UNFIT
 from understudy.schema.readings import Readings
-from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS, NUMBERS, UNLISTED
 from understudy.schema.spreadsheet import neutralised
@@ -85,41 +84,29 @@ class InferredWriter(Writer):
             return found
         return replace(found, code=f"CASE WHEN {misread} THEN {UNREADABLE} ELSE {found.code} END")
 
-    def _missing_numbers(self, domain: Intervals) -> list[float]:
-        declared = super()._missing_numbers(domain)
-        return declared + [twin for twin, mark in self._readings.narrow.meanings.items() if mark in declared]
-
-    def _steps(self, domain: Intervals) -> tuple[list[float], list[int]]:
-        return steps(domain, self._readings.narrow)
-
     def _expression(self, number: SqlNumber, code: str) -> Expression:
         found = super()._expression(number, code)
-        return found if not self._readings.narrow.decimals else replace(found, more=self._as_written())
-
-    def _rounding(self, value: str, domain: RoundingClasses) -> str:
-        return super()._rounding(self._name("r") if self._readings.narrow.decimals else value, domain)
+        if not self._readings.written.places:
+            return found
+        return replace(found, value={self._name("w"): number.number}, more=self._as_written())
 
     def _as_written(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the SQL of what `NarrowFloats.widened` makes of a cell's number, in two stages: the number if a text
-        of it may say less, and how many of the float16s around it come to one; then the number that is meant."""
-        narrow, double = self._readings.narrow, self.syntax.double
-        value, near, many = (self._name(letter) for letter in "vcn")
-        broken, listed = self.syntax.broken, ", ".join(map(double, narrow.declared))
-        looked = f"{broken(value)} AND abs({value}) < {double(narrow.below)} AND {value} NOT IN ({listed})"
+        """Return the SQL of `WrittenDecimals.read`, in two stages: the number if a text of it may say less, and how
+        many of the float16s around it come to one; then the number that is meant."""
+        written, double, broken = self._readings.written, self.syntax.double, self.syntax.broken
+        read, near, many = (self._name(letter) for letter in "wcn")
+        looked = f"{broken(read)} AND abs({read}) < {double(written.below)}"
         sizes = [2.0 ** (11 - power) for power in range(_HALF_STEPS, 0, -1)]
-        steps = tree(f"abs({value})", sizes, [2**power for power in range(_HALF_STEPS, -1, -1)], self.syntax)
-        powers = [double(10.0**places) for places in range(1, narrow.decimals + 1)]
-        written = [f"floor({near} * {power} + {double(0.5)}) / {power}" for power in powers]
-        as_half = " ".join(f"WHEN abs({w} - {near}) * {many} < {double(0.5)} THEN {w}" for w in written)
-        as_single = " ".join(f"WHEN {self._single(w)} = {near} THEN {w}" for w in written)
-        cases = [f"WHEN {value} = {double(twin)} THEN {double(mark)}" for twin, mark in narrow.meanings.items()]
-        cases += [f"WHEN {near} IS NULL THEN {value}"]
-        cases += [
-            f"WHEN abs({near}) < 1024 AND NOT {broken(f'({near} * {many})')} THEN CASE {as_half} ELSE {value} END"
-        ]
-        cases += [f"WHEN {self._single(near)} = {near} THEN CASE {as_single} ELSE {value} END"]
-        meant = f"CASE {' '.join(cases)} ELSE {value} END"
-        return {near: f"CASE WHEN {looked} THEN {value} END", many: steps}, {self._name("r"): meant}
+        steps = tree(f"abs({read})", sizes, [2**power for power in range(_HALF_STEPS, -1, -1)], self.syntax)
+        decimals = [f"floor({near} * {power} + {double(0.5)}) / {power}" for power in map(double, written.powers)]
+        as_half = " ".join(f"WHEN abs({d} - {near}) * {many} < {double(0.5)} THEN {d}" for d in decimals)
+        as_single = " ".join(f"WHEN {self._single(d)} = {near} THEN {d}" for d in decimals)
+        half = f"abs({near}) < 1024 AND NOT {broken(f'({near} * {many})')} AND {decimals[-1]} <> {near}"
+        meant = (
+            f"CASE WHEN {near} IS NULL THEN {read} WHEN {half} THEN CASE {as_half} ELSE {read} END "
+            f"WHEN {self._single(near)} = {near} THEN CASE {as_single} ELSE {read} END ELSE {read} END"
+        )
+        return {near: f"CASE WHEN {looked} THEN {read} END", many: steps}, {self._name("v"): meant}
 
     def _single(self, number: str) -> str:
         """Return the SQL of the float32 nearest to a number, as a double."""

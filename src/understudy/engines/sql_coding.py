@@ -21,7 +21,6 @@ from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
-from understudy.schema.narrow_floats import NarrowFloats
 from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
@@ -279,17 +278,16 @@ class Writer:
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------
 
 
-def steps(domain: Intervals, narrow: NarrowFloats | None = None) -> tuple[list[float], list[int]]:
+def steps(domain: Intervals) -> tuple[list[float], list[int]]:
     """Return the code of a number as a step function: codes[k] where k of the bounds are at most the number."""
-    narrow = narrow or NarrowFloats(())
-    cuts = {*domain.edges, *domain.points, *narrow.meanings}
+    cuts = {*domain.edges, *domain.points}
     if domain.integral:
         cuts = {float(np.ceil(cut)) for cut in cuts} | {point + 1 for point in domain.points}
     else:
-        cuts |= {float(np.nextafter(point, np.inf)) for point in (*domain.points, *narrow.meanings)}
+        cuts |= {float(np.nextafter(point, np.inf)) for point in domain.points}
     bounds = sorted(cuts)
     below = bounds[0] - 1 if domain.integral else float(np.nextafter(bounds[0], -np.inf))
-    codes = domain.encode_numbers(narrow.widened(np.asarray([below, *bounds], dtype=np.float64))).tolist()
+    codes = domain.encode_numbers(np.asarray([below, *bounds], dtype=np.float64)).tolist()
     kept = [at for at in range(len(bounds)) if codes[at + 1] != codes[at]]
     return [bounds[at] for at in kept], [codes[0], *(codes[at + 1] for at in kept)]
 

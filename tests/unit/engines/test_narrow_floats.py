@@ -200,14 +200,29 @@ def test_so_for_every_float16_and_many_a_float32(units: tuple[Fraction, ...], tm
         parquet.write_table(pa.table({"a": narrow.astype(np.float64)}), path)
         found = codes(path, attribute)
         assert found == duckdb_codes(path, attribute)
+        texts = [str(cell) for cell in narrow]
         half = narrow == narrow.astype(np.float16)
-        texts = [repr(float(str(cell))) for cell in np.where(half, 0, narrow)]
-        texts = [
-            repr(float(str(narrow[at].astype(np.float16)))) if half[at] else texts[at] for at in range(len(narrow))
-        ]
-        broken = narrow != np.floor(narrow)
-        expected = attribute.encode([t if b else repr(float(v)) for t, b, v in zip(texts, broken, narrow)])
-        assert (np.asarray(found) == expected).all()
+        for at in np.flatnonzero(half):
+            cell = float(narrow[at])
+            itself = cell == round(cell, attribute.domain.most_decimals)
+            texts[at] = str(cell) if itself else str(np.float16(narrow[at]))
+        assert found == attribute.encode(texts).tolist()
+
+
+@pytest.mark.parametrize(
+    "range, places", [((-3, 60), 2), ((0, 1_000_000), 2), ((1_000_000, 1_000_010), 1), ((-74.3, -73.7), 4)], ids=str
+)
+def test_a_narrow_cell_has_the_unit_of_its_text(range: tuple[float, float], places: int, tmp_path: Path) -> None:
+    """Of a range whose bins a tree finds; units are finer than float32s a million away from 0."""
+    body = f'[attributes.a]\nkind = "number"\nrange = {list(range)}\n'
+    attribute = Schema.from_toml(f'[table]\nname = "t"\nneighbours = "add-remove"\n{body}')["a"]
+    cells = np.random.default_rng(1).uniform(*range, 2000).round(places).astype(np.float32)
+    texts = pd.DataFrame({"a": [str(cell) for cell in cells]})
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": cells}), path)
+    expected = codes(texts, attribute)
+    assert codes(pd.DataFrame({"a": cells}), attribute) == codes(path, attribute) == expected
+    assert sorted(duckdb_codes(path, attribute)) == sorted(expected)
 
 
 def test_a_fraction_is_no_whole_number_of_any_class(tmp_path: Path) -> None:
