@@ -259,6 +259,8 @@ class Writer:
         low, high = map(double, domain.edges)
         inside = f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
         tests = [f"WHEN {inside} IN ({', '.join(map(double, domain.special))}) THEN 0"]
+        if domain.units:  # a multiple of none: and PostgreSQL refuses to divide 5e-324
+            tests.append(f"WHEN abs({inside}) < {double(float(domain.units[-1] / 2))} THEN {domain.size - 1}")
         for code, unit in enumerate(domain.units, 1):
             up, down = double(unit.denominator), double(unit.numerator)
             near = f"floor({inside} * {up} / {down} + {double(0.5)}) * {down} / {up}"
