@@ -96,6 +96,7 @@ class InferredWriter(Writer):
         written, double, broken = self._readings.written, self.syntax.double, self.syntax.broken
         read, near, many = (self._name(letter) for letter in "wcn")
         looked = f"{broken(read)} AND abs({read}) < {double(written.below)}"
+        looked += f" AND {read} NOT IN ({', '.join(map(double, written.kept))})" if written.kept else ""
         sizes = [2.0 ** (11 - power) for power in range(_HALF_STEPS, 0, -1)]
         steps = tree(f"abs({read})", sizes, [2**power for power in range(_HALF_STEPS, -1, -1)], self.syntax)
         decimals = [f"floor({near} * {power} + {double(0.5)}) / {power}" for power in map(double, written.powers)]

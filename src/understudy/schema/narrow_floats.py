@@ -56,18 +56,22 @@ class WrittenDecimals:
     """What a text says of a number that a narrow type holds: the decimal of fewest places that the type reads as it.
 
     Up to so many `places`, which tell all that a schema declares apart: a decimal of more is on the same side of each
-    of these as the number. A float16 that is such a decimal itself (300.25, where a text of it may be 300.2) is that.
+    of these as the number. A float16 that is such a decimal itself (300.25, where a text of it may be 300.2) is that,
+    and so is a number that is `kept`.
     """
 
     places: int
+    kept: tuple[float, ...] = ()
 
     @staticmethod
-    def telling(numbers: Iterable[float], least: int = 0) -> WrittenDecimals:
+    def telling(numbers: Iterable[float], least: int = 0, kept: Iterable[float] = ()) -> WrittenDecimals:
         """Return those that tell these numbers apart, and decimals of at least so many places."""
+        kept = tuple(dict.fromkeys(number for number in kept if math.isfinite(number)))
+        numbers = [*numbers, *kept]
         finite = [number for number in numbers if math.isfinite(number)]
         wanted = max([least, *(_places(number) for number in finite)])
         room = math.floor(math.log10(2.0**53 / max([1.0, *map(abs, finite)])))
-        return WrittenDecimals(max(0, min(wanted, room, _MAX_DECIMALS)))
+        return WrittenDecimals(max(0, min(wanted, room, _MAX_DECIMALS)), kept)
 
     @property
     def below(self) -> float:
@@ -85,6 +89,7 @@ class WrittenDecimals:
             return values
         found, at = values.copy(), np.flatnonzero(_broken(values) & (np.abs(values) < self.below))
         at = at[values[at].astype(np.float32) == values[at]]  # as all float16s are
+        at = at[~np.isin(values[at], self.kept)]
         numbers = np.where(np.abs(values[at]) < _WHOLE_FROM[np.float16], values[at], 0.0)
         half = (
             (numbers != 0) & (numbers.astype(np.float16) == numbers) & (_nearest(numbers, self.powers[-1]) != numbers)

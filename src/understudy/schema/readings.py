@@ -119,7 +119,7 @@ class Readings:
         if domain is None or domain.integral:
             return WrittenDecimals(0)
         least = domain.most_decimals if isinstance(domain, RoundingClasses) else 0
-        return WrittenDecimals.telling([*self._listed_numbers, *domain.edges, *domain.points], least)
+        return WrittenDecimals.telling(domain.edges, least, kept=[*self._listed_numbers, *domain.points])
 
     @property
     def _listed_numbers(self) -> list[float]:

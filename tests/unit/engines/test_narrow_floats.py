@@ -225,6 +225,20 @@ def test_a_narrow_cell_has_the_unit_of_its_text(range: tuple[float, float], plac
     assert sorted(duckdb_codes(path, attribute)) == sorted(expected)
 
 
+@pytest.mark.parametrize("domain", ["units", "classes"])
+def test_a_declared_number_is_itself_before_it_is_a_float32(domain: str, tmp_path: Path) -> None:
+    """As a missing code or a point, whether it comes as a number or as a text."""
+    odd, other = float(np.float32(-0.1)), float(np.float32(0.7))
+    units = Intervals("number", (0.0, 0.1, 0.5, 1.0), points=(other,))
+    found = units if domain == "units" else RoundingClasses("number", (0.0, 1.0), units=UNITS)
+    attribute, cells = Attribute("a", found, missing=(repr(odd),)), [odd, -0.1, other, 0.7]
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": cells}), path)
+    expected = codes(pd.DataFrame({"a": [*map(repr, cells), "1.0"]}), attribute)[:4]
+    assert codes(path, attribute) == duckdb_codes(path, attribute) == expected
+    assert expected[0] == attribute.missing_code != expected[1] and (expected[2] != expected[3]) == (domain == "units")
+
+
 def test_a_fraction_is_no_whole_number_of_any_class(tmp_path: Path) -> None:
     """As in SQL, and as for the attribute beside which the classes stand."""
     attribute = Attribute(
