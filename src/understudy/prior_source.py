@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import DataError, UsageError, check_path
@@ -34,6 +37,18 @@ def open_prior(source: PriorSource, schema: Schema) -> Prior:
             return _public(Path(source), schema.free)
         source = Release.open(source)
     return _released(source, schema)
+
+
+def refuse_private(source: PriorSource, data: Any) -> None:
+    """Refuse the private file itself as a table that is said to be public: exact tables of it would be released."""
+    if isinstance(source, Release) or not isinstance(data, str | os.PathLike):
+        return
+    with suppress(OSError, ValueError):  # an address, or a file that is not there: said elsewhere
+        if Path(source).samefile(data):
+            raise UsageError(
+                "the prior is the private table itself, and a release has exact tables of a public prior: give an "
+                "earlier release, or a table that is public"
+            )
 
 
 def _released(release: Release, schema: Schema) -> Prior:

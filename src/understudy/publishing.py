@@ -26,7 +26,7 @@ from understudy.planning import AnyMethod, method_for
 from understudy.planning import as_schema as as_schema
 from understudy.planning import least_epsilon as least_epsilon
 from understudy.planning import plan as plan
-from understudy.prior_source import PriorSource, open_prior
+from understudy.prior_source import PriorSource, open_prior, refuse_private
 from understudy.privacy.accounting import total_cost
 from understudy.privacy.budget import Amount, Budget, show
 from understudy.privacy.entries import ChargeEntry, Head
@@ -209,6 +209,8 @@ def run(
     clock = Clock(progress)
     schema = with_sight(schema, ledger_path(ledger, schema).parent)
     check_confirmed(schema)
+    if prior is not None:
+        refuse_private(prior, data)
     known = None if prior is None else open_prior(prior, schema)
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it

@@ -14,7 +14,10 @@ import pytest
 from command import run
 
 from conftest import columns_of, schema_of
+from understudy.privacy.accounting import total_cost
+from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
+from understudy.release.bought import BoughtFacts
 from understudy.release.lawyers_page import posterior
 from understudy.release.registry_entry import Publisher, registry_entry, yaml_text
 from understudy.release.release import Release
@@ -150,6 +153,21 @@ def test_an_entry_says_that_rows_were_seen(release: Path) -> None:
     ]
     assert "none was read" in texts[0] and "none was read" not in texts[1]
     assert "after rows were seen (`check --show`): a, b" in texts[1]
+
+
+def test_an_entry_converts_no_delta_that_paid_for_lists(release: Path) -> None:
+    made = Release.open(release)
+    if not made.card.delta:
+        return
+    split = replace(made.card, bought=BoughtFacts((), (), {"a": "values"}, None, 2.5e-7, 7.5e-7))
+    who = Publisher("x", "Industry", "use", "EU", "2026-11-18", "y")
+    said = [
+        registry_entry(replace(made, card=card), who)["deployment"]["privacy_loss"]["privacy_parameters_details"]
+        for card in (made.card, split)
+    ]
+    for words, delta in zip(said, ("1e-6", "2.5e-7")):
+        assert f"there are {float(total_cost(Budget(1, delta))):.6g}, converted" in words
+    assert "lists" not in said[0] and "Of delta 7.5e-07 is not converted" in said[1]
 
 
 def test_an_entry_with_a_mistake_is_not(release: Path) -> None:

@@ -147,6 +147,15 @@ def test_other_columns_or_bins_are_refused_before_anything_is_spent(
     assert not (place / "fresh.db").exists()
 
 
+def test_the_private_table_is_no_public_one(place: Path) -> None:
+    """Its exact tables would be in the release."""
+    (place / "again.csv").symlink_to(place / "2026.csv")
+    for prior in ("2026.csv", "again.csv", Path("2026.csv").absolute()):
+        with pytest.raises(UsageError, match="the private table itself"):
+            understudy.publish("2026.csv", "binned.toml", epsilon=1, prior=prior, ledger="fresh.db")
+    assert not (place / "fresh.db").exists()
+
+
 def test_what_cannot_be_a_prior_is_refused(place: Path) -> None:
     schema = Schema.open("schema.toml")
     with pytest.raises(UsageError, match=r"income would get bins from this run"):

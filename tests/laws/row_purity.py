@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from datetime import time as clock
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from understudy.engines.sources import open_source
 from understudy.engines.sql import coded_rows
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema, Taxonomy
+from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.taxonomy import Level
 
 Cells = Sequence[str]
@@ -85,6 +87,15 @@ _BOOLEAN = (
     ("", ""),
 )
 _WHOLES = (("1", "3", "9"), ("1", "", "3"), ("1.0", "3.", "+4"), ("1e0", "1_000", "1,000"), ("2.5", "inf"), ("", ""))
+_UNITS = Intervals("number", tuple(1_000_000 + at / 100 for at in range(1001)))
+_ROUND = RoundingClasses(
+    "number", (-2.3, 60.0), units=(Fraction(10), Fraction(5), Fraction(1), Fraction(1, 10), Fraction(1, 20))
+)
+_ROUND_WHOLES = RoundingClasses("integer", (0.0, 1000.0), units=(Fraction(100), Fraction(10), Fraction(5)))
+_ROUNDED = (
+    ("45.1", "0.7", "12.25", "30"), ("45.1", "", "-2.3"), ("0.1", "12", "60", "0"), ("451e-1", ".7", "12.2500"),
+    ("45.09375", "0.10000000149011612", "12.34567"), ("x", "1,5", "70000.3"), ("", ""),
+)  # fmt: skip
 _REALS = (("0.7", "1.5", "0.3"), ("0.7", "", "2"), ("7e-1", "1.50", ".5"), ("1,5", "?"), ("1e999", "-1"), ("", ""))
 _DATES = (
     ("2024-01-31", "2024-02-01"), ("2024-01-31", "", "1999-01-01"), ("2024-01-31 00:00:00", "2024-01-31"),
@@ -144,6 +155,9 @@ KINDS: dict[str, Kind] = {
     "integer, missing 099": Kind(Attribute("a", _WHOLE, missing=("099",)), (("099", "99"),)),
     "number": Kind(Attribute("a", _REAL, missing=("",)), _REALS),
     "number, other": Kind(Attribute("a", _REAL, other="missing"), _REALS),
+    "number, fine units": Kind(Attribute("a", _UNITS, other="missing"), (("1000000.1", "1000005.25", "1000003.7"), ("1000000.12", "", "x"))),
+    "number, rounding classes": Kind(Attribute("a", _ROUND, missing=("", "-9.9"), other="missing"), _ROUNDED),
+    "integer, rounding classes": Kind(Attribute("a", _ROUND_WHOLES, missing=("",), other="missing"), (*_WHOLES, ("350", "70", "5"))),
     "date": Kind(Attribute("a", _DAYS, missing=("", "9999-12-31")), _DATES),
     "date, other": Kind(Attribute("a", _DAYS, other="missing"), _DATES),
     "date, %Y%m%d": Kind(Attribute("a", replace(_DAYS, format="%Y%m%d"), missing=("0",)), (("20240131", "20240201"), ("20240131", ""), ("0", "20240131"))),

@@ -63,7 +63,14 @@ def cell_texts(cells: Sequence[Any], name: str) -> Any:
         except TypeError:  # not hashable, so no text, number, date or boolean
             raise _objects(name) from None
 
-    return pa.array([text(cell) for cell in cells], pa.large_string())
+    try:
+        return pa.array([text(cell) for cell in cells], pa.large_string())
+    except UnicodeEncodeError:  # its message and its `object` hold the cell
+        raise DataError(
+            f"column {name!r} holds half of a character (a surrogate), which no file can: decode what it was read from "
+            "again",
+            attribute=name,
+        ) from None
 
 
 def of_one_type(cells: Sequence[Any]) -> bool:

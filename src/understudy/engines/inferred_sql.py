@@ -11,16 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from understudy.engines.sql_coding import UNREADABLE, Expression, Writer, steps
+from understudy.engines.sql_coding import UNREADABLE, Expression, Writer
+from understudy.engines.sql_dialects import tree
 from understudy.engines.trust import inferred_fault
 from understudy.errors import DataError
 from understudy.schema import Intervals
 from understudy.schema.canonical import NULLS, numeral
 from understudy.schema.domain import UNFIT
 from understudy.schema.readings import Readings
-from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell
+from understudy.schema.scales.sql_cell import EXACT, MOMENT_LIKE, NAN, NUMBER_LIKE, SqlCell, SqlNumber
 from understudy.schema.scales.sql_types import MOMENTS, NUMBERS, UNLISTED
 from understudy.schema.spreadsheet import neutralised
+
+_HALF_STEPS = 24  # the least float16s are multiples of 2^-24; of those twice as large half as many come to one
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,34 @@ class InferredWriter(Writer):
             return found
         return replace(found, code=f"CASE WHEN {misread} THEN {UNREADABLE} ELSE {found.code} END")
 
-    def _missing_numbers(self, domain: Intervals) -> list[float]:
-        declared = super()._missing_numbers(domain)
-        return declared + [twin for twin, mark in self._readings.narrow.meanings.items() if mark in declared]
+    def _expression(self, number: SqlNumber, code: str) -> Expression:
+        found = super()._expression(number, code)
+        if not self._readings.written.places:
+            return found
+        return replace(found, value={self._name("w"): number.number}, more=self._as_written())
 
-    def _steps(self, domain: Intervals) -> tuple[list[float], list[int]]:
-        return steps(domain, self._readings.narrow)
+    def _as_written(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the SQL of `WrittenDecimals.read`, in two stages: the number if a text of it may say less, and how
+        many of the float16s around it come to one; then the number that is meant."""
+        written, double, broken = self._readings.written, self.syntax.double, self.syntax.broken
+        read, near, many = (self._name(letter) for letter in "wcn")
+        looked = f"{broken(read)} AND abs({read}) < {double(written.below)}"
+        looked += f" AND {read} NOT IN ({', '.join(map(double, written.kept))})" if written.kept else ""
+        sizes = [2.0 ** (11 - power) for power in range(_HALF_STEPS, 0, -1)]
+        steps = tree(f"abs({read})", sizes, [2**power for power in range(_HALF_STEPS, -1, -1)], self.syntax)
+        decimals = [f"floor({near} * {power} + {double(0.5)}) / {power}" for power in map(double, written.powers)]
+        as_half = " ".join(f"WHEN abs({d} - {near}) * {many} < {double(0.5)} THEN {d}" for d in decimals)
+        as_single = " ".join(f"WHEN {self._single(d)} = {near} THEN {d}" for d in decimals)
+        half = f"abs({near}) < 1024 AND NOT {broken(f'({near} * {many})')} AND {decimals[-1]} <> {near}"
+        meant = (
+            f"CASE WHEN {near} IS NULL THEN {read} WHEN {half} THEN CASE {as_half} ELSE {read} END "
+            f"WHEN {self._single(near)} = {near} THEN CASE {as_single} ELSE {read} END ELSE {read} END"
+        )
+        return {near: f"CASE WHEN {looked} THEN {read} END", many: steps}, {self._name("v"): meant}
+
+    def _single(self, number: str) -> str:
+        """Return the SQL of the float32 nearest to a number, as a double."""
+        return self.syntax.as_double(f"CAST({number} AS REAL)")
 
     def _in_text(self, domain: Intervals) -> Expression:
         cell, value = self._name("x"), self._name("v")

@@ -348,8 +348,9 @@ def coded_rows(warehouse: Warehouse, schema: Schema, also: Mapping[str, str] | N
     parts = [writer(a, by_name[a.column], i, syntax, decimal).expression() for i, a in enumerate(schema.modelled)]
     inner = warehouse.relation
     names: list[str] = []
-    for stage in range(3):
-        fresh = {name: sql for part in parts for name, sql in part.stages[stage].items()}
+    for stage in range(max(len(part.stages) for part in parts)):
+        written = (part.stages[stage] for part in parts if stage < len(part.stages))
+        fresh = {name: sql for own in written for name, sql in own.items()}
         fresh |= dict(also or {}) if stage == 0 else {}
         if fresh:
             selected = names + [f"{sql} AS {name}" for name, sql in fresh.items()]

@@ -21,7 +21,6 @@ from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
-from understudy.schema.narrow_floats import NarrowFloats
 from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
@@ -43,17 +42,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Expression:
-    """Stages of named SQL, each over the one before: what is read, its parts, its number. Then the code."""
+    """Stages of named SQL, each over the one before: what is read, its parts, its number, what follows from that. Then
+    the code."""
 
     code: str
     read: dict[str, str]
     parts: dict[str, str] = field(default_factory=dict)
     value: dict[str, str] = field(default_factory=dict)
     join: str = ""
+    more: tuple[dict[str, str], ...] = ()
 
     @property
     def stages(self) -> tuple[dict[str, str], ...]:
-        return self.read, self.parts, self.value
+        return self.read, self.parts, self.value, *self.more
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,8 @@ class Writer:
         low, high = map(double, domain.edges)
         inside = f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
         tests = [f"WHEN {inside} IN ({', '.join(map(double, domain.special))}) THEN 0"]
+        if domain.units:  # a multiple of none: and PostgreSQL refuses to divide 5e-324
+            tests.append(f"WHEN abs({inside}) < {double(float(domain.units[-1] / 2))} THEN {domain.size - 1}")
         for code, unit in enumerate(domain.units, 1):
             up, down = double(unit.denominator), double(unit.numerator)
             near = f"floor({inside} * {up} / {down} + {double(0.5)}) * {down} / {up}"
@@ -277,17 +280,16 @@ class Writer:
 # -- the schema's rules, as numbers and patterns -----------------------------------------------------------------
 
 
-def steps(domain: Intervals, narrow: NarrowFloats | None = None) -> tuple[list[float], list[int]]:
+def steps(domain: Intervals) -> tuple[list[float], list[int]]:
     """Return the code of a number as a step function: codes[k] where k of the bounds are at most the number."""
-    narrow = narrow or NarrowFloats(())
-    cuts = {*domain.edges, *domain.points, *narrow.meanings}
+    cuts = {*domain.edges, *domain.points}
     if domain.integral:
         cuts = {float(np.ceil(cut)) for cut in cuts} | {point + 1 for point in domain.points}
     else:
-        cuts |= {float(np.nextafter(point, np.inf)) for point in (*domain.points, *narrow.meanings)}
+        cuts |= {float(np.nextafter(point, np.inf)) for point in domain.points}
     bounds = sorted(cuts)
     below = bounds[0] - 1 if domain.integral else float(np.nextafter(bounds[0], -np.inf))
-    codes = domain.encode_numbers(narrow.widened(np.asarray([below, *bounds], dtype=np.float64))).tolist()
+    codes = domain.encode_numbers(np.asarray([below, *bounds], dtype=np.float64)).tolist()
     kept = [at for at in range(len(bounds)) if codes[at + 1] != codes[at]]
     return [bounds[at] for at in kept], [codes[0], *(codes[at + 1] for at in kept)]
 

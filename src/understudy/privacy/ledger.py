@@ -134,7 +134,10 @@ class Ledger:
     def source_key(self) -> bytes:
         """Return the key of this ledger's fingerprints: random, and in no other file."""
         upgrade(self.connection)
-        return bytes(self.connection.execute("SELECT key FROM secret").fetchone()[0])
+        row = self.connection.execute("SELECT key FROM secret").fetchone()
+        if row is None:
+            raise LedgerError(f"the ledger {self.path.name!r} is damaged: its key is gone. Find a whole copy")
+        return bytes(row[0])
 
     # -- writing ---------------------------------------------------------------------------------------------
 

@@ -107,9 +107,11 @@ def _privacy_loss(release: Release) -> dict[str, Any]:
     parameters = {"epsilon": card.epsilon}
     words = f"{card.in_words}."
     if card.delta:
-        kept, whole = _accounting(card), float(_accounting(card).whole(Budget(card.epsilon, card.delta)))
+        kept, lists = _accounting(card), 0.0 if card.bought is None else card.bought.value_lists
+        whole = float(kept.whole(Budget(card.epsilon, card.bought.conversion if card.bought and lists else card.delta)))
         parameters |= {"delta": card.delta} | ({"rho": whole} if kept == ZCDP else {})
         words += f" Charges are kept in {_KEPT_IN[kept]}, of which there are {whole:.6g}, converted once."
+        words += f" Of delta {lists:.6g} is not converted: lists of values were bought with it." * bool(lists)
     found: dict[str, Any] = {
         "privacy_unit": card.unit,
         "privacy_unit_details": card.neighbours_in_words,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from understudy.schema.attribute import Attribute
 from understudy.schema.canonical import BOOLEANS, SPACE, canonical, is_moment, numeral
 from understudy.schema.domain import UNFIT, Codes, Floats
-from understudy.schema.narrow_floats import NarrowFloats
+from understudy.schema.narrow_floats import NarrowFloats, WrittenDecimals
+from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales import OrderedScale
 from understudy.schema.text_classes import TextClasses
 
@@ -108,12 +109,21 @@ class Readings:
 
     @cached_property
     def narrow(self) -> NarrowFloats:
-        """Return the float32 and float16 cells that stand for a listed decimal, an edge, a point or a missing code."""
+        """Return the float32 and float16 cells that stand for a listed decimal."""
+        return NarrowFloats(self._listed_numbers)
+
+    @cached_property
+    def written(self) -> WrittenDecimals:
+        """Return what float32 and float16 cells of an attribute on a scale are read as."""
         domain = self.attribute.intervals
-        listed = [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
-        if domain is None:
-            return NarrowFloats(listed)
-        return NarrowFloats(() if domain.integral else [*listed, *domain.edges, *domain.points])
+        if domain is None or domain.integral:
+            return WrittenDecimals(0)
+        least = domain.most_decimals if isinstance(domain, RoundingClasses) else 0
+        return WrittenDecimals.telling(domain.edges, least, kept=[*self._listed_numbers, *domain.points])
+
+    @property
+    def _listed_numbers(self) -> list[float]:
+        return [number for text in self.declared if (number := numeral(text, self.decimal)) is not None]
 
     @cached_property
     def _pair(self) -> dict[str, int]:
@@ -146,7 +156,7 @@ class Readings:
 
     def number_codes(self, values: Floats, absent: NDArray[np.bool_]) -> Codes:
         """Return the codes of numbers on the scale of an ordered attribute; `absent` marks those that are none."""
-        return self.attribute.encode_numbers(self.narrow.widened(values), absent)
+        return self.attribute.encode_numbers(self.written.read(values), absent)
 
     def _misread(self, text: str) -> str | None:
         """Return what a declared text is mistaken for: a value that is also written in another way."""

@@ -105,8 +105,15 @@ class RoundingClasses(Intervals):
         """Return the values of the first code."""
         return tuple(sorted({0.0, *self.edges}))
 
+    @property
+    def most_decimals(self) -> int:
+        """Return how many decimals a multiple of a unit has at most."""
+        return next(places for places in range(20) if all(10**places % unit.denominator == 0 for unit in self.units))
+
     def encode_numbers(self, values: Floats) -> Codes:
         fit = np.isfinite(values)
+        if self.integral:
+            fit &= values == np.floor(values)
         inside = np.clip(np.where(fit, values, 0.0), self.edges[0], self.edges[1])
         codes, round_ones = np.full(len(values), self.size - 1, dtype=np.int32), np.arange(len(values))
         for code, unit in reversed(list(enumerate(self.units, 1))):

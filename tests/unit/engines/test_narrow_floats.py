@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from understudy.engines.sql_coding import Column
 from understudy.engines.sql_dialects import DuckDBSyntax
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema
+from understudy.schema.rounding_classes import RoundingClasses
 
 CELLS = (0.1, 0.2, 0.7, 2.5, 3.0)
 CODES = [0, 1, 2, 3, 4]
@@ -151,6 +153,101 @@ def test_a_column_that_mixes_widths_is_not_of_a_declared_type() -> None:
     for odd in (0.2, 1, np.float64(0.2), np.float16(0.2)):
         with pytest.raises(DataError, match="mixes cells"):
             codes(pd.DataFrame({"a": pd.Series([np.float32(0.1), odd], dtype=object)}), types="declared")
+
+
+# -- rounding classes ------------------------------------------------------------------------------------------
+
+UNITS = tuple(Fraction(unit) for unit in ("100", "10", "5", "1", "1/2", "1/10", "1/20", "1/100", "1/1000"))
+ROUND = Attribute("a", RoundingClasses("number", (-2.3, 2000.0), units=UNITS), missing=("-9.9",))
+ROUND_CELLS = (45.1, 0.7, 12.25, 812.5, 30.0, -2.3, -9.9, 0.001, 1.05)
+
+
+def of_texts(cells: Any) -> list[int]:
+    return [int(code) for code in ROUND.encode([str(cell) for cell in cells])]
+
+
+@pytest.mark.parametrize("width", ["float32", "float16"])
+def test_a_narrow_cell_is_as_round_as_its_text(width: str, tmp_path: Path) -> None:
+    """One odd cell makes texts of the column: then 45.1 is 45.1, and not the float32 45.099998474121094."""
+    narrow = np.array(ROUND_CELLS, dtype=width)
+    expected = of_texts(narrow)
+    assert len(set(expected)) >= 6
+    for column in (pd.Series(narrow), pd.Series(narrow.astype(float)), pd.Series([str(cell) for cell in narrow])):
+        assert codes(pd.DataFrame({"a": column}), ROUND) == expected
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": pa.array(narrow)}), path)
+    assert codes(path, ROUND) == duckdb_codes(path, ROUND) == expected
+
+
+def test_doubles_that_no_narrow_type_holds_are_as_round_as_they_are(tmp_path: Path) -> None:
+    cells = [45.1, 45.1001, 45.10000001, float(np.nextafter(45.1, 0)), 1234.56, 0.001, 0.0015]
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": cells}), path)
+    expected = of_texts(cells)
+    assert codes(pd.DataFrame({"a": cells}), ROUND) == codes(path, ROUND) == duckdb_codes(path, ROUND) == expected
+
+
+@pytest.mark.parametrize(
+    "units", [UNITS, UNITS[:4], (*UNITS, Fraction(1, 10**7))], ids=["thousandths", "whole", "fine"]
+)
+def test_so_for_every_float16_and_many_a_float32(units: tuple[Fraction, ...], tmp_path: Path) -> None:
+    attribute = Attribute("a", RoundingClasses("number", (-70.0, 900.0), units=units))
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    draw = np.random.default_rng(4)
+    singles = np.concatenate([draw.uniform(-80, 1000, 3000).round(at).astype(np.float32) for at in range(8)])
+    for narrow in (halves[np.isfinite(halves)], np.append(singles, draw.random(999).astype(np.float32))):
+        path = tmp_path / f"{narrow.dtype}.parquet"
+        parquet.write_table(pa.table({"a": narrow.astype(np.float64)}), path)
+        found = codes(path, attribute)
+        assert found == duckdb_codes(path, attribute)
+        texts = [str(cell) for cell in narrow]
+        half = narrow == narrow.astype(np.float16)
+        for at in np.flatnonzero(half):
+            cell = float(narrow[at])
+            itself = cell == round(cell, attribute.domain.most_decimals)
+            texts[at] = str(cell) if itself else str(np.float16(narrow[at]))
+        assert found == attribute.encode(texts).tolist()
+
+
+@pytest.mark.parametrize(
+    "range, places", [((-3, 60), 2), ((0, 1_000_000), 2), ((1_000_000, 1_000_010), 1), ((-74.3, -73.7), 4)], ids=str
+)
+def test_a_narrow_cell_has_the_unit_of_its_text(range: tuple[float, float], places: int, tmp_path: Path) -> None:
+    """Of a range whose bins a tree finds; units are finer than float32s a million away from 0."""
+    body = f'[attributes.a]\nkind = "number"\nrange = {list(range)}\n'
+    attribute = Schema.from_toml(f'[table]\nname = "t"\nneighbours = "add-remove"\n{body}')["a"]
+    cells = np.random.default_rng(1).uniform(*range, 2000).round(places).astype(np.float32)
+    texts = pd.DataFrame({"a": [str(cell) for cell in cells]})
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": cells}), path)
+    expected = codes(texts, attribute)
+    assert codes(pd.DataFrame({"a": cells}), attribute) == codes(path, attribute) == expected
+    assert sorted(duckdb_codes(path, attribute)) == sorted(expected)
+
+
+@pytest.mark.parametrize("domain", ["units", "classes"])
+def test_a_declared_number_is_itself_before_it_is_a_float32(domain: str, tmp_path: Path) -> None:
+    """As a missing code or a point, whether it comes as a number or as a text."""
+    odd, other = float(np.float32(-0.1)), float(np.float32(0.7))
+    units = Intervals("number", (0.0, 0.1, 0.5, 1.0), points=(other,))
+    found = units if domain == "units" else RoundingClasses("number", (0.0, 1.0), units=UNITS)
+    attribute, cells = Attribute("a", found, missing=(repr(odd),)), [odd, -0.1, other, 0.7]
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": cells}), path)
+    expected = codes(pd.DataFrame({"a": [*map(repr, cells), "1.0"]}), attribute)[:4]
+    assert codes(path, attribute) == duckdb_codes(path, attribute) == expected
+    assert expected[0] == attribute.missing_code != expected[1] and (expected[2] != expected[3]) == (domain == "units")
+
+
+def test_a_fraction_is_no_whole_number_of_any_class(tmp_path: Path) -> None:
+    """As in SQL, and as for the attribute beside which the classes stand."""
+    attribute = Attribute(
+        "a", RoundingClasses("integer", (0.0, 100.0), units=(Fraction(10),)), missing=("",), other="missing"
+    )
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": [3.5, 30.0, None, 3.0]}), path)
+    assert codes(path, attribute) == duckdb_codes(path, attribute) == [3, 1, 3, 2]
+    assert codes(path, attribute, types="declared") == attribute.encode(["3.5", "30", "", "3.0"]).tolist()
 
 
 def test_sql_reads_a_real_column_as_doubles() -> None:

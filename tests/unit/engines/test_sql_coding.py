@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from understudy.engines.sql import coded_rows
 from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.readings import Readings
+from understudy.schema.rounding_classes import RoundingClasses
 
 NUMERALS = [
     "5", " 5 ", "+5", "-0", "5.", ".5", "5.0", "5.50", "1e2", "1E+2", "1e-05", "1e999", "٣", "5\u00a0", "", None, "NA",
@@ -93,7 +95,19 @@ def words(*values: str, **more: Any) -> Attribute:
 
 WHOLE = [float(edge) for edge in range(101)]
 FLOATS = pa.array([0.5, 1.0, np.nan, None, np.inf, -np.inf, 0.1, 1e-7, 20.0, -0.0, 99.9, 100.0, 1e300, 0.3])
+UNITS = tuple(Fraction(unit) for unit in ("1000", "50", "10", "5", "1", "1/2", "1/10", "1/200"))
+ROUNDED = RoundingClasses("number", (-2.5, 5000.0), units=UNITS)
+ROUND = pa.array(
+    [5e-324, -1e-320, 1e-310, 0.0, 0.05, 0.1, -2.5, -2.45, 45.1, 45.09375, 300.25, 1e300, -9.9, None, 150.0]
+)
 CASES = {
+    "rounding": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND),
+    "rounding of reals": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
+    "rounding text": Case(Attribute("a", ROUNDED, missing=("NA",), other="missing"), NUMERALS, 7),
+    "rounding, whole of doubles": Case(
+        Attribute("a", RoundingClasses("integer", (0.0, 100.0), units=UNITS[2:4]), other="missing"), FLOATS
+    ),
+    "fine units of reals": Case(numbers("number", [k / 100 for k in range(6000)]), ROUND.cast(pa.float32(), safe=False)),
     "integer text": Case(numbers("integer", WHOLE, missing=("NA", "", "-9")), NUMERALS, 4),
     "integer text, other": Case(numbers("integer", WHOLE, other="missing"), NUMERALS, 4),
     "number text": Case(numbers("number", [0, 0.3, 5, 50], points=(5.0,), other="missing", missing=("NA",)), NUMERALS, 7),

@@ -184,6 +184,9 @@ def test_a_damaged_ledger_pays_for_nothing(ledger_path: Path) -> None:
     with pytest.raises(LedgerError, match="does not fit its hash"):
         ledger.cap("people", 99, reason="x")
     assert [e.kind for e in ledger.entries()] == ["open", "reserve", "release"]
+    ledger.connection.execute("DELETE FROM secret")
+    with pytest.raises(LedgerError, match="its key is gone"):
+        ledger.source_key()
 
 
 def test_lock_files_of_the_dead_are_removed(ledger_path: Path) -> None:
