@@ -26,8 +26,10 @@ from processor import arithmetic
 from understudy.methods import METHODS
 from understudy.privacy.ledger import Ledger
 
+Digests = dict[str, dict[str, Any]]  # by run
+
 DIGESTS = Path(__file__).parent / "digests.json"
-WRITTEN: dict[str, dict[str, dict[str, Any]]] = json.loads(DIGESTS.read_text(encoding="utf-8"))  # by arithmetic, by run
+WRITTEN: dict[str, Digests] = json.loads(DIGESTS.read_text(encoding="utf-8"))  # by arithmetic, by run
 HERE = arithmetic()
 KNOWN = WRITTEN.get(HERE, next(iter(WRITTEN.values())))
 RUNS = program.cases()
@@ -37,6 +39,11 @@ ESTIMATING = {"aim", "dp-subn", "mwem"}  # methods that look at an estimate befo
 def key(name: str) -> str:
     """Return the name under which a run is known: the engine makes no difference."""
     return " ".join(word for word in name.split() if word not in program.ENGINES)
+
+
+def agreed_parts(name: str) -> tuple[str, ...]:
+    """Return what all machines have alike of this run."""
+    return ("schema", "plan") if set(name.split()) & ESTIMATING else ("schema", "plan", "questions")
 
 
 def quick(name: str) -> bool:
@@ -52,10 +59,7 @@ def test_nothing_has_changed(name: str) -> None:
         shares = found.pop("shares", [])
         assert "noisy" not in known or shares == pytest.approx(known.get("shares", []), abs=1e-3)
     else:
-        estimating = not ESTIMATING.isdisjoint(name.split())
-        known = {
-            part: known[part] for part in ("schema", "plan", *(() if estimating else ("questions",))) if part in known
-        }
+        known = {part: known[part] for part in agreed_parts(name) if part in known}
     assert {part: digest for part, digest in found.items() if part in known} == {
         part: digest for part, digest in known.items() if part != "shares"
     }
@@ -69,8 +73,17 @@ def test_every_run_is_known(machine: str) -> None:
 def test_machines_agree_on_what_does_not_depend_on_the_last_digit() -> None:
     first, *others = WRITTEN.values()
     for name, known in first.items():
-        parts = ("schema", "plan") if set(name.split()) & ESTIMATING else ("schema", "plan", "questions")
-        assert all(other[name].get(part) == known.get(part) for other in others for part in parts), name
+        assert all(other[name].get(part) == known.get(part) for other in others for part in agreed_parts(name)), name
+
+
+def test_what_changed_here_is_known_elsewhere_as_far_as_machines_agree() -> None:
+    before = {"grid aim": {"schema": "s", "plan": "p", "questions": "q", "noisy": "n"}, "priview": {"plan": "p"}}
+    here = {"grid aim": before["grid aim"] | {"plan": "new", "questions": "new"}, "priview": {"plan": "p"}}
+    other = {"grid aim": before["grid aim"] | {"noisy": "other"}, "priview": {"plan": "p", "noisy": "other"}}
+    assert brought_along(other, before, here) == {
+        "grid aim": {"schema": "s", "plan": "new"},
+        "priview": other["priview"],
+    }
 
 
 @pytest.mark.parametrize("part", ["questions", "noisy", "codes", "shares"])
@@ -124,15 +137,29 @@ def test_differences_are_found_and_named(tmp_path: Path) -> None:
 
 
 def write(runs: dict[str, Callable[[], program.Recording]]) -> None:
-    """Write the digests of this machine again; those of others stay only as long as behaviour did not change."""
-    written = WRITTEN | {HERE: {key(name): run().digests() for name, run in runs.items()}}
+    """Write the digests of this machine again; of what changed, the others keep what all machines have alike."""
+    here = {key(name): run().digests() for name, run in runs.items()}
+    before = WRITTEN.get(HERE, {})
+    written = {
+        machine: own if machine == HERE else brought_along(own, before, here) for machine, own in WRITTEN.items()
+    }
     machines = [
         f"{json.dumps(machine)}: {{\n"
         + ",\n".join(f"  {json.dumps(n)}: {json.dumps(d)}" for n, d in own.items())
         + "\n}"
-        for machine, own in written.items()
+        for machine, own in (written | {HERE: here}).items()
     ]
     DIGESTS.write_text("{" + ",\n".join(machines) + "}\n", encoding="utf-8")
+
+
+def brought_along(own: Digests, before: Digests, here: Digests) -> Digests:
+    """Return another machine's digests, where this one had some before and has others now."""
+    return {
+        name: own[name]
+        if name in own and now == before.get(name, now)
+        else {p: now[p] for p in agreed_parts(name) if p in now}
+        for name, now in here.items()
+    }
 
 
 if __name__ == "__main__":
