@@ -41,6 +41,27 @@ def test_show_json(ledger):
     assert "epsilons to epsilons" in document["rule"]
 
 
+def test_an_account_in_gaussian_dp(tmp_path):
+    data, schema = write_people(tmp_path)
+    book = tmp_path / "years.db"
+    asked = ("--schema", schema, "--epsilon", 2, "--delta", "1e-6")
+    done = run("ledger", "open", book, *asked)
+    assert done.code == 0 and "Room for 1 run of 2 · 2 runs of 1.37 ·" in done.out
+    assert run("ledger", "open", book, *asked).code == 2
+    for year in (1, 2):
+        publish = ("publish", data, "--schema", schema, "--delta", "1e-9", "--ledger", book, "--method", "privbayes")
+        assert run(*publish, "--epsilon", 0.5, "-o", tmp_path / f"{year}.csv").code == 0
+    shown = run("ledger", "show", book)
+    assert "epsilon 0.536258, delta 1e-06 spent, cap 2" in shown.out and "(sums: epsilon 1)" in shown.out
+    assert "cap 2, in Gaussian DP at delta 1e-06" in shown.out
+    (account,) = run("ledger", "show", book, "--json").json["accounts"]
+    assert (account["kept_in"], account["sum_of_epsilons"], account["more_like_the_last"]) == ("mu^2", 1, 20)
+    refused = run(*publish, "--epsilon", 3, "-o", tmp_path / "3.csv")
+    assert refused.code == 3 and "At most epsilon" in refused.err and not (tmp_path / "3.csv").exists()
+    assert "epsilon 0.536258, delta 1e-06" in run("card", tmp_path / "2.release.zip").out
+    assert run("ledger", "cap", book, "people", 3, "--reason", "the board", "--delta", "1e-5").code == 2
+
+
 def test_verify(ledger):
     release = ledger.parent / "out.release.zip"
     done = run("ledger", "verify", ledger)

@@ -1,4 +1,4 @@
-"""`understudy ledger …`: what was spent, whether the file is whole, changing a cap, interrupted runs, kept releases."""
+"""`understudy ledger …`: what was spent, whether the file is whole, caps, interrupted runs, kept releases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,39 @@ def _account_line(account: dict[str, Any]) -> str:
     mixed = " (runs of smaller units converted by group privacy)" if account["mixed_units"] else ""
     stamp = "" if account["private"] else "  NOT PRIVATE (test entries)"
     spent = f"epsilon {account['epsilon']:.6g}{delta} spent{unit}{mixed}"
-    return f"{account['account']}: {spent}, {cap}, {account['neighbours']}{stamp}"
+    return f"{account['account']}: {spent}, {cap}, {account['neighbours']}{_gaussian(account)}{stamp}"
+
+
+def _gaussian(account: dict[str, Any]) -> str:
+    """Return what is said of an account kept in Gaussian DP: what sums would say, and how many runs still fit."""
+    if account["kept_in"] == "sums":
+        return ""
+    more = account["more_like_the_last"]
+    room = "" if more is None else f"; room for {more} more {'run' if more == 1 else 'runs'} like the last"
+    sums = f" (sums: epsilon {account['sum_of_epsilons']:.6g})" if account["epsilon"] else ""
+    return f"; kept in Gaussian DP at delta {account['delta_of_conversion']:.6g}{sums}{room}"
+
+
+@app.command("open")
+def open_account(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ledger's file; made if it is not there.")],
+    schema: Annotated[Path, typer.Option("--schema", help="Whose account it is.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The cap: what all runs may come to.")],
+    delta: Annotated[str, typer.Option("--delta", help="At which they are converted, for good: 1e-6.")],
+    lists_delta: Annotated[str, typer.Option("--lists-delta", help="More of it, for lists to be discovered.")] = "0",
+    json: Json = False,
+) -> None:
+    """Open an account in Gaussian DP: over many runs squares of mu add up, which promises far less than sums."""
+    from understudy.privacy.ledger import Ledger
+    from understudy.schema import Schema
+
+    with Ledger(file) as ledger:
+        account = ledger.open_account(Schema.open(schema), epsilon, delta, lists_delta)
+    assert account.gaussian is not None and account.cap_epsilon is not None
+    equal = {runs: float(account.gaussian.equal_runs(account.cap_epsilon, runs)) for runs in (1, 2, 5, 10, 20)}
+    each = " · ".join(f"{runs} {'run' if runs == 1 else 'runs'} of {e:.3g}" for runs, e in equal.items())
+    said = f"{account.name}: open in Gaussian DP, epsilon {epsilon} at delta {delta} for all runs together."
+    answer(json, account.as_json() | {"equal_runs": equal}, said, f"Room for {each} (each with delta {delta}).")
 
 
 @app.command("verify")
@@ -145,7 +177,8 @@ def _what(entry: dict[str, Any]) -> str:
     """Return what an entry says, in words."""
     match entry["kind"]:
         case "open":
-            return f"{entry['neighbours']}, cap {_number(entry['epsilon'])}"
+            kept = f", in Gaussian DP at delta {_number(entry['delta'])}" if "kept" in entry else ""
+            return f"{entry['neighbours']}, cap {_number(entry['epsilon'])}{kept}"
         case "cap":
             return f"cap {_number(entry['epsilon'])}: {entry['reason']}"
         case "reserve":

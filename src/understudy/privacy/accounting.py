@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,8 @@ from understudy.privacy.random_source import RandomSource, exponential_measureme
 from understudy.privacy.sensitivity import Sensitivity
 
 COMPOSITION_RULE = (
-    "Reservations on one account add up: epsilons to epsilons, deltas to deltas (basic composition). "
+    "Reservations on one account add up: epsilons to epsilons, deltas to deltas (basic composition); on an account "
+    "opened in Gaussian DP squares of mu do, converted once at the delta it was opened with. "
     "Inside a reservation pure charges add in epsilon, those of Gaussian DP in mu squared and those of zCDP in rho."
 )
 
@@ -215,6 +217,31 @@ def gdp_mu_squared(epsilon: Fraction, delta: Fraction) -> Fraction:
     target = float(delta) * (1 - 1e-6)  # covers the floating-point error of gdp_delta
     mu = _largest(lambda mu: gdp_delta(mu, float(epsilon)) <= target, float(epsilon) + 10.0)
     return Fraction(mu * (1 - 1e-12)) ** 2
+
+
+@lru_cache(maxsize=256)
+def gdp_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction:
+    """Return the least epsilon that we can prove of so much mu squared at this delta, rounded up."""
+    if not mu_squared:
+        return Fraction(0)
+    mu = math.sqrt(float(mu_squared)) * (1 + 1e-15)
+    target = float(delta) * (1 - 1e-6)
+    enough = mu * mu / 2 + mu * math.sqrt(2 * math.log(2 / target))  # Φ(−a) ≤ δ there
+    short = _largest(lambda less: gdp_delta(mu, enough - less) <= target, enough)
+    return Fraction((enough - short) * (1 + 1e-12))
+
+
+def pure_mu_squared(epsilon: Fraction) -> Fraction:
+    """Return the least mu squared that we can prove of a pure epsilon, rounded up: μ = 2·Φ⁻¹(1/(1 + e^(−ε))).
+
+    At most ε·√(π/2), since Φ⁻¹ of the logistic function is concave from 0 on, and at most 2·√(2ε), by the tail of the
+    normal distribution: where the quantile has few digits, these are taken.
+    """
+    e = float(epsilon) * (1 + 1e-15)
+    bounds = [e * math.sqrt(math.pi / 2), 2 * math.sqrt(2 * e)]
+    if 1e-4 < e < 30:
+        bounds.append(-2 * NormalDist().inv_cdf(1 / (1 + math.exp(e))))
+    return Fraction(min(bounds) * (1 + 1e-9)) ** 2
 
 
 def gaussian_scale(sensitivity: Sensitivity, cost: Fraction) -> float:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from understudy.privacy.accounting import GDP, gdp_epsilon
+from understudy.privacy.gaussian_accounts import LISTS, GaussianTotal
+
 GENESIS = "0" * 64
 ENDINGS = ("void", "close", "release")  # the kinds of entry that end a reservation
 
@@ -34,6 +37,11 @@ class Entry:
         """Return the entry as `ledger show --json` has it."""
         tail = {**self.body, "hash": self.hash}
         return {"seq": self.seq, "at": self.at, "kind": self.kind, "account": self.account, **tail}
+
+    @property
+    def request_body(self) -> dict[str, Any]:
+        """Return what was asked of a reservation: without its name, and what it costs an account in Gaussian DP."""
+        return {key: value for key, value in self.body.items() if key not in ("reservation", GDP.unit, LISTS)}
 
     @property
     def federated(self) -> bool:
@@ -83,7 +91,8 @@ class Account:
 
     What was spent is spent on one unit, a person with up to `rows_per_person` rows (None before the first run). Runs
     of earlier versions may have been of different units: `mixed` says so, and their epsilons are converted to the
-    largest unit by group privacy before they are added.
+    largest unit by group privacy before they are added. In an account kept in Gaussian DP (`gaussian`) squares of mu
+    add up instead, and `spent_epsilon` is what they come to.
     """
 
     name: str
@@ -95,6 +104,16 @@ class Account:
     private: bool
     rows_per_person: int | None = None
     mixed: bool = False
+    gaussian: GaussianTotal | None = None
+
+    @property
+    def left_epsilon(self) -> Fraction | None:
+        """Return the largest epsilon that one more run may have, in Gaussian DP at the account's delta; None: any."""
+        if self.cap_epsilon is None:
+            return None
+        if self.gaussian is not None:
+            return gdp_epsilon(self.gaussian.room(self.cap_epsilon), self.gaussian.delta)
+        return max(Fraction(0), self.cap_epsilon - self.spent_epsilon)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -107,6 +126,7 @@ class Account:
             "cap_epsilon": None if self.cap_epsilon is None else float(self.cap_epsilon),
             "cap_delta": None if self.cap_delta is None else float(self.cap_delta),
             "private": self.private,
+            **({"kept_in": "sums"} if self.gaussian is None else self.gaussian.as_json(self.cap_epsilon)),
         }
 
 
@@ -120,17 +140,20 @@ def add_up(name: str, entries: list[Entry]) -> Account | None:
     held = [e.body for e in entries if e.kind == "reserve" and e.body["reservation"] not in void]
     units = {int(b.get("rows_per_person", 1)) for b in held}
     unit = max(units, default=None)
-    spent = [_converted(b, unit) for b in held if unit is not None]
+    gaussian = GaussianTotal.of(opened.body, held)
+    spent = [_converted(b, unit) for b in held if unit is not None] if gaussian is None else [gaussian.spent]
+    cap_delta = caps["delta"] if gaussian is None else gaussian.delta + gaussian.lists_cap
     return Account(
         name,
         opened.body["neighbours"],
         sum((epsilon for epsilon, _ in spent), Fraction(0)),
         sum((delta for _, delta in spent), Fraction(0)),
         None if caps["epsilon"] is None else Fraction(caps["epsilon"]),
-        None if caps["delta"] is None else Fraction(caps["delta"]),
+        None if cap_delta is None else Fraction(cap_delta),
         not any("stamp" in b for b in held),
         unit,
         len(units) > 1,
+        gaussian,
     )
 
 

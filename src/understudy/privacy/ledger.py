@@ -28,15 +28,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from understudy.errors import BudgetError, LedgerError, UsageError, check_path
+from understudy.errors import LedgerError, UsageError, check_path
 from understudy.formats import LEDGER_FORMAT
 from understudy.lock import ProcessLock, remove_stale
 from understudy.privacy.accounting import COMPOSITION_RULE, ZCDP
 from understudy.privacy.budget import Amount, Budget, exact, exact_cap, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
+from understudy.privacy.gaussian_accounts import opening, run_parts
 from understudy.privacy.kept_releases import KeptReleases
-from understudy.privacy.ledger_file import committing, connect, upgrade
-from understudy.privacy.refusals import refuse_other_unit, refuse_over_cap
+from understudy.privacy.ledger_file import committing, connect, mark_gaussian, upgrade
+from understudy.privacy.refusals import refuse_other_table, refuse_other_unit, refuse_over_cap
 from understudy.privacy.reservation import LOST_DRAW, Reservation
 from understudy.schema import Schema
 from understudy.showing import html_of
@@ -148,6 +149,8 @@ class Ledger:
         with self.transaction():
             self.verify()
             state = self._known(account)
+            if delta is not None and state.gaussian is not None:
+                raise UsageError(f"account {account!r} is kept in Gaussian DP, whose delta stays as it was opened with")
             allowed = state.cap_delta if delta is None else exact(delta, "delta")
             body = {
                 "epsilon": None if epsilon is None else str(exact_cap(epsilon)),
@@ -208,7 +211,7 @@ class Ledger:
                     "finish it, choose another name, or replace the file with --force"
                 )
             refuse_over_cap(state, budget)
-            return self._new(account, body, budget, fingerprint)
+            return self._new(account, body | (run_parts(budget) if state.gaussian else {}), budget, fingerprint)
 
     def _new(self, account: str, body: dict[str, Any], budget: Budget, fingerprint: str | None) -> Reservation:
         reservation = secrets.token_hex(16)
@@ -232,6 +235,20 @@ class Ledger:
         self.append("open", schema.account, body)
         return self._known(schema.account)
 
+    def open_account(self, schema: Schema, epsilon: Amount, delta: Amount, lists_delta: Amount = 0) -> Account:
+        """Open the account of a `schema` in Gaussian DP: squares of mu of its runs add up, up to a cap of `epsilon`.
+
+        They are converted at a `delta` that is fixed from now on. `lists_delta` is beside it, for lists to discover.
+        """
+        body = opening(schema.neighbours, epsilon, delta, lists_delta)
+        with self.transaction():
+            self.verify()
+            if self.account(schema.account) is not None:
+                raise UsageError(f"account {schema.account!r} is open: how it is kept was fixed at its beginning")
+            self.append("open", schema.account, body)
+            mark_gaussian(self.connection)
+            return self._known(schema.account)
+
     def _known(self, account: str) -> Account:
         state = self.account(account)
         if state is None:
@@ -241,18 +258,13 @@ class Ledger:
     # -- interrupted runs ------------------------------------------------------------------------------------
 
     def _interrupted(
-        self,
-        account: str,
-        body: dict[str, Any],
-        budget: Budget,
-        fingerprint: str | None,
-        resume: bool,
+        self, account: str, body: dict[str, Any], budget: Budget, fingerprint: str | None, resume: bool,
         only: str | None,
-    ) -> Reservation | None:
+    ) -> Reservation | None:  # fmt: skip
         """Take up a reservation for the same request whose process is gone and whose release never came."""
         for entry in unfinished(self.entries(account)):
             reservation = entry.body["reservation"]
-            if {k: v for k, v in entry.body.items() if k != "reservation"} != body or only not in (None, reservation):
+            if entry.request_body != body or only not in (None, reservation):
                 continue
             lock = self._lock(reservation)
             if not lock.acquire():
@@ -283,19 +295,7 @@ class Ledger:
         row = self.connection.execute(
             "SELECT fingerprint FROM sources WHERE reservation = ?", (entry.body["reservation"],)
         ).fetchone()
-        give_up = f"understudy ledger close {self.path.name} {entry.account}"
-        known = None if row is None else row[0]
-        if known is None and not resume:
-            raise BudgetError(
-                f"the run of {entry.at} on account {entry.account!r} was interrupted and does not say which table it "
-                f"read. If it is this one, run the same command with --resume; to give that run up: {give_up}"
-            )
-        if known is not None and known != fingerprint:
-            raise BudgetError(
-                f"the run of {entry.at} on account {entry.account!r} was interrupted, and this is another table than "
-                "the one it read: nothing of it is used for this one. Run the same command on the first table to "
-                f"finish that run; to give it up (its budget stays spent): {give_up}"
-            )
+        refuse_other_table(entry, None if row is None else row[0], fingerprint, resume, self.path.name)
 
     def unfinished_with(self, release_hash: str) -> str | None:
         """Return the unfinished reservation whose release has this hash: it was saved, and the run was killed."""

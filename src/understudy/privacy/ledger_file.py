@@ -2,6 +2,7 @@
 
 A file is recognised before it is opened for writing, so that somebody else's database is never changed. Format 2 has
 one more column in `entries`; a program that knows format 1 only fails at its first write, before it reads a row.
+Format 3 is a file of format 2 in which an account is kept in Gaussian DP.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from understudy.errors import LedgerError
-from understudy.formats import LEDGER_FORMAT
+from understudy.formats import GAUSSIAN_LEDGER_FORMAT, LEDGER_FORMAT
 from understudy.lock import on_network_file_system
 from understudy.undo import undone_on_error
 
@@ -114,6 +115,11 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {LEDGER_FORMAT}")
 
 
+def mark_gaussian(connection: sqlite3.Connection) -> None:
+    """Say in the file that it has an account kept in Gaussian DP, in the present transaction."""
+    connection.execute(f"PRAGMA user_version = {GAUSSIAN_LEDGER_FORMAT}")
+
+
 def _found_format(path: Path) -> int | None:
     """Return the format of the ledger at `path`, None for a new or empty file; refuse what is no ledger of ours."""
     if not path.exists() or path.stat().st_size == 0:
@@ -124,10 +130,10 @@ def _found_format(path: Path) -> int | None:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         columns = _columns(connection)
     if application == APPLICATION_ID:
-        if version > LEDGER_FORMAT:
+        if version > GAUSSIAN_LEDGER_FORMAT:
             raise LedgerError(
                 f"the ledger {path.name!r} was written by a newer understudy (format {version}; this one knows "
-                f"{LEDGER_FORMAT}): upgrade to use it"
+                f"{GAUSSIAN_LEDGER_FORMAT}): upgrade to use it"
             )
         return int(version)
     if application == 0 and version == 0 and not tables:

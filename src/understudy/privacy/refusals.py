@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from understudy.errors import BudgetError
+from understudy.privacy.accounting import gdp_epsilon
 from understudy.privacy.budget import Budget, show
-from understudy.privacy.entries import Account, unfinished
+from understudy.privacy.entries import Account, Entry, unfinished
+from understudy.privacy.gaussian_accounts import GaussianTotal, run_price
 from understudy.schema import Schema
 
 if TYPE_CHECKING:
@@ -47,8 +49,27 @@ def refuse_other_unit(state: Account, schema: Schema) -> None:
         )
 
 
+def refuse_other_table(entry: Entry, known: str | None, found: str | None, resume: bool, ledger: str) -> None:
+    """Refuse to go on with an interrupted run, by its `entry`, on a table that is not known to be the one it read."""
+    give_up = f"understudy ledger close {ledger} {entry.account}"
+    if known is None and not resume:
+        raise BudgetError(
+            f"the run of {entry.at} on account {entry.account!r} was interrupted and does not say which table it "
+            f"read. If it is this one, run the same command with --resume; to give that run up: {give_up}"
+        )
+    if known is not None and known != found:
+        raise BudgetError(
+            f"the run of {entry.at} on account {entry.account!r} was interrupted, and this is another table than "
+            "the one it read: nothing of it is used for this one. Run the same command on the first table to "
+            f"finish that run; to give it up (its budget stays spent): {give_up}"
+        )
+
+
 def refuse_over_cap(state: Account, budget: Budget) -> None:
     """Refuse a budget that the account's cap does not cover."""
+    if state.gaussian is not None:
+        _refuse_over_gaussian_cap(state, state.gaussian, budget)
+        return
     for what, asked, spent, cap in (
         ("epsilon", budget.epsilon, state.spent_epsilon, state.cap_epsilon),
         ("delta", budget.delta, state.spent_delta, state.cap_delta),
@@ -60,3 +81,22 @@ def refuse_over_cap(state: Account, budget: Budget) -> None:
                 f"short by {show(asked - left)}. Nothing was read. A larger cap is a person's decision: "
                 f"understudy ledger cap FILE {state.name} E --reason TEXT"
             )
+
+
+def _refuse_over_gaussian_cap(state: Account, total: GaussianTotal, budget: Budget) -> None:
+    price, cap = run_price(budget), state.cap_epsilon
+    if total.lists + budget.aside > total.lists_cap:
+        raise BudgetError(
+            f"account {state.name!r}: this run sets delta {show(budget.aside)} aside for lists of values, and of the "
+            f"{show(total.lists_cap)} that the account was opened with for lists {show(total.lists_cap - total.lists)} "
+            "is left. Nothing was read. Write the lists into the schema, or take them from an earlier release of it"
+        )
+    if cap is not None and price > total.room(cap):
+        with_it = gdp_epsilon(total.mu_squared + price, total.delta)
+        fits = gdp_epsilon(total.room(cap), budget.delta or total.delta)
+        raise BudgetError(
+            f"account {state.name!r} is kept in Gaussian DP: with {budget} more it would come to epsilon "
+            f"{show(with_it)} at delta {show(total.delta)}, and the cap is {show(cap)}. At most epsilon {show(fits)} "
+            f"at delta {show(budget.delta or total.delta)} still fits. Nothing was read. A larger cap is a person's "
+            f"decision: understudy ledger cap FILE {state.name} E --reason TEXT"
+        )

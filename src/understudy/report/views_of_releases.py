@@ -129,7 +129,7 @@ def _account(state: Account) -> Markup:
         told, share = f"{spent} spent; no cap", 1.0
     else:
         share = float(state.spent_epsilon / state.cap_epsilon) if state.cap_epsilon else 1.0
-        left = max(Fraction(0), state.cap_epsilon - state.spent_epsilon)
+        left = state.left_epsilon or Fraction(0)
         told = f"{spent} of {show(state.cap_epsilon)} spent, {amount(float(left))} left"
     bar = strip(Bar(state.name, min(1.0, share), (), kind="share" if share < 1 else "gain"), 1.0)
     stamp = None if state.private else tag("p", "NOT PRIVATE: drawn from a seed, for tests", class_="warning")

@@ -110,7 +110,7 @@ def _account_words(account: Account) -> str:
         spent += f", delta {float(account.spent_delta):.6g}"
     if account.cap_epsilon is None:
         return TEXTS["spent_without_cap"].format(spent=spent)
-    left = max(Fraction(0), account.cap_epsilon - account.spent_epsilon)
+    left = account.left_epsilon or Fraction(0)
     return TEXTS["spent_of_cap"].format(spent=spent, cap=show(account.cap_epsilon), left=f"{float(left):.6g}")
 
 

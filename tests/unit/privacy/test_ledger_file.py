@@ -10,7 +10,7 @@ import pytest
 
 from conftest import schema_of
 from understudy.errors import LedgerError
-from understudy.formats import LEDGER_FORMAT
+from understudy.formats import GAUSSIAN_LEDGER_FORMAT, LEDGER_FORMAT
 from understudy.privacy.budget import Budget
 from understudy.privacy.ledger import Ledger
 
@@ -38,7 +38,7 @@ def test_a_new_ledger_has_a_format_number_and_an_old_program_cannot_spend_from_i
 
 def test_a_newer_ledger_is_refused(ledger_path):
     Ledger(ledger_path).close()
-    execute(ledger_path, f"PRAGMA user_version = {LEDGER_FORMAT + 1}")
+    execute(ledger_path, f"PRAGMA user_version = {GAUSSIAN_LEDGER_FORMAT + 1}")
     before = ledger_path.read_bytes()
     with pytest.raises(LedgerError, match="newer understudy"):
         Ledger(ledger_path)
