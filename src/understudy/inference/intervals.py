@@ -273,9 +273,9 @@ class Inference:
             if first.value is None or figure.value is None or not math.isfinite(spread.against_first[i]):
                 continue
             apart, reach = float(spread.centre[i] - spread.centre[0]), float(spread.against_first[i])
-            apart = figure.value - first.value if abs(apart - figure.value + first.value) > 2 * reach else apart
-            out.append(Comparison(figure.by, first.by, figure.value - first.value, apart - reach, apart + reach,
-                                  *_ratio(first, figure, found[0], found[i])))  # fmt: skip
+            said = figure.value - first.value
+            low, high = min(said, apart - reach), max(said, apart + reach)
+            out.append(Comparison(figure.by, first.by, said, low, high, *_ratio(first, figure, found[0], found[i])))
         return tuple(out)
 
 

@@ -36,7 +36,7 @@ def write_refits(path: Path, release: Released, made: Refits) -> None:
         return
     head = {
         "release": release.hash, "population": made.population, "rows": list(made.rows),
-        "cliques": [[axis.as_json() for axis in clique] for clique in first.cliques],
+        "shrunk": False, "cliques": [[axis.as_json() for axis in clique] for clique in first.cliques],
     }  # fmt: skip
     beliefs = np.stack([model.beliefs for model in made.models]).astype(np.float64)  # float32 would lose tiny shares
     try:
@@ -53,6 +53,8 @@ def read_refits(path: Path, release: Released, population: Population, count: in
             head = json.loads(bytes(kept["head"]))
             if (head["release"], head["population"], len(head["rows"])) != (release.hash, population, count):
                 return None
+            if head.get("shrunk", True):
+                return None  # an earlier version kept refits that were shrunk twice
             if kept["beliefs"].dtype != np.float64:
                 return None  # an earlier version kept rounded shares, from which other intervals follow
             models = [_model(release, head["cliques"], own) for own in kept["beliefs"]]

@@ -1,8 +1,13 @@
-"""Refits: what the release might have been. Tables counted from its model, fresh noise on them, and the same estimate.
+"""Refits: what the release might have been. Tables counted from its model, fresh noise on them, and its estimate again.
 
 For a finite population the tables are the model's own; for a sample of a population, rows are drawn from the model
 first and all tables are counted from the same rows. The spread of the refitted models is the error that noise (and
 sampling) left in this one. Post-processing of a release: it costs nothing, and a seed is allowed.
+
+A release's tables are drawn towards the product of their columns (`models.shrinkage`), each cell by itself. That makes
+tables closer and weak trends across many cells smaller, by more than half. Refits of a shrunk model would lose as much
+again and spread by less than was lost, so both the model that tables are counted from and the refits are without it:
+draws are then about what the noisy tables say, and intervals hold what shrinkage took.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.inference.combining import Population
+from understudy.models.edition import Edition
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Model, Rows
 from understudy.models.refit import Design, refit
@@ -80,11 +86,13 @@ class Refits:
         if cache is not None and (known := read_refits(cache, release, population, count)) is not None:
             return known
         generator = np.random.default_rng([_SEED, count, population == "sample"])
-        found = []
+        truth, found = unshrunk(release), []
         for _ in range(count):
-            measured = renoised(release, population, generator)
-            found.append(refit(measured, _with_renoised_prior(release, design, generator), TOLERANCE))
-        made = Refits(tuple(f.model for f in found), tuple(f.rows for f in found), population, release.schema)
+            measured = renoised(truth, release, population, generator)
+            own = _with_renoised_prior(truth, release, design, generator)
+            found.append(refit(measured, replace(own, shrink=False), TOLERANCE))
+        models, rows = tuple(f.model for f in found), tuple(f.rows for f in found)
+        made = Refits(models, rows, population, release.schema)
         if cache is not None:
             write_refits(cache, release, made)
         return made
@@ -94,37 +102,42 @@ class Refits:
         return [with_rules(model, self.schema).project(names).table for model in self.models]
 
 
-def renoised(release: Released, population: Population, generator: np.random.Generator) -> list[Measurement]:
-    """Return the release's measurements as they might have been if its model were the truth."""
-    rows = _drawn(release, generator) if population == "sample" else None
-    return [replace(m, values=_noisy(m, _expected(m, release, rows), generator)) for m in release.measurements]
+def unshrunk(release: Released) -> JunctionTree:
+    """Return the model that tables are counted from: the release's, or where it was shrunk the same without that."""
+    model, design = free_model(release.model), release.design
+    assert isinstance(model, JunctionTree) and design is not None
+    if design.edition < Edition.SHRUNK:
+        return model
+    return refit(release.measurements, replace(design, shrink=False), TOLERANCE).model
 
 
-def _with_renoised_prior(release: Released, design: Design, generator: np.random.Generator) -> Design:
+def renoised(
+    truth: JunctionTree, release: Released, population: Population, generator: np.random.Generator
+) -> list[Measurement]:
+    """Return the release's measurements as they might have been if this model were the truth."""
+    rows = truth.sample(release.rows, generator, "multinomial") if population == "sample" else None
+    return [replace(m, values=_noisy(m, _expected(m, truth, release, rows), generator)) for m in release.measurements]
+
+
+def _with_renoised_prior(
+    truth: JunctionTree, release: Released, design: Design, generator: np.random.Generator
+) -> Design:
     """Return the design with a prior as it might have been: its noise, and the change since, drawn afresh."""
     prior = design.prior
     if prior is None:
         return design
     scale = prior.rows / release.rows
     weighed = prior.weighed([m for m in release.measurements if m.axes], release.rows)
-    drawn = [replace(m, values=_noisy(m, _expected(m, release, None), generator)) for m in weighed]
+    drawn = [replace(m, values=_noisy(m, _expected(m, truth, release, None), generator)) for m in weighed]
     tables = (replace(own, values=np.rint(scale * m.values).astype(np.int64)) for own, m in zip(prior.tables, drawn))
     return replace(design, prior=replace(prior, tables=tuple(tables)))
 
 
-def _drawn(release: Released, generator: np.random.Generator) -> Rows:
-    model = free_model(release.model)
-    assert isinstance(model, JunctionTree)
-    return model.sample(release.rows, generator, "multinomial")
-
-
-def _expected(m: Measurement, release: Released, rows: Rows | None) -> Floats:
+def _expected(m: Measurement, truth: JunctionTree, release: Released, rows: Rows | None) -> Floats:
     if not m.axes:
         return np.full((), float(release.rows))
     if rows is None:
-        model = free_model(release.model)
-        assert isinstance(model, JunctionTree)
-        return release.rows * model.project(m.axes).table
+        return release.rows * truth.project(m.axes).table
     return _counted(rows, m.axes, release.schema)
 
 

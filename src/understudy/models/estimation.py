@@ -72,13 +72,14 @@ def fitted(
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
     edition: Edition = Edition.NEWEST,
+    shrink: bool = True,
 ) -> Fitted:
     """Return the junction tree that fits all measurements best, of so many rows in all.
 
     Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
     an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
     the objective, and `progress` hears the objective and the step. `edition` is that of the release whose tables these
-    are.
+    are. Without `shrink` every table has the least weight of the entropy term.
     """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     tails = empty_tails(measurements, schema, total, edition >= Edition.POOLED_TAILS)
@@ -93,7 +94,7 @@ def fitted(
     known = [Factor((axis,), np.log(shares)) for axis, shares in columns.items() if axis in sizes]
     base = layout.summed([*zeros, *empty, *known])
     cells = _measured_cells(measurements, scopes, schema, layout, sizes, max(1.0, float(total)))
-    problem = _problem(cells, [m.axes for m in measurements], schema, layout, base, shrunk)
+    problem = _problem(cells, [m.axes for m in measurements], schema, layout, base, edition, shrink)
     theta = np.zeros(len(problem.target))
     if start is not None:
         theta[: len(start)] = start
@@ -204,12 +205,13 @@ def _measured_cells(
 
 
 def _problem(
-    cells: _MeasuredCells, tables: Sequence[Axes], schema: Schema, layout: Layout, base: Floats, shrunk: bool
-) -> _Problem:
+    cells: _MeasuredCells, tables: Sequence[Axes], schema: Schema, layout: Layout, base: Floats, edition: Edition,
+    shrink: bool,
+) -> _Problem:  # fmt: skip
     beliefs = base.copy()
     room = layout.calibrate(beliefs)
-    weights = [cells.unit * EARLIER_ENTROPY] * len(tables)
-    if shrunk:
+    weights = [cells.unit * (ENTROPY if edition >= Edition.SHRUNK else EARLIER_ENTROPY)] * len(tables)
+    if shrink and edition >= Edition.SHRUNK:
         weights = _entropy_weights(cells, tables, cells.projected(beliefs))
     entropy = math.exp(float(np.mean(np.log(weights)))) if weights else 1.0
     variances = [v * weight / entropy for v, weight in zip(cells.variances, weights)]

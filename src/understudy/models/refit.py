@@ -33,6 +33,7 @@ class Design:
     max_cells: int = MODEL_CELLS
     prior: Prior | None = None
     edition: Edition = Edition.NEWEST  # of the rules; that of the release whose tables are fitted again
+    shrink: bool = True  # False: no table is drawn towards its columns, for inference; never so in a release
 
     def tables(self, measured: Sequence[Measurement], rows: float) -> list[Measurement]:
         """Return what the model is fitted to: the tables known before, weighed by the measured ones, and those."""
@@ -57,5 +58,8 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     """
     rows = pooled_rows(design.schema, measurements)
     tables = smoothed(design.tables(measurements, rows), design.schema, rows)
-    found = fitted(tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition)
+    found = fitted(
+        tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition,
+        shrink=design.shrink,
+    )  # fmt: skip
     return Refitted(found.tree, rows)

@@ -12,7 +12,7 @@ import pytest
 from understudy.errors import UsageError
 from understudy.inference.discrepancy import discrepancies, measured_parts
 from understudy.inference.kept_refits import read_refits, refits_beside, write_refits
-from understudy.inference.refits import Refits, renoised
+from understudy.inference.refits import Refits, renoised, unshrunk
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.trust import verdict
 from understudy.models.refit import refit
@@ -67,10 +67,11 @@ def test_fresh_noise_has_the_law_of_the_release(release):
     generator = np.random.default_rng(0)
     m = next(m for m in release.measurements if len(m.axes) == 2)
     i = release.measurements.index(m)
-    expected = ROWS * release.model.project(m.axes).table
-    apart = np.stack([renoised(release, "finite", generator)[i].values - expected for _ in range(60)])
+    truth = unshrunk(release)
+    expected = ROWS * truth.project(m.axes).table
+    apart = np.stack([renoised(truth, release, "finite", generator)[i].values - expected for _ in range(60)])
     assert np.std(apart) == pytest.approx(m.noise.scale, rel=0.1)
-    rows = [renoised(release, "sample", generator) for _ in range(3)]
+    rows = [renoised(truth, release, "sample", generator) for _ in range(3)]
     assert len({r[i].values.tobytes() for r in rows}) == 3
 
 
