@@ -15,8 +15,9 @@ from understudy.errors import UsageError, kind_of
 from understudy.methods import Method, Plan, method_named
 from understudy.methods.allowed_rules import check_rules, rule_notes
 from understudy.methods.discovery import Discovery
-from understudy.methods.expected_error import Accuracy, ExpectedError, expected_error, phase_error
+from understudy.methods.expected_error import expected_error, phase_error
 from understudy.methods.forecast import forecast, promise, recommended_delta
+from understudy.methods.least_epsilon import Accuracy, Least
 from understudy.methods.toolkit.row_count import planned_rows
 from understudy.models.prior import Prior
 from understudy.prior_source import PriorSource, open_prior
@@ -118,8 +119,8 @@ def least_epsilon(
     method: str = "auto",
     rows: int | None = None,
     **options: Any,
-) -> tuple[float | None, str]:
-    """Return the least epsilon that is expected to reach an accuracy, or None, and the accuracy in words.
+) -> Least:
+    """Return the least epsilon that is expected to reach an accuracy, or that none does, and the error expected there.
 
     Args:
         schema: a `Schema` or the path of a schema.toml.
@@ -135,15 +136,16 @@ def least_epsilon(
         raise UsageError("the least epsilon is not worked out for people with many rows ([person]): plan some epsilons")
     if public.tables:
         raise UsageError("the least epsilon is not worked out for tables with foreign keys: plan some epsilons")
+    if public.undiscovered:
+        raise UsageError(
+            "the least epsilon is not worked out where `publish` is to discover columns: plan some epsilons"
+        )
     if (tvd is None) == (accuracy is None):
-        raise UsageError("say what is wanted: a distance (tvd), or an accuracy such as 'share by sex ± 2 points'")
-    wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), public)
-    chosen = method_named(method, options, public, model_error=True)
-
-    def planned(epsilon: float) -> ExpectedError:
-        return expected_error(public, chosen.plan(public, Budget(epsilon, delta), rows))
-
-    return wanted.least_epsilon(planned), wanted.words
+        raise UsageError("say one thing that is wanted: a distance (tvd), or an accuracy: 'share by sex ± 2 points'")
+    free = public.free
+    wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), free)
+    chosen = method_named(method, options, free, model_error=True)
+    return wanted.least_epsilon(lambda epsilon: (free, chosen.plan(free, Budget(epsilon, delta), rows)))
 
 
 def as_schema(schema: Schema | str | Path) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +38,8 @@ def plan(
 
     told: dict[str, Any] = {"delta": delta, "method": method, "rows": rows, **settings(set)}
     if tvd is not None or accuracy is not None:
+        if epsilon or prior or engine:
+            raise UsageError("--tvd and --accuracy look for an epsilon: leave --epsilon, --prior and --engine out")
         return _least(schema, json, tvd=tvd, accuracy=accuracy, **told)
     if not epsilon:
         raise UsageError("a plan needs --epsilon E, or a wish: --tvd 0.03, --accuracy 'share by sex ± 2 points'")
@@ -48,14 +51,31 @@ def plan(
 
 
 def _least(schema: Path, json: bool, **wish: Any) -> None:
-    from understudy.planning import least_epsilon
+    from understudy.methods.forecast import recommended_delta
+    from understudy.methods.least_epsilon import MAX_EPSILON
+    from understudy.planning import as_schema, least_epsilon
 
-    found, wanted = least_epsilon(schema, **wish)
-    if found is None:
-        said = "no epsilon up to 10 is enough: more rows, fewer or coarser columns, or a delta would help."
+    public = as_schema(schema)
+    least, delta = least_epsilon(public, **wish), str(wish["delta"])
+    pure = float(delta) == 0
+    other = f"{float(recommended_delta(wish['rows'] or public.rows)):.0e}"
+    with_delta = least_epsilon(public, **wish | {"delta": other}) if pure else None
+    promise = "" if pure else f" with --delta {delta}"
+    if least.epsilon is None:
+        lines = [f"For {least.wanted}: no epsilon up to {MAX_EPSILON:g} is enough{promise}; that one is expected to "
+                 f"get them {least.reached}. More rows, fewer or coarser columns would help."]  # fmt: skip
     else:
-        said = f"epsilon {found:g} is expected to be enough (within a factor of 2 of the error)."
-    answer(json, {"wanted": wanted, "epsilon": found}, f"For {wanted}{'' if found is None else ':'} {said}")
+        lines = [f"For {least.wanted}: epsilon {least.epsilon:g}{promise} is expected to be enough."]
+        lines += ["A typical figure: actual errors are mostly between half and twice what is expected."]
+    if with_delta is not None and with_delta.epsilon is not None and with_delta.epsilon < (least.epsilon or math.inf):
+        lines += [f"With --delta {other}: epsilon {with_delta.epsilon:g}."]
+    if least.epsilon is not None:
+        lines += [f"What else comes of it: understudy plan --schema {schema} --epsilon {least.epsilon:g}"
+                  f"{'' if pure else f' --delta {delta}'}"]  # fmt: skip
+    found = {"wanted": least.wanted, "epsilon": least.epsilon, "expected": least.expected, "delta": float(delta)}
+    if with_delta is not None:
+        found |= {"with_delta": {"delta": float(other), "epsilon": with_delta.epsilon}}
+    answer(json, found, "\n".join(lines))
 
 
 def _passes(plan: Plan, engine: str) -> str:

@@ -25,11 +25,16 @@ DEPENDENCE = "dependence"  # the phase that asks
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan may come to: tables of several columns or columns alone, its chance, and the error of a column."""
+    """What a plan may come to: tables of several columns or columns alone, its chance, and the error of each column."""
 
     chance: float
-    error: float
+    errors: Floats
     tables: bool
+
+    @property
+    def error(self) -> float:
+        """Return the error of an average column."""
+        return float(self.errors.mean())
 
 
 def column_error(schema: Schema, plan: Plan) -> float:
@@ -38,18 +43,18 @@ def column_error(schema: Schema, plan: Plan) -> float:
 
 
 def column_outcomes(schema: Schema, plan: Plan) -> tuple[Outcome, ...]:
-    """Return what a plan may come to, and the expected total variation distance of an average column."""
+    """Return what a plan may come to, and the expected total variation distance of each column."""
     phases = {p.name: p for p in plan.phases}
     one, tables = phases.get("one-way"), phases.get("tables")
     if one is None and plan.degree == 0:
         one, tables = tables, None  # tables of one column each
     alone = tables is None or not tables.scale
-    both = _error(schema, plan, _one_way_precision(schema, plan, one, 1.0), None if alone else tables)
+    both = _errors(schema, plan, _one_way_precision(schema, plan, one, 1.0), None if alone else tables)
     if alone or one is None or DEPENDENCE not in phases:
         return (Outcome(1.0, LEFT * both, not alone),)
     assert tables is not None
     rounds, needed = tables.cost + (phases["structure"].cost if "structure" in phases else 0), phases[DEPENDENCE].needed
-    single = _error(schema, plan, _one_way_precision(schema, plan, one, float((one.cost + rounds) / one.cost)), None)
+    single = _errors(schema, plan, _one_way_precision(schema, plan, one, float((one.cost + rounds) / one.cost)), None)
     chance = 1.0 if needed is None else 1 / (1 + (needed / DEPENDENT) ** DIFFERENT)
     return (Outcome(chance, LEFT * both, True), Outcome(1 - chance, LEFT * single, False))
 
@@ -65,14 +70,14 @@ def _one_way_precision(schema: Schema, plan: Plan, phase: Phase | None, times: f
     return np.asarray(of_largest * prices ** (2 / power))
 
 
-def _error(schema: Schema, plan: Plan, one_way: Floats, tables: Phase | None) -> float:
+def _errors(schema: Schema, plan: Plan, one_way: Floats, tables: Phase | None) -> Floats:
     sizes = np.asarray([a.size for a in schema.modelled], dtype=np.float64)
     typical = math.exp(float(np.log(sizes).mean()))
     precision = one_way + (0.0 if tables is None else _from_tables(plan, tables, sizes, typical))
     if not precision.all():
-        return 0.0
+        return np.zeros(len(sizes))
     noise = np.sqrt(2 / (math.pi * precision))
-    return float(np.mean([_off(size, plan.rows, own) for size, own in zip(sizes, noise)]))
+    return np.asarray([_off(size, plan.rows, own) for size, own in zip(sizes, noise)])
 
 
 def _off(size: float, rows: int, noise: float) -> float:

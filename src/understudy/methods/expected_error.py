@@ -11,22 +11,19 @@ part (docs/decisions/0026-error-bars.md).
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from understudy.errors import UsageError, did_you_mean
 from understudy.methods.column_errors import Outcome, column_error, column_outcomes, table_ways
 from understudy.methods.plan import Phase, Plan
 from understudy.methods.toolkit.merged_groups import merged_size
 from understudy.schema import Floats, Schema
 
 RANGE = 2.0  # times less or more, 9 times in 10
-TWICE = 2.45  # half the width of the middle 95 %, over the mean absolute error
 CHANCE = 0.4  # of a whole row against its expectation: half of E|N(0, 1)|
 RANKS = 1.25  # the rows of a value fall with so much of a power of its rank, where several columns meet
 # errors of a share: a factor, and powers of the share, of the group's part of the rows, of the distance of pairs
@@ -35,10 +32,6 @@ WIDE = (1.3, 1.0, -0.3, 0.7)  # half the width of the middle 95 %
 MAX_TABLES = 2000  # of which cells are worked out
 MAX_TABLE_CELLS = 200_000  # of a table that anyone would look at
 GOOD, FAIR = 0.03, 0.1
-MIN_EPSILON, MAX_EPSILON = 1e-3, 10.0
-_ACCURACY = re.compile(
-    r"\s*share\s+by\s+(?P<names>.+?)\s*(?:±|\+-|\+/-)\s*(?P<points>\d+(?:\.\d+)?)\s*points?\s*", re.I
-)
 
 
 @dataclass(frozen=True)
@@ -118,15 +111,30 @@ def expected_error(schema: Schema, plan: Plan) -> ExpectedError:
     return ExpectedError(one, two, three if len(sizes) > 2 else None, plan.rows)
 
 
-def _distance(plan: Plan, outcome: Outcome, sizes: Floats, ways: int) -> float:
-    """Return the expected distance of an average table of so many columns if a plan has this outcome."""
-    law, one = LAWS[ways], min(1.0, max(outcome.error, 1e-6))
-    chance = law.chance * _chance(sizes, plan.rows, ways)
+def named_error(schema: Schema, plan: Plan, names: Sequence[str]) -> float:
+    """Return the expected total variation distance of the table of one to three named columns."""
+    schema = schema.with_public_bins(plan.bins)
+    known = [a.name for a in schema.modelled]
+    own, sizes = [known.index(name) for name in names], np.asarray([a.size for a in schema.modelled], dtype=np.float64)
+    return math.exp(
+        sum(o.chance * math.log(_distance(plan, o, sizes, len(own), own)) for o in column_outcomes(schema, plan))
+    )
+
+
+def _distance(plan: Plan, outcome: Outcome, sizes: Floats, ways: int, own: Sequence[int] | None = None) -> float:
+    """Return the expected distance of an average table of so many columns, or that of its `own` columns, if a plan has
+    this outcome."""
+    errors, seen = (outcome.errors, sizes) if own is None else (outcome.errors[list(own)], sizes[list(own)])
+    one = min(1.0, max(float(errors.mean()), 1e-6))
+    if ways == 1:
+        return one
+    law = LAWS[ways]
+    chance = law.chance * _chance(seen, plan.rows, ways)
     if not outcome.tables:
         return max(one, min(1.0, math.hypot(1 - (1 - one) ** law.alone, law.links, chance)))
     tables = next(p for p in plan.phases if p.name == "tables" and p.scale)
     factor, power = law.noise
-    noise = factor * _pair_noise(plan, tables, sizes) ** power
+    noise = factor * _pair_noise(plan, tables, seen) ** power
     joined = min(1.0, tables.tables * (table_ways(tables, sizes) - 1) / (len(sizes) - 1))
     left_out = chance * math.sqrt(1 - _measured(tables, sizes, ways)), law.links * math.sqrt(1 - joined)
     return max(one, min(1.0, math.hypot(law.columns * one, noise, *left_out)))
@@ -161,59 +169,6 @@ def _some_sets(columns: int, ways: int) -> list[Any]:
         return [list(found) for found in combinations(range(columns), ways)]
     generator = np.random.default_rng(0)
     return [generator.choice(columns, ways, replace=False) for _ in range(MAX_TABLES)]
-
-
-# -- the least epsilon -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """What is wanted: a distance of two-way tables, or shares of a table within so many points, 19 times in 20."""
-
-    words: str
-    error: Callable[[ExpectedError], float]
-    wanted: float
-
-    @staticmethod
-    def of_distance(wanted: float) -> Accuracy:
-        """Ask for an average two-way table to be off by at most this total variation distance."""
-        if not 0 < wanted < 1:
-            raise UsageError("a total variation distance is between 0 and 1, 0.03 for example")
-        return Accuracy(
-            f"two-way tables off by {wanted:g}", lambda e: e.one_way if e.two_way is None else e.two_way, wanted
-        )
-
-    @staticmethod
-    def of_text(text: str, schema: Schema) -> Accuracy:
-        """Read `share by sex and region ± 2 points`: each cell of that table, as a share of all rows."""
-        match = _ACCURACY.fullmatch(text)
-        if match is None:
-            raise UsageError(f"write an accuracy as 'share by sex and region ± 2 points'; this is {text!r:.60}")
-        names = re.split(r"\s*,\s*|\s+and\s+", match["names"])
-        for name in names:
-            if name not in schema.names:
-                raise UsageError(f"there is no attribute {name!r}. {did_you_mean(name, list(schema.names))}")
-        if not 1 <= len(names) <= 3:
-            raise UsageError("an accuracy speaks of one to three attributes")
-        public = schema.with_public_bins()
-        cells = math.prod(public[name].size for name in names)
-
-        def error(e: ExpectedError) -> float:
-            distance = {1: e.one_way, 2: e.two_way, 3: e.three_way}[len(names)] or e.one_way
-            return TWICE * 2 * distance / cells
-
-        points = float(match["points"])
-        return Accuracy(f"shares by {' and '.join(names)} within {points:g} points", error, points / 100)
-
-    def least_epsilon(self, planned: Callable[[float], ExpectedError]) -> float | None:
-        """Return the least epsilon, to two digits, that is expected to get there; None where 10 does not."""
-        if self.error(planned(MAX_EPSILON)) > self.wanted:
-            return None
-        low, high = math.log(MIN_EPSILON), math.log(MAX_EPSILON)
-        for _ in range(9):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.error(planned(math.exp(middle))) <= self.wanted else (middle, high)
-        return float(f"{math.exp(high):.2g}")
 
 
 def phase_error(phase: Phase, expected: ExpectedError) -> float | None:

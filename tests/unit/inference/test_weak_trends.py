@@ -67,9 +67,7 @@ def test_refits_of_a_shrunk_model_lose_it_twice(release: Release, monkeypatch: p
     """The broken twin: tables counted from the release's model, and shrunk again."""
     refit = refitting.refit
     monkeypatch.setattr(refitting, "unshrunk", lambda released: free_model(released.model))
-    monkeypatch.setattr(
-        refitting, "refit", lambda tables, design, tolerance: refit(tables, release.design, tolerance)
-    )
+    monkeypatch.setattr(refitting, "refit", lambda tables, design, tolerance: refit(tables, release.design, tolerance))
     twice = Refits.of(release, count=6)
     assert twice is not None
     assert mean_trend(twice) < 0.8 * trend(release.model.project(("age", "h")).table)

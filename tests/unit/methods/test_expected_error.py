@@ -12,7 +12,8 @@ import pytest
 from conftest import chained, private_table, schema_of
 from understudy.errors import UsageError
 from understudy.methods import method_named
-from understudy.methods.expected_error import Accuracy, expected_error
+from understudy.methods.expected_error import expected_error, named_error
+from understudy.methods.least_epsilon import Accuracy
 from understudy.privacy.budget import Budget
 from understudy.publishing import least_epsilon, plan
 from understudy.schema import Schema
@@ -100,15 +101,45 @@ def test_merged_groups_leave_less_noise_in_large_pairs() -> None:
 @pytest.mark.costly
 def test_the_least_epsilon():
     schema = schema_of(SIZES, 50_000)
-    found, words = least_epsilon(schema, tvd=0.05)
-    assert found is not None and "0.05" in words
-    assert plan(schema, epsilon=found * 1.02).expected.two_way <= 0.0505
-    assert least_epsilon(schema, tvd=0.02)[0] > found
-    assert least_epsilon(schema_of(SIZES, 60), tvd=0.001)[0] is None
-    by, words = least_epsilon(schema, accuracy="share by a and b ± 2 points")
-    assert by is not None and "a and b" in words
-    for bad in ("share by a and zip ± 2 points", "mean by a", "share by a, b, c, d ± 1 points"):
+    found = least_epsilon(schema, tvd=0.05)
+    assert found.epsilon is not None and "0.05" in found.wanted and found.expected <= 0.05
+    assert plan(schema, epsilon=found.epsilon).expected.two_way <= 0.05
+    assert plan(schema, epsilon=found.epsilon * 0.9).expected.two_way > 0.05
+    assert least_epsilon(schema, tvd=0.02).epsilon > found.epsilon
+    lost = least_epsilon(schema_of(SIZES, 60), tvd=0.001)
+    assert lost.epsilon is None and lost.expected > 0.001 and lost.reached.startswith("off by")
+    by = least_epsilon(schema, accuracy="shares by a and b within 2 points")
+    assert by.epsilon is not None and "a and b" in by.wanted and by.reached.endswith("points")
+    bad = (
+        "share by a and zip ± 2 points", "mean by a", "share by a, b, c, d ± 1 points", "share by a, a ± 1 point",
+        "share by a ± 0 points",
+    )  # fmt: skip
+    for text in bad:
         with pytest.raises(UsageError):
-            Accuracy.of_text(bad, schema)
+            Accuracy.of_text(text, schema)
     with pytest.raises(UsageError):
         least_epsilon(schema)
+
+
+def test_a_wish_is_about_the_table_that_it_names(tmp_path: Path):
+    """Two small columns beside large ones cost less than the average pair, whose distance was the forecast before."""
+    schema = schema_of({"a": 2, "b": 3, "c": 60, "d": 80, "e": 50}, 20_000)
+    made = plan(schema, epsilon=1, delta=1e-9)
+    assert named_error(schema, made, ("a", "b")) < 0.4 * made.expected.two_way < named_error(schema, made, ("c", "d"))
+    small, large = (least_epsilon(schema, accuracy=f"share by {names} ± 1 point") for names in ("a and b", "a"))
+    assert large.epsilon < small.epsilon
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("names", [("a",), ("a", "b"), ("c", "e"), ("a", "b", "c")])
+def test_shares_come_out_about_as_a_wish_expects(names: tuple[str, ...], tmp_path: Path):
+    rows, budget = 4000, Budget("1", "1e-9")
+    schema, columns = schema_of(SIZES, rows), chained(SIZES, rows)
+    chosen = method_named("auto", {}, schema)
+    expected = Accuracy("", 0.1, names).error(schema, chosen.plan(schema, budget))
+    shape, found = [SIZES[n] for n in names], []
+    exact = np.bincount(np.ravel_multi_index([columns[n].astype(int) for n in names], shape), minlength=np.prod(shape))
+    for i in range(4):
+        model = chosen.fit(private_table(schema, columns, budget, tmp_path / f"{i}.db")).model
+        found.append(np.quantile(np.abs(model.project(names).table.ravel() - exact / rows), 0.95))
+    assert 1 / 4 < np.mean(found) / expected < 2
