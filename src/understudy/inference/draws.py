@@ -20,6 +20,7 @@ from understudy.errors import UsageError, did_you_mean
 from understudy.inference.combining import Combined, RowsBy, combine
 from understudy.inference.discrepancy import discrepancies
 from understudy.inference.intervals import Inference
+from understudy.inference.least_squares import measured_together
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.model import Rows
 from understudy.models.ruled_model import RuledModel
@@ -70,6 +71,10 @@ class CodedDraws:
         sampling = " and sampling" if self.inference.population == "sample" else ""
         if self.about:
             named, error = ", ".join(self.about), self.inference.model_error_words
+            if measured_together(self.inference.release.measurements, self.about):
+                return (
+                    f"noise{sampling}, for analyses of measured tables; {named}: measured, so no model error takes part"
+                )
             return f"noise{sampling}, and {error}, for analyses of measured tables or of {named}"
         return f"noise{sampling} only: valid for analyses that depend on measured tables; name columns with `about`"
 

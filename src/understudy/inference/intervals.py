@@ -91,18 +91,21 @@ class Inference:
         """
         if not isinstance(confidence, int | float | np.number) or not 0.5 <= confidence <= 0.999:
             raise UsageError("a confidence is from 0.5 to 0.999, 0.95 for example")
-        each = 1 - (1 - confidence) / max(1, len(answer.figures)) if simultaneous else confidence
+        each = 1 - (1 - confidence) / _count(query, answer) if simultaneous else confidence
         try:
-            spread = self._spread(query, answer, each)
-        except TooLarge:
-            spread = None
+            spread, unknown = self._spread(query, answer, each), UNKNOWN
+        except TooLarge as error:
+            spread, unknown = None, f"not known: {error}"
         if spread is None or len(answer.figures) > MAX_FIGURES:
-            return answer.with_intervals([None] * len(answer.figures), confidence, UNKNOWN, ())
+            return answer.with_intervals(
+                [None] * len(answer.figures), confidence, unknown if spread is None else MANY, ()
+            )
         values = [figure.value for figure in answer.figures]
         places = zip(values, spread.centre, spread.reach, self._limits(query), strict=True)
         found = [_cut(value, centre, reach, *ends) for value, centre, reach, ends in places]
         compared = self._compared(query, answer, spread, found)
-        return answer.with_intervals(found, confidence, spread.covers, compared, _links(self.release, query))
+        said = _links(self.release, query)
+        return answer.with_intervals(found, confidence, spread.covers, compared, said, simultaneous)
 
     # -- one of three ways ---------------------------------------------------------------------------------------
 
@@ -154,11 +157,11 @@ class Inference:
             if self.population == "sample":
                 more += sampled + linear.sampling(first, 0)
             against.append(math.inf if lost else z * math.sqrt(apart**2 + more) if i else 0.0)
-        words = "noise, by least squares over the measured tables that hold this"
-        if inside.any():
-            where = "bins" if query.measure in ("mean", "sum") else "a cut bin"
+        words = f"noise{self._sampling_words}, by least squares over the measured tables that hold this"
+        if inside.any() or linear.ranked:
+            where = "bins" if query.of is not None else "a cut bin"
             words += f", and where values lie inside {where}, as they usually do"
-        words += f"{self._sampling_words}; no model error takes part"
+        words += "; no model error takes part"
         return self._finished(linear, np.asarray(centre), np.asarray(reach), np.asarray(against), words)
 
     def _simulated(self, query: Query, evaluated: Evaluated, confidence: float) -> Spread | None:
@@ -265,10 +268,9 @@ class Inference:
     def _compared(
         self, query: Query, answer: Answer, spread: Spread, found: Sequence[tuple[float, float] | None]
     ) -> tuple[Comparison, ...]:
-        if not query.by or not 2 <= len(answer.figures) <= MAX_COMPARED or query.measure == "sum":
+        if not _is_compared(query, answer):
             return ()
-        first = answer.figures[0]
-        out = []
+        first, out = answer.figures[0], []
         for i, figure in enumerate(answer.figures[1:], 1):
             if first.value is None or figure.value is None or not math.isfinite(spread.against_first[i]):
                 continue
@@ -280,6 +282,18 @@ class Inference:
 
 
 UNKNOWN = "not known: the model of this release came about in a way that cannot be repeated with fresh noise"
+MANY = f"not worked out for more than {MAX_FIGURES:,} lines: ask by fewer or coarser attributes"
+
+
+def _is_compared(query: Query, answer: Answer) -> bool:
+    """Return whether groups are compared with the first one."""
+    return bool(query.by) and 2 <= len(answer.figures) <= MAX_COMPARED and query.measure != "sum"
+
+
+def _count(query: Query, answer: Answer) -> int:
+    """Return how many intervals an answer has: its figures', and those of the groups that are compared."""
+    figures = max(1, len(answer.figures))
+    return 2 * figures - 1 if _is_compared(query, answer) else figures
 
 
 def _forget(kept: dict[tuple[str, ...], Floats]) -> None:
@@ -312,7 +326,7 @@ def _ratio(
 def _links(release: Released, query: Query) -> tuple[str, ...]:
     """Say where groups are the same by construction: the model has no link between what is asked and the groups."""
     asked = [name for name in query.names if name not in query.by]
-    if len(query.by) != 1 or not asked:
+    if len(query.by) != 1 or not asked or measured_together(release.measurements, query.names):
         return ()
     try:
         table = release.model.project([query.by[0], *asked]).table

@@ -1,6 +1,6 @@
 """A query's figures as sums of weighted cells, to first order: what least squares and simulations are given.
 
-count, share, sum    Σ w·x                         as they are
+count, share, sum    Σ w·x                         as they are; a share of a noisy number of rows is a rate
 mean, rate           (Σ v·x − m·Σ w·x) / Σ w·x     m the published figure
 median, quantile     the same for the share of values below the published quantile, turned back afterwards
 """
@@ -38,7 +38,8 @@ class Linear:
         return self.query.measure in ("mean", "rate", "median", "quantile")
 
     @property
-    def _ranked(self) -> bool:
+    def ranked(self) -> bool:
+        """Return whether it is a quantile."""
         return self.query.measure in ("median", "quantile")
 
     @cached_property
@@ -59,8 +60,10 @@ class Linear:
         """Return the sums that the i-th figure consists of, to first order; each has a vector for each attribute."""
         query = self.query
         weights = {name: query.selections[name].weights for name in self.found.names}
-        if query.of is None and query.measure != "rate":
-            return [(1 / self.rows if query.measure == "share" else 1.0, self._weights(i, weights))]
+        if query.measure == "share":
+            return self._share_terms(i, self._weights(i, weights))
+        if query.measure == "count":
+            return [(1.0, self._weights(i, weights))]
         over = 1 / max(float(self.counts[i]), 1.0)
         value = float(np.nan_to_num(self.values[i]))
         if query.measure == "rate":
@@ -69,11 +72,18 @@ class Linear:
         assert query.of is not None
         selection = query.selections[query.of]
         present = self._weights(i, weights | {query.of: selection.present})
-        if self._ranked:
+        if self.ranked:
             below = self._weights(i, weights | {query.of: self._below[i]})
             return [(over, below), (-query.at * over, present)]
         moments = self._weights(i, weights | {query.of: selection.moments})
         return [(1.0, moments)] if query.measure == "sum" else [(over, moments), (-value * over, present)]
+
+    def _share_terms(self, i: int, own: Weights) -> Terms:
+        """Return a share of all rows; where their number is noisy too, its noise is in both and mostly cancels."""
+        if self.query.schema.rows is not None:
+            return [(1 / self.rows, own)]
+        everyone = [np.ones(len(w)) for w in own]
+        return [(1 / self.rows, own), (-float(self.values[i]) / self.rows, everyone)]
 
     def size(self, i: int) -> Terms:
         """Return the sum of the rows behind the i-th figure."""
@@ -97,12 +107,13 @@ class Linear:
 
     def centre(self, i: int, value: float) -> float:
         """Return where the interval is centred, from the least-squares estimate of the terms."""
-        if self._ranked:
+        if self.ranked:
             return self.query.at + value
-        return float(self.values[i]) + value if self.divides else value
+        by_rows = self.query.measure == "share" and self.query.schema.rows is None
+        return float(self.values[i]) + value if self.divides or by_rows else value
 
     def centres(self, base: Floats) -> Floats:
-        return np.full(len(base), self.query.at) if self._ranked else base
+        return np.full(len(base), self.query.at) if self.ranked else base
 
     def sampling(self, terms: Terms, i: int) -> float:
         """Return the variance of the terms if the rows were drawn anew from the model."""
@@ -118,7 +129,7 @@ class Linear:
         n = np.full(len(tables), float(self.rows)) if rows is None else rows
         codes = np.asarray(self.query.groups, dtype=np.int64).reshape(len(self.query.groups), -1)
         places: tuple[Any, ...] = (slice(None), *codes.T)
-        if not self._ranked:
+        if not self.ranked:
             found = stacked_values(self.query, self.found.names, tables, n)
             return np.asarray(found[places]).reshape(len(tables), -1)
         present = self.query.selections[self.query.of or ""].present
@@ -146,7 +157,7 @@ class Linear:
 
     def inverted(self, centre: Floats, reach: Floats) -> tuple[Floats, Floats] | None:
         """Return an interval of shares below the published quantile as one of the quantile: Woodruff's."""
-        if not self._ranked:
+        if not self.ranked:
             return None
         middle, half = [], []
         for i, codes in enumerate(self.query.groups):
@@ -207,7 +218,7 @@ class Inside:
         weights = {name: query.selections[name].weights for name in names}
         for name in names:
             selection = query.selections[name]
-            if (selection.whole and not (name == query.of and query.measure in ("mean", "sum"))) or linear._ranked:
+            if (selection.whole and not (name == query.of and query.measure in ("mean", "sum"))) or linear.ranked:
                 continue
             masses = table.sum(axis=tuple(i for i, other in enumerate(names) if other != name))
             if name == query.of and query.measure in ("mean", "sum"):

@@ -66,6 +66,7 @@ class Answer:
         confidence: of the intervals, from 0 to 1; None where none were asked for.
         interval_covers: in words, which errors they include.
         comparisons: each group against the first.
+        simultaneous: whether all intervals, of figures and comparisons, hold together at this confidence.
         question: as it was asked.
 
     >>> answer = release.query("share where smoker = yes")
@@ -81,6 +82,7 @@ class Answer:
     confidence: float | None = None
     interval_covers: str | None = None
     comparisons: tuple[Comparison, ...] = ()
+    simultaneous: bool = False
     question: str = field(default="", compare=False)  # as it was asked
 
     @property
@@ -111,12 +113,13 @@ class Answer:
         covers: str,
         comparisons: tuple[Comparison, ...],
         notes: tuple[str, ...] = (),
+        simultaneous: bool = False,
     ) -> Answer:
         """Return the same answer with an interval for each figure, in their order."""
         figures = tuple(replace(f, interval=ends) for f, ends in zip(self.figures, intervals, strict=True))
         return replace(
             self, figures=figures, confidence=confidence, interval_covers=covers, comparisons=comparisons,
-            notes=self.notes + notes,
+            notes=self.notes + notes, simultaneous=simultaneous,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -124,6 +127,7 @@ class Answer:
         tail: dict[str, Any] = {"stderr_covers": self.stderr_covers, "notes": list(self.notes)}
         if self.confidence is not None:
             tail |= {"confidence": self.confidence, "interval_covers": self.interval_covers}
+            tail |= {"simultaneous": True} if self.simultaneous else {}
             tail |= {"comparisons": [comparison.as_json() for comparison in self.comparisons]} if self.by else {}
         lines = [figure.as_json() | self._ends(figure) for figure in self.figures]
         if not self.by:

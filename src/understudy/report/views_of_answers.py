@@ -7,7 +7,7 @@ from understudy.evaluate.buying import BoughtFigures
 from understudy.evaluate.evaluation import Evaluation
 from understudy.evaluate.hops import HopFigures
 from understudy.privacy.custodian import STAMP
-from understudy.query.answer_text import compared, shown_number
+from understudy.query.answer_text import compared, interval_decimals, interval_words, shown_number
 from understudy.query.queries import Answer, Figure
 from understudy.report.bars import Bar, Whisker, table_of
 from understudy.report.bought import bought_section
@@ -38,7 +38,7 @@ def answer_view(answer: Answer) -> Markup:
 
 
 def _single(answer: Answer) -> Markup:
-    value, error = (shown_number(n, answer.measure) for n in (answer.value, answer.stderr))
+    value, error = (shown_number(n, answer.measure, interval_decimals(answer)) for n in (answer.value, answer.stderr))
     figures = [(value, answer.measure), *([(f"± {error}", "standard error")] if answer.stderr else [])]
     if answer.interval is not None:
         figures.append((" to ".join(_ends(answer, answer.figures[0])), f"{_percent(answer)} interval"))
@@ -47,7 +47,9 @@ def _single(answer: Answer) -> Markup:
 
 def _covers(answer: Answer) -> list[Markup]:
     """Return what the interval and the standard error cover, as far as either is there."""
-    words = [] if answer.confidence is None else [f"{_percent(answer)} interval: {answer.interval_covers}."]
+    words = (
+        [] if answer.confidence is None else [f"{_percent(answer)} {interval_words(answer)}: {answer.interval_covers}."]
+    )
     if answer.confidence is None or any(figure.stderr is not None for figure in answer.figures):
         words.append(f"Standard error: {answer.stderr_covers or 'not known; no measured table shows this sum'}.")
     return [tag("p", line, class_="source") for line in words]
@@ -63,7 +65,8 @@ def _percent(answer: Answer) -> str:
 
 
 def _ends(answer: Answer, figure: Figure) -> list[str]:
-    return [shown_number(end, answer.measure) for end in figure.interval or (None, None)]
+    decimals = interval_decimals(answer)
+    return [shown_number(end, answer.measure, decimals) for end in figure.interval or (None, None)]
 
 
 def _groups(answer: Answer, shown: tuple[Figure, ...]) -> Markup:
@@ -88,7 +91,7 @@ def _reach(figure: Figure) -> tuple[float, float] | tuple[()]:
 def _bar(figure: Figure, answer: Answer, top: float, known: bool) -> Bar:
     value, reach = figure.value or 0.0, _reach(figure)
     whisker = Whisker(reach[0] / top, value / top, reach[1] / top) if reach else None
-    cells = [shown_number(figure.value, answer.measure)]
+    cells = [shown_number(figure.value, answer.measure, interval_decimals(answer))]
     cells += [shown_number(figure.stderr, answer.measure)] if known else []
     cells += _ends(answer, figure) if answer.confidence is not None else []
     return Bar(" × ".join(figure.by[name] for name in answer.by), max(0.0, value) / top, tuple(cells), whisker)

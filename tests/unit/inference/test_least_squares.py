@@ -9,9 +9,12 @@ import pytest
 
 from conftest import schema_of
 from understudy.inference.least_squares import Pooled, laplace_reach, measured_together, normal_reach
+from understudy.inference.linear import Linear
 from understudy.inference.student import student_reach, tail
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace, Noise
+from understudy.query.evaluation import Evaluated
+from understudy.query.queries import Query
 from understudy.schema import Axis
 
 SIZES = {"a": 3, "b": 4, "c": 2}
@@ -51,6 +54,30 @@ def test_a_weighted_sum_is_unbiased_and_its_variance_is_known(noise, rows):
     assert 0.84 < np.mean(inside) < 0.955  # 0.9, by four standard deviations
     single = SCALES[1] * np.sqrt(sum(float((w**2).sum()) for w in [np.outer(*weights)]))
     assert reaches[0] < single  # the table itself is one of those that are pooled
+
+
+def test_a_share_of_a_noisy_number_of_rows_is_a_ratio():
+    """Noise in all rows is in both; taken as a count over a fixed number, the broken twin, a share seems a third worse."""
+    generator = np.random.default_rng(4)
+    truth = generator.multinomial(600, np.repeat([0.04, 0.48, 0.48], 8) / 8).reshape(3, 4, 2).astype(float)
+    schema = schema_of(SIZES, None, "add-remove")
+    pair, exact = truth.sum(axis=2), float(truth[1:].sum()) / 600
+    query = Query.of_text("share where a != '0'", schema, 600, {})
+    errors, claimed, alone = [], [], []
+    for _ in range(300):
+        tables = drawn(truth, schema, Gaussian, generator)
+        rows = round(pair.sum() + generator.normal(0, 10))
+        linear = Linear(query, Evaluated(pair.sum(axis=1) / pair.sum(), ("a",)), rows)
+        pooled = Pooled.of(tables, schema, ("a",))
+        assert pooled is not None
+        value, deviation = pooled.combined(linear.terms(0))
+        counts = pooled.table
+        errors.append(linear.centre(0, value) - exact)
+        assert errors[-1] + exact == pytest.approx(counts[1:].sum() / counts.sum(), abs=4e-3)
+        claimed.append(deviation)
+        alone.append(pooled.combined(linear.terms(0)[:1])[1])
+    assert np.std(errors) == pytest.approx(np.mean(claimed), rel=0.15)
+    assert np.mean(alone) > 1.3 * np.std(errors)
 
 
 def test_least_squares_is_the_one_of_linear_algebra():
