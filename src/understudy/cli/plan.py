@@ -72,7 +72,12 @@ def _least(schema: Path, json: bool, **wish: Any) -> None:
     if least.epsilon is not None:
         lines += [f"What else comes of it: understudy plan --schema {schema} --epsilon {least.epsilon:g}"
                   f"{'' if pure else f' --delta {delta}'}"]  # fmt: skip
-    found = {"wanted": least.wanted, "epsilon": least.epsilon, "expected": least.expected, "delta": float(delta)}
+    found: dict[str, Any] = {
+        "wanted": least.wanted,
+        "epsilon": least.epsilon,
+        "expected": least.expected,
+        "delta": float(delta),
+    }
     if with_delta is not None:
         found |= {"with_delta": {"delta": float(other), "epsilon": with_delta.epsilon}}
     answer(json, found, "\n".join(lines))

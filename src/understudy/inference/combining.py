@@ -98,9 +98,9 @@ def combine(
         raise UsageError("estimates are finite numbers, and variances are not negative")
     if models is not None and 2 <= models < m:
         return _by_model(estimates, variances, rows_by, part, models, population)
-    mean = sum(estimates) / m
-    between = sum((q - mean) ** 2 for q in estimates) / (m - 1)
-    within = sum(variances) / m
+    mean = float(sum(estimates) / m)
+    between = float(sum((q - mean) ** 2 for q in estimates) / (m - 1))
+    within = float(sum(variances) / m)
     if rows_by == "systematic":
         return Combined(mean, math.sqrt((1 + 1 / m) * between), float(m - 1), m)
     total = (1 + 1 / m) * between - within

@@ -72,9 +72,7 @@ class CodedDraws:
         if self.about:
             named, error = ", ".join(self.about), self.inference.model_error_words
             if measured_together(self.inference.release.measurements, self.about):
-                return (
-                    f"noise{sampling}, for analyses of measured tables; {named}: measured, so no model error takes part"
-                )
+                return f"noise{sampling}, for analyses of measured tables, and {named} are one; no model error is left"
             return f"noise{sampling}, and {error}, for analyses of measured tables or of {named}"
         return f"noise{sampling} only: valid for analyses that depend on measured tables; name columns with `about`"
 

@@ -86,7 +86,7 @@ class Accuracy:
         public = schema.with_public_bins(plan.bins)
         cells = math.prod(public[name].size for name in self.names)
         more = OF_TRIPLES if len(self.names) == 3 else 1.0
-        return min(1.0, more * 2 * named_error(schema, plan, self.names) * cells ** (CROWDED - 1))
+        return min(1.0, more * 2 * named_error(schema, plan, self.names) * math.pow(cells, CROWDED - 1))
 
     def least_epsilon(self, planned: Planned) -> Least:
         """Return the least epsilon, to two digits, that is expected to get there, of plans for each epsilon."""

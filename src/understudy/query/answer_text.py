@@ -12,7 +12,7 @@ _FORMATS = {
     "count": ",.1f", "share": ".5f", "rate": ".5f", "mean": ",.6g", "sum": ",.6g", "median": ",.6g", "quantile": ",.6g",
 }  # fmt: skip
 UNKNOWN = "not known; no measured table shows this sum. With a confidence, 0.95 for example, there is an interval"
-_DIGITS = 6
+_MAX_DECIMALS = 6
 _ROUNDING = 1e-12  # of an interval's end: a difference below this is that of two equal figures
 
 
@@ -52,7 +52,7 @@ def compared(answer: Answer) -> list[str]:
 
 
 def interval_decimals(answer: Answer) -> int | None:
-    """Return how many decimals the numbers of an answer with intervals are worth: three digits of the narrowest one.
+    """Return how many decimals the numbers of an answer with intervals are worth: two digits of half the narrowest one.
 
     None where they are written as they are: counts, shares, and answers without intervals.
     """
@@ -60,7 +60,7 @@ def interval_decimals(answer: Answer) -> int | None:
     widths = [width for width in widths if 0 < width < math.inf]
     if not widths or answer.measure in ("count", "share", "rate"):
         return None
-    return max(0, min(_DIGITS, _DIGITS - 4 - math.floor(math.log10(min(widths) / 2))))
+    return min(_MAX_DECIMALS, max(0, 1 - math.floor(math.log10(min(widths) / 2))))
 
 
 def comparison_text(c: Comparison, measure: str, decimals: int | None = None) -> str:

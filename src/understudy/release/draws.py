@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from understudy.release.release import Release
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Draws:
     """Several synthetic tables; go through them, run the same analysis on each, and combine what it says.
 
@@ -41,6 +41,10 @@ class Draws:
     def covers(self) -> str:
         """Return what the spread of the tables includes."""
         return self.coded.covers
+
+    def __repr__(self) -> str:
+        about = f" about {', '.join(self.coded.about)}" if self.coded.about else ""
+        return f"<Draws: {len(self)} tables of {self.coded.rows:,} rows{about}; go through them, then .combine(…)>"
 
     def __len__(self) -> int:
         return len(self.coded)
