@@ -266,15 +266,17 @@ class TreeGrid:
 
     # -- bins ------------------------------------------------------------------------------------------------
 
-    def equal_bins(self, mass: Floats, wanted: int, deviation: float = 0.0) -> Index:
+    def equal_bins(
+        self, mass: Floats, wanted: int, deviation: float = 0.0, spikes: NDArray[np.bool_] | None = None
+    ) -> Index:
         """Return the first unit of each bin: about `wanted` bins of equal mass between values that stand out.
 
         `mass` has the rows of each unit. A unit of one value is alone where it holds half of a bin's share and twice
-        `deviation`, the standard deviation of a count of the table that will be measured on these bins. Cuts are at
-        round numbers where there are any near.
+        `deviation`, the standard deviation of a count of the table that will be measured on these bins; so is a unit
+        of `spikes`, however many values it has. Cuts are at round numbers where there are any near.
         """
         stands_out = (mass > 0) & (mass >= max(float(mass.sum()) / (2 * wanted), LONE * deviation))
-        alone = (self.single & stands_out) | self.declared
+        alone = ((self.single if spikes is None else self.single | spikes) & stands_out) | self.declared
         rest = float(mass[~alone].sum())
         bounds = np.flatnonzero(np.diff(np.concatenate([[True], alone, [True]]).astype(np.int8)))
         cuts = [0, *np.flatnonzero(alone).tolist()]
