@@ -23,7 +23,7 @@ from understudy.schema.endings import Endings
 from understudy.schema.tree_grid import TreeGrid
 
 CLEAR = 4.0  # standard deviations of a leaf, and of a unit looked at, that a leaf must hold more than is explained
-TIMES = 1.5  # what is explained, that it must hold
+TIMES = 1.5  # what is explained, that a leaf or a unit must hold
 SEEN = 2.0  # standard deviations that the rows of a unit besides its spikes must be, to be there
 CHANCE = 0.02  # that of all cells looked at one without a spike is taken for one
 
@@ -133,30 +133,34 @@ def looked_into(counts: TreeCounts, total: float, look: Look) -> Floats:
 
 def spikes_of(grid: TreeGrid, size: int, look: Look, endings: Endings | None) -> tuple[Spike, ...]:
     """Return the values that many rows share: of units of one value, and of those whose endings were looked at."""
-    found, rows = [], _rows_inside(grid, size, look)
+    found, rows = list[Spike](), _rows_inside(grid, size, look)
+    told = 0 if endings is None else sum(endings.count(int(unit), grid.domain) for unit in look.units)
     for unit in np.flatnonzero(units_with_spikes(grid, size, look)).tolist():
         if unit in look.units and look.endings is not None and endings is not None:
-            found += [replace(spike, rows=spike.share * rows[unit]) for spike in _told_apart(grid, unit, look, endings)]
+            apart = _told_apart(grid, unit, look.endings, endings, cells_of(grid, look.units), told)
+            found += [replace(spike, rows=spike.share * rows[unit]) for spike in apart]
         elif grid.single[unit]:
             found.append(Spike(unit, float(grid.unit_starts[unit]), 1.0, float(rows[unit])))
     return tuple(found)
 
 
-def _told_apart(grid: TreeGrid, unit: int, look: Look, endings: Endings) -> Iterator[Spike]:
-    """Yield the values of a unit that stand out by their endings, with their shares of its rows."""
-    assert look.endings is not None
-    values, row = endings.values(unit, grid.domain), np.searchsorted(cells_of(grid, look.units), unit)
-    noisy = look.endings.values[row, endings.encode_numbers(values)].astype(np.float64)
-    seen = _stands_out(noisy, _limit(look.endings, endings.size))
-    spiked = float(noisy[seen].sum())
+def _told_apart(
+    grid: TreeGrid, unit: int, seen: Measurement, endings: Endings, cells: Integers, told: int
+) -> Iterator[Spike]:
+    """Yield the values of a unit that stand out among `told` by their endings, with their shares of its rows."""
+    values = endings.values(unit, grid.domain)
+    noisy = seen.values[np.searchsorted(cells, unit), endings.encode_numbers(values)].astype(np.float64)
+    found = _stands_out(noisy, _limit(seen, told))
+    spiked = float(noisy[found].sum())
     whole = max(float(noisy.sum()), spiked)
-    whole = spiked if whole - spiked < SEEN * math.sqrt(look.endings.variance * len(noisy)) else whole
-    for value, rows in zip(values[seen].tolist(), noisy[seen].tolist()):
+    whole = spiked if whole - spiked < SEEN * math.sqrt(seen.variance * len(noisy)) else whole
+    for value, rows in zip(values[found].tolist(), noisy[found].tolist()):
         yield Spike(unit, value, rows / whole, 0.0)
 
 
 def _stands_out(noisy: Floats, limit: float) -> Mask:
-    return noisy - np.maximum(_beside(noisy), 0.0) >= limit
+    explained = np.maximum(_beside(noisy), 0.0)
+    return (noisy - explained >= limit) & (noisy >= TIMES * explained)
 
 
 def _limit(seen: Measurement, cells: int) -> float:
