@@ -260,7 +260,8 @@ class Writer:
         """Return the SQL of a number's rounding class: in doubles, so that every engine has the same."""
         double = self.syntax.double
         inside = self._clamped(value, domain)
-        tests = [f"WHEN {inside} IN ({', '.join(map(double, domain.special))}) THEN 0"]
+        special = ", ".join(map(double, domain.special))
+        tests = [f"WHEN {inside} IN ({special}) THEN 0"] if special else []
         if domain.units:  # a multiple of none: and PostgreSQL refuses to divide 5e-324
             tests.append(f"WHEN abs({inside}) < {double(float(domain.units[-1] / 2))} THEN {domain.size - 1}")
         for code, unit in enumerate(domain.units, 1):

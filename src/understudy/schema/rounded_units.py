@@ -107,7 +107,7 @@ def class_sizes(units: Intervals, rounding: Rounding) -> Floats:
     if not rounding.apart:
         return held.astype(np.float64)
     first, last = unit_ends(units)
-    special = (first == last) & ((first == first[0]) | (last == last[-1]) | (first == 0))
+    special = (first == last) & ((first == first[0]) | (last == last[-1]) | (first == 0)) & units.scale.arithmetic
     return np.column_stack([special, np.where(special[:, None], 0, held)]).astype(np.float64)
 
 

@@ -106,6 +106,10 @@ CASES = {
     "rounding": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND),
     "rounding of reals": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
     "rounding text": Case(Attribute("a", ROUNDED, missing=("NA",), other="missing"), NUMERALS, 7),
+    "rounding of moments": Case(
+        Attribute("a", RoundingClasses("datetime", (0.0, 2e9), units=UNITS[:3]), missing=("NA",)),
+        pa.array([0, 86_400_000_000, 50_000_001, -5, 10**17, None, 1000_000_000], pa.timestamp("us")),
+    ),
     "endings": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND),
     "endings of reals": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
     "endings text": Case(Attribute("a", ENDINGS, missing=("NA",), other="missing"), NUMERALS, 7),

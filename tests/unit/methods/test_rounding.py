@@ -171,6 +171,8 @@ GRIDS = {
     "whole": TreeGrid("integer", 0, 9_999_999),
     "signed": TreeGrid("integer", -1_000, 1_000),
     "cents": TreeGrid("number", 0, 500, decimals=2),
+    "moments": TreeGrid("datetime", 1_500_000_123, 1_500_700_000),
+    "times": TreeGrid("time", 0, 86_399),
 }
 
 
@@ -181,17 +183,18 @@ def test_the_class_of_a_number_is_the_roundest_unit_it_is_a_multiple_of(name: st
     assert rounding is not None
     domain, draw = RoundingClasses.of(grid, rounding), np.random.default_rng(3)
     values = np.concatenate([np.round(draw.uniform(grid.low, grid.high, 300), places) for places in range(-4, 7)])
-    if grid.kind == "integer":
+    if grid.integral:
         values = np.round(values)
-    values = np.append(values.clip(grid.low, grid.high), [0.0, grid.low, grid.high])
+    values = np.append(values, [0.0, grid.low, grid.high]).clip(grid.low, grid.high)
     exact = [Fraction(repr(float(value))) for value in values]
     expected = [
-        0 if value in (0, grid.low, grid.high)
+        0 if value in (0, grid.low, grid.high) and grid.logarithmic
         else next((code for code, unit in enumerate(domain.units, 1) if value % unit == 0), domain.size - 1)
         for value in exact
     ]  # fmt: skip
     assert domain.encode_numbers(values).tolist() == expected
-    assert domain.encode_numbers(np.asarray([1e12, np.nan, np.inf])).tolist() == [0, -1, -1]  # clamped; no number
+    clamped = expected[-1]  # to the upper end
+    assert domain.encode_numbers(np.asarray([1e12, np.nan, np.inf])).tolist() == [clamped, -1, -1]  # no number
     assert len(domain.labels) == domain.size == rounding.size
 
 
