@@ -141,12 +141,18 @@ class Trees:
 
     @cached_property
     def rounding(self) -> list[tuple[Axis]]:
-        """Return a table of rounding classes for each number; where the rows would not stand out from the noise of so
-        many, for those whose decimals nobody declared."""
-        seen = [(a, r.name) for a in self.attributes if (r := a.rounding_seen) and r.name not in self.schema.names]
-        guessed = [(a, name) for a, name in seen if grid_of(a).guesses_decimals]
+        """Return a table of rounding classes for each number, time and date; where the rows would not stand out from
+        the noise of so many, for those whose decimals nobody declared."""
+        seen = [(a, axis) for a in self.attributes if (axis := self._rounding_axis(a)) is not None]
+        guessed = [(a, axis) for a, axis in seen if grid_of(a).guesses_decimals]
         wanted = next((found for found in (seen, guessed) if found and self._seen(len(found))), [])
-        return [(Axis(name),) for _, name in wanted] if self.enough else []
+        return [(axis,) for _, axis in wanted] if self.enough else []
+
+    def _rounding_axis(self, attribute: Attribute) -> Axis | None:
+        if grid_of(attribute).calendar:
+            return Axis(attribute.name, grid_of(attribute).heap_level)
+        seen = attribute.rounding_seen
+        return None if seen is None or seen.name in self.schema.names else Axis(seen.name)
 
     def _seen(self, tables: int) -> bool:
         noise = table_noise(self.schema, self.accounting, self._rounding_price(tables) / tables)
@@ -330,10 +336,13 @@ def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Map
     for found_classes in table.measure(trees.heaps, trees.heaps_cost, HEAPS) if trees.heaps_cost else ():
         name = found_classes.axes[0].attribute
         bought[name] = replace(bought[name], heaps=found_classes)
+    named = {rounding_name(name): name for name in bought}
     for found_classes in table.measure(trees.rounding, trees.rounding_cost, ROUNDING) if trees.rounding else ():
         name = found_classes.axes[0].attribute
-        name = next(a.name for a in trees.attributes if rounding_name(a.name) == name)
-        bought[name] = replace(bought[name], rounding=found_classes)
+        if name in bought:
+            bought[name] = replace(bought[name], heaps=found_classes)
+        else:
+            bought[named[name]] = replace(bought[named[name]], rounding=found_classes)
     return with_looks(table, bought, trees.look_price)
 
 

@@ -25,6 +25,7 @@ from understudy.schema.endings import Endings
 from understudy.schema.rounded_units import RoundedUnits, SpikedUnits, class_sizes, first_classes
 from understudy.schema.rounding_classes import RoundingClasses, decimal_rounding
 from understudy.schema.tree_grid import TreeGrid
+from understudy.schema.tree_levels import unit_classes
 
 
 def grid_of(attribute: Attribute) -> TreeGrid:
@@ -139,6 +140,11 @@ class NoisyTree:
         return replace(found, shares=np.append(classes.sum(axis=1), found.shares[units:]), classes=classes)
 
     @property
+    def calendar(self) -> bool:
+        """Return whether first days of months and years were counted."""
+        return self.heaps is not None and grid_of(self.attribute).calendar
+
+    @property
     def written(self) -> bool:
         """Return whether the shape depends on the model's counts, or on how values are written."""
         classes = (self.heaps, self.decimals, self.rounding)
@@ -153,7 +159,7 @@ class NoisyTree:
         units, bins, home = len(grid.prior), counts[: len(self.first)], grid.homes(self.first)
         before = plain.shares[:units]
         if self.heaps is not None:
-            shares = heaped(before, bins, home, grid.classes, self.heaps)
+            shares = heaped(before, bins, home, unit_classes(grid), self.heaps)
             return replace(plain, shares=np.append(shares, plain.shares[units:]))
         if self._weighted is not None:
             shares, rounding = shares_of(*reversed(self._weighted)), self.attribute.rounding

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Kind
-from understudy.schema.heaps import rounding_classes
 from understudy.schema.intervals import MAX_WHOLE, Intervals
 from understudy.schema.scales import OrderedScale, ordered_scale
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
@@ -385,10 +384,10 @@ class TreeGrid:
 
         return Taxonomy(TreeLevels(self))
 
-    @cached_property
-    def classes(self) -> Index:
-        """Return the rounding class of each unit."""
-        return rounding_classes(self.unit_starts, self.heaps)
+    @property
+    def calendar(self) -> bool:
+        """Return whether each unit is a day, so that first days of months and years are classes."""
+        return self.scale.calendar and self.every is None and self.count <= MAX_UNITS and not self.short
 
     @property
     def heap_level(self) -> int:
