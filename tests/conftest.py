@@ -134,8 +134,9 @@ def private_table(
 ) -> PrivateTable:
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     rows = len(next(iter(columns.values())))
+    counted = schema.counted if set(schema.counted.names) <= set(columns) else schema
     reservation = book.reserve(schema, budget, {"method": "test"}, unlimited=True, fingerprint="of this table")
-    table = LocalPrivateTable(schema, MemoryEngine(columns, rows, schema), reservation, source or another_source())
+    table = LocalPrivateTable(schema, MemoryEngine(columns, rows, counted), reservation, source or another_source())
     table.reservation = reservation  # type: ignore[attr-defined]
     return table
 

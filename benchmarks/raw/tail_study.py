@@ -30,8 +30,11 @@ from run import PROMISES
 from tables import RawTable, read_texts
 
 from understudy.methods.binned import Trees
+from understudy.methods.looks import looked_cost, unsure_units
+from understudy.models.edition import Edition
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.refit import Design, refit
+from understudy.models.spikes import Look, cells_of, standing_out, units_of
 from understudy.privacy.accounting import accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.measurement import Measurement, Noise, table_noise
@@ -44,6 +47,7 @@ Draw = Callable[[int, np.random.Generator], Any]
 SINGLE = Fraction(1, 4)  # of what trees leave, for one-way tables
 DRAWN = 20_000  # evenly spaced quantiles that stand for the synthetic column
 EARLIER = "earlier"
+looks = 0  # how often leaves were looked into
 MONEY, LONG = {"kind": "integer", "range": [0, 1_000_000]}, {"kind": "integer", "range": [0, 99_999]}
 
 
@@ -118,7 +122,8 @@ def generated(
     others = [LONG if i % 2 else {"kind": "category", "values": ["a", "b"]} for i in range(width - 1)]
     for label, (body, draw) in shapes.items():
         drawn = draw(rows, np.random.default_rng(sum(map(ord, label)) + rows))
-        values = np.round(np.clip(drawn, *body["range"]), body.get("decimals", 0)).astype(np.float64)
+        places = body.get("decimals", 6 if body["kind"] == "number" else 0)
+        values = np.round(np.clip(drawn, *body["range"]), places).astype(np.float64)
         attributes = {"x": body} | {f"c{i}": other for i, other in enumerate(others)}
         yield Column(label, schema_from_dict({"table": table, "attributes": attributes}, in_file=True), "x", values)
 
@@ -136,7 +141,7 @@ def raw(name: str, promise: str) -> Iterator[Column]:
 
 
 def _noisy(exact: Floats, noise: Noise, generator: np.random.Generator) -> Any:
-    scale, size = float(noise.scale), len(exact)
+    scale, size = float(noise.scale), exact.shape
     drawn = generator.laplace(0, scale, size) if isinstance(noise, Laplace) else generator.normal(0, scale, size)
     return np.rint(exact + drawn).astype(np.int64)
 
@@ -162,7 +167,30 @@ def _tree(column: Column, trees: Trees, pooled: bool, generator: np.random.Gener
         noise = table_noise(column.schema, trees.accounting, trees.rounding_cost / len(trees.rounding))
         exact = column.counted(seen.ordered.encode_numbers(column.present), seen.ordered.size)
         tree = replace(tree, rounding=Measurement((Axis(seen.name),), _noisy(exact, noise, own), noise))
+    tree = _looked_into(column, trees, tree, np.random.default_rng(own.integers(2**32)))
     return replace(tree, first=trees.bins(attribute, tree))
+
+
+def _looked_into(column: Column, trees: Trees, tree: NoisyTree, generator: np.random.Generator) -> NoisyTree:
+    """Return the tree with a look into its leaves that stand out, if any do."""
+    noise, counts = table_noise(column.schema, trees.accounting, trees.look_price), tree.counts
+    leaves = standing_out(counts, tree.total, math.sqrt(noise.variance))
+    if not len(leaves):
+        return tree
+    global looks
+    looks += 1
+    cells = cells_of(counts.grid, units_of(counts.grid, counts.sizes[-1], leaves))
+    exact = column.counted(np.searchsorted(cells, _units(column), side="right") - 1, len(cells))
+    tree = replace(tree, look=Look(leaves, Measurement((Axis(column.name),), _noisy(exact, noise, generator), noise)))
+    units, seen = unsure_units(tree, column.schema), tree.attribute.endings_seen
+    if not len(units) or tree.look is None or seen is None:
+        return tree
+    cells = cells_of(counts.grid, units)
+    table = np.zeros((len(cells), seen.ordered.size))
+    where = np.searchsorted(cells, _units(column), side="right") - 1
+    np.add.at(table, (where, seen.ordered.encode_numbers(column.present)), 1)
+    measured = Measurement((Axis(column.name), Axis(seen.name)), _noisy(table, noise, generator), noise)
+    return replace(tree, look=replace(tree.look, units=units, endings=measured))
 
 
 def _units(column: Column) -> Any:
@@ -180,7 +208,8 @@ def trial(column: Column, promise: str, epsilon: str, pooled: bool, run: int) ->
     trees = Trees(schema, accounting_of(budget), total_cost(budget), tuple(schema.unbinned), float(rows))
     tree = _tree(column, trees, pooled, generator) if attribute in schema.unbinned else None
     binned = attribute if tree is None else attribute.binned(tree.first)
-    left = trees.whole - trees.cost - trees.written_cost
+    looks = looked_cost([] if tree is None else [tree], trees.look_price)
+    left = trees.whole - trees.cost - trees.written_cost - looks
     noise = table_noise(schema, trees.accounting, left * SINGLE / len(schema.modelled))
     if tree is None:
         codes = binned.ordered.encode_numbers(column.present)
@@ -190,7 +219,9 @@ def trial(column: Column, promise: str, epsilon: str, pooled: bool, run: int) ->
         (Axis(column.name),), _noisy(column.counted(codes, binned.ordered.size), noise, generator), noise
     )
     alone = replace(schema, attributes=(binned,), text=None, rows=rows, neighbours="replace-one")
-    design = Design(alone.with_found_bins({column.name} if tree else set()), pooled_tails=pooled)
+    design = Design(
+        alone.with_found_bins({column.name} if tree else set()), edition=Edition.NEWEST if pooled else Edition.FIRST
+    )
     model = refit([measured], design).model.project([column.name]).table
     return column.distances(_drawn(tree, binned, rows * model))
 
@@ -205,7 +236,11 @@ def _drawn(tree: NoisyTree | None, binned: Any, counts: Floats) -> Floats:
         assert grid is not None
         shape = tree.shape if tree.levels else tree.written_shape(counts)
         mass = shape.shares[: len(grid.prior)] * counts[grid.homes(tree.first)]
-        if tree.rounding is not None:
+        if (
+            tree.written_shape(counts).fine.domain != tree.attribute.domain
+            or tree.rounding is not None
+            or tree.look is not None
+        ):
             below = np.cumsum(mass)
             at = (np.arange(DRAWN) + 0.5) / DRAWN * below[-1]
             units = np.minimum(np.searchsorted(below, at, side="right"), len(mass) - 1)

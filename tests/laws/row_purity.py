@@ -35,6 +35,7 @@ from understudy.engines.sources import open_source
 from understudy.engines.sql import coded_rows
 from understudy.errors import DataError
 from understudy.schema import Attribute, Booleans, Categories, Intervals, Schema, Taxonomy
+from understudy.schema.endings import Endings
 from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.taxonomy import Level
 
@@ -91,6 +92,7 @@ _UNITS = Intervals("number", tuple(1_000_000 + at / 100 for at in range(1001)))
 _ROUND = RoundingClasses(
     "number", (-2.3, 60.0), units=(Fraction(10), Fraction(5), Fraction(1), Fraction(1, 10), Fraction(1, 20))
 )
+_ENDINGS = Endings("number", _ROUND.edges, precision=3, digits=2)
 _ROUND_WHOLES = RoundingClasses("integer", (0.0, 1000.0), units=(Fraction(100), Fraction(10), Fraction(5)))
 _ROUNDED = (
     ("45.1", "0.7", "12.25", "30"), ("45.1", "", "-2.3"), ("0.1", "12", "60", "0"), ("451e-1", ".7", "12.2500"),
@@ -157,6 +159,7 @@ KINDS: dict[str, Kind] = {
     "number, other": Kind(Attribute("a", _REAL, other="missing"), _REALS),
     "number, fine units": Kind(Attribute("a", _UNITS, other="missing"), (("1000000.1", "1000005.25", "1000003.7"), ("1000000.12", "", "x"))),
     "number, rounding classes": Kind(Attribute("a", _ROUND, missing=("", "-9.9"), other="missing"), _ROUNDED),
+    "number, endings": Kind(Attribute("a", _ENDINGS, missing=("", "-9.9"), other="missing"), _ROUNDED),
     "integer, rounding classes": Kind(Attribute("a", _ROUND_WHOLES, missing=("",), other="missing"), (*_WHOLES, ("350", "70", "5"))),
     "date": Kind(Attribute("a", _DAYS, missing=("", "9999-12-31")), _DATES),
     "date, other": Kind(Attribute("a", _DAYS, other="missing"), _DATES),

@@ -21,6 +21,7 @@ from understudy.engines.trust import numeric_fault
 from understudy.errors import DataError
 from understudy.schema import Attribute, Intervals
 from understudy.schema.canonical import BOOLEANS
+from understudy.schema.endings import Endings
 from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales.sql_cell import SqlCell, SqlNumber
 from understudy.schema.scales.sql_syntax import Syntax
@@ -242,6 +243,8 @@ class Writer:
         domain = self.attribute.ordered
         if isinstance(domain, RoundingClasses):
             return self._rounding(value, domain), ""
+        if isinstance(domain, Endings):
+            return self._ending(value, domain), ""
         bounds, codes = self._steps(domain)
         if (width := even(domain, bounds, codes)) is not None:
             low, high = (self.syntax.double(bounds[at]) for at in (0, -1))
@@ -256,9 +259,9 @@ class Writer:
     def _rounding(self, value: str, domain: RoundingClasses) -> str:
         """Return the SQL of a number's rounding class: in doubles, so that every engine has the same."""
         double = self.syntax.double
-        low, high = map(double, domain.edges)
-        inside = f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
-        tests = [f"WHEN {inside} IN ({', '.join(map(double, domain.special))}) THEN 0"]
+        inside = self._clamped(value, domain)
+        special = ", ".join(map(double, domain.special))
+        tests = [f"WHEN {inside} IN ({special}) THEN 0"] if special else []
         if domain.units:  # a multiple of none: and PostgreSQL refuses to divide 5e-324
             tests.append(f"WHEN abs({inside}) < {double(float(domain.units[-1] / 2))} THEN {domain.size - 1}")
         for code, unit in enumerate(domain.units, 1):
@@ -266,6 +269,17 @@ class Writer:
             near = f"floor({inside} * {up} / {down} + {double(0.5)}) * {down} / {up}"
             tests.append(f"WHEN {near} = {inside} THEN {code}")
         return f"CASE {' '.join(tests)} ELSE {domain.size - 1} END"
+
+    def _ending(self, value: str, domain: Endings) -> str:
+        """Return the SQL of a number's last digits: in doubles, too."""
+        double = self.syntax.double
+        size, inside = double(domain.size), self._clamped(value, domain)
+        index = f"floor({inside} * {double(10.0**domain.precision)} + {double(0.5)})"
+        return self.syntax.as_integer(f"({index} - {size} * floor({index} / {size}))")
+
+    def _clamped(self, value: str, domain: Intervals) -> str:
+        low, high = (self.syntax.double(end) for end in (domain.edges[0], domain.edges[-1]))
+        return f"(CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END)"
 
     def _parsed_code(self, unreadable: str) -> str:
         """Return the SQL of the code of a cell of text whose number is null where it is not plainly written."""

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from understudy.errors import TooLarge
+from understudy.methods.looks import SPIKES, look_price, looked_cost, spike_notes, with_looks
 from understudy.methods.method import Fit, MethodAround
 from understudy.methods.plan import Phase, Plan, short_list
 from understudy.methods.toolkit.row_count import planned_rows
@@ -140,12 +141,18 @@ class Trees:
 
     @cached_property
     def rounding(self) -> list[tuple[Axis]]:
-        """Return a table of rounding classes for each number; where the rows would not stand out from the noise of so
-        many, for those whose decimals nobody declared."""
-        seen = [(a, r.name) for a in self.attributes if (r := a.rounding_seen) and r.name not in self.schema.names]
-        guessed = [(a, name) for a, name in seen if grid_of(a).guesses_decimals]
+        """Return a table of rounding classes for each number, time and date; where the rows would not stand out from
+        the noise of so many, for those whose decimals nobody declared."""
+        seen = [(a, axis) for a in self.attributes if (axis := self._rounding_axis(a)) is not None]
+        guessed = [(a, axis) for a, axis in seen if grid_of(a).guesses_decimals]
         wanted = next((found for found in (seen, guessed) if found and self._seen(len(found))), [])
-        return [(Axis(name),) for _, name in wanted] if self.enough else []
+        return [(axis,) for _, axis in wanted] if self.enough else []
+
+    def _rounding_axis(self, attribute: Attribute) -> Axis | None:
+        if grid_of(attribute).calendar:
+            return Axis(attribute.name, grid_of(attribute).heap_level)
+        seen = attribute.rounding_seen
+        return None if seen is None or seen.name in self.schema.names else Axis(seen.name)
 
     def _seen(self, tables: int) -> bool:
         noise = table_noise(self.schema, self.accounting, self._rounding_price(tables) / tables)
@@ -158,6 +165,16 @@ class Trees:
 
     def _rounding_price(self, tables: int) -> Fraction:
         return self.whole * min(ROUNDING_SHARE * tables, MAX_ROUNDING_SHARE)
+
+    @cached_property
+    def look_price(self) -> Fraction:
+        """Return what a look at what stands out in a tree costs."""
+        return look_price(self.attributes, self.whole)
+
+    @property
+    def looks(self) -> int:
+        """Return how many looks there are at most."""
+        return sum(1 + (a.endings_seen is not None) for a in self.attributes) if self.enough else 0
 
     @property
     def written_cost(self) -> Fraction:
@@ -184,8 +201,8 @@ class Trees:
 
     def bins(self, attribute: Attribute, tree: NoisyTree) -> Index:
         """Return bins of equal mass by the tree's counts."""
-        mass = tree.counts.unit_masses(tree.total)
-        return self._cut(attribute, grid_of(attribute).equal_bins(mass, self.wanted(attribute), self.deviation))
+        wanted, grid = self.wanted(attribute), grid_of(attribute)
+        return self._cut(attribute, grid.equal_bins(tree.masses, wanted, self.deviation, tree.spiked))
 
     def _cut(self, attribute: Attribute, first: Index) -> Index:
         """Return the bins cut where a rule compares the attribute with a number, so that they can decide it."""
@@ -221,7 +238,8 @@ class Binned(MethodAround):
             trees, lambda t: schema.binned({a.name: t.public_bins(a) for a in schema.unbinned})
         )
         spent = trees.cost + _count_cost(schema, trees)
-        plan = self.method.plan(coarse, budget.shared(1 - (spent + trees.written_cost) / whole), rows)
+        before = spent + trees.written_cost + trees.look_price * trees.looks
+        plan = self.method.plan(coarse, budget.shared(1 - before / whole), rows)
         return replace(
             plan, budget=budget, phases=(*_phases(trees, spent), *plan.phases), notes=(*plan.notes, *_notes(trees)),
             bins=wanted_bins(trees.rows, trees.deviation),
@@ -234,7 +252,7 @@ class Binned(MethodAround):
         wanted = Trees(schema, table.accounting, table.total_cost, self._unbinned(schema), float(schema.rows or 0))
         trees, count, cost = _counted(table, wanted)
         bought = _bought(table, trees, count) if trees.enough else {}
-        cost += trees.cost + trees.written_cost
+        cost += trees.cost + trees.written_cost + looked_cost(bought.values(), trees.look_price)
         trees, coarse_schema = _small_enough(trees, lambda t: schema.binned(_bins(schema, t, bought)))
         bins = _bins(schema, trees, bought)
         bought = {name: replace(tree, first=bins[name]) for name, tree in bought.items()}
@@ -242,7 +260,7 @@ class Binned(MethodAround):
         found = tuple(bought.values()) or _curves(trees, bins)
         coarse = table.regrouped(_with_found(coarse_schema, found), homes)
         fit = self.method.fit(coarse.with_total_cost(table.total_cost - cost))
-        return replace(fit, trees=found, notes=(*fit.notes, *_notes(trees)))
+        return replace(fit, trees=found, notes=(*fit.notes, *_notes(trees), *spike_notes(bought.values())))
 
     def _with_known(self, table: PrivateTable) -> Fit:
         """Fit on the bins of known trees: they are public already, so nothing is bought for them."""
@@ -314,15 +332,18 @@ def _bought(table: PrivateTable, trees: Trees, count: Measurement | None) -> Map
         counts = tree_counts(attribute, found[attribute.name])
         total = min(counts.total, rows) if attribute.has_missing else rows
         tree = NoisyTree(attribute, found[attribute.name], np.zeros(1, dtype=np.int64), total)
-        bought[attribute.name] = replace(tree, first=trees.bins(attribute, tree))
+        bought[attribute.name] = tree
     for found_classes in table.measure(trees.heaps, trees.heaps_cost, HEAPS) if trees.heaps_cost else ():
         name = found_classes.axes[0].attribute
         bought[name] = replace(bought[name], heaps=found_classes)
+    named = {rounding_name(name): name for name in bought}
     for found_classes in table.measure(trees.rounding, trees.rounding_cost, ROUNDING) if trees.rounding else ():
         name = found_classes.axes[0].attribute
-        name = next(a.name for a in trees.attributes if rounding_name(a.name) == name)
-        bought[name] = replace(bought[name], rounding=found_classes)
-    return bought
+        if name in bought:
+            bought[name] = replace(bought[name], heaps=found_classes)
+        else:
+            bought[named[name]] = replace(bought[named[name]], rounding=found_classes)
+    return with_looks(table, bought, trees.look_price)
 
 
 def _pooled(trees: Trees, found: Mapping[str, tuple[Measurement, ...]], count: Measurement | None) -> float:
@@ -353,6 +374,10 @@ def _phases(trees: Trees, spent: Fraction) -> list[Phase]:
         if cost:
             names = short_list([trees.schema[axes[0].attribute].column for axes in workload])
             found.append(_phase(trees, purpose, workload, cost, cost / len(workload), f"{what} {names}"))
+    if trees.looks:
+        scale = table_noise(trees.schema, trees.accounting, trees.look_price).scale
+        what = "values that many rows share, in columns whose tree shows any, at most"
+        found.append(Phase(SPIKES, trees.look_price * trees.looks, trees.looks, scale=scale, detail=what))
     return found
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from understudy.models.curves import curve_masses
 from understudy.models.heaping import heaped
+from understudy.models.spikes import Look, Spike, cells_of, looked_into, spikes_of, units_of, units_with_spikes
 from understudy.models.tails import is_clear
 from understudy.models.tree_counts import TreeCounts
 from understudy.models.value_weights import shares_of, value_weights, with_spikes
@@ -20,9 +21,11 @@ from understudy.models.within_bins import Shape
 from understudy.models.written_decimals import class_shares, few_decimals
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Floats, Integers, Mask
-from understudy.schema.rounded_units import RoundedUnits, class_sizes, first_classes
-from understudy.schema.rounding_classes import decimal_rounding
+from understudy.schema.endings import Endings
+from understudy.schema.rounded_units import RoundedUnits, SpikedUnits, class_sizes, first_classes
+from understudy.schema.rounding_classes import RoundingClasses, decimal_rounding
 from understudy.schema.tree_grid import TreeGrid
+from understudy.schema.tree_levels import unit_classes
 
 
 def grid_of(attribute: Attribute) -> TreeGrid:
@@ -47,6 +50,7 @@ class NoisyTree:
     rounding: Measurement | None = None  # rows of each rounding class
     smooth: bool = True  # whether the column's own table is drawn towards smooth shapes; not in earlier versions
     pooled: bool = True  # whether its far tails are empty by today's rule (`tails`); not in earlier versions
+    look: Look | None = None  # at what stands out: values that many rows share
 
     @property
     def counts(self) -> TreeCounts:
@@ -54,13 +58,52 @@ class NoisyTree:
         return tree_counts(self.attribute, self.levels, self.pooled, self._weights)
 
     @cached_property
+    def masses(self) -> Floats:
+        """Return the rows of each unit."""
+        return (
+            self.counts.unit_masses(self.total)
+            if self.look is None
+            else looked_into(self.counts, self.total, self.look)
+        )
+
+    @cached_property
+    def spiked(self) -> Mask:
+        """Return which units hold values that many rows share, as far as was looked."""
+        grid = grid_of(self.attribute)
+        if self.look is None:
+            return np.zeros(len(grid.prior), dtype=bool)
+        return units_with_spikes(grid, self.last, self.look)
+
+    @cached_property
+    def spikes(self) -> tuple[Spike, ...]:
+        """Return the values that many rows share, as far as was looked."""
+        seen = self.attribute.endings_seen
+        endings = seen.domain if seen is not None and isinstance(seen.domain, Endings) else None
+        return () if self.look is None else spikes_of(grid_of(self.attribute), self.last, self.look, endings)
+
+    @property
+    def last(self) -> int:
+        """Return the size of the last level."""
+        grid = grid_of(self.attribute)
+        return grid.sizes[len(grid.sizes) - self.levels[-1].axes[0].level]
+
+    @cached_property
     def _weighted(self) -> tuple[Floats, Floats] | None:
-        """Return the sizes and weights of units, class by class, where rounding classes were measured."""
+        """Return the sizes and weights of units, class by class, where rounding classes were measured.
+
+        Spikes weigh what they hold, and other values what is left of their class.
+        """
         grid, rounding = grid_of(self.attribute), self.attribute.rounding
         if self.rounding is None or rounding is None:
             return None
-        sizes = class_sizes(grid.domain, rounding)
-        return sizes, value_weights(sizes, 10.0**rounding.finer, self.rounding)
+        sizes, left = class_sizes(grid.domain, rounding), self.rounding.values.copy()
+        values, rows = (np.asarray([getattr(s, key) for s in self.spikes]) for key in ("value", "rows"))
+        classes = RoundingClasses.of(grid, rounding).encode_numbers(values)
+        np.subtract.at(left, classes, np.rint(rows).astype(np.int64))
+        weights = value_weights(sizes, 10.0**rounding.finer, replace(self.rounding, values=left))
+        units = np.asarray([spike.unit for spike in self.spikes], dtype=np.int64)
+        np.add.at(weights, (units, classes.astype(np.int64)), rows)
+        return sizes, weights
 
     @property
     def _weights(self) -> Floats | None:
@@ -69,7 +112,7 @@ class NoisyTree:
     @cached_property
     def shape(self) -> TreeShape:
         """Return how values lie inside the bins."""
-        return self._shaped(self.counts.unit_masses(self.total), self.levels[-1].variance)
+        return self._shaped(self.masses, self.levels[-1].variance)
 
     def _shaped(self, mass: Floats, variance: float) -> TreeShape:
         """Return the shape in which units share their bins by these masses, or by their widths where there are none."""
@@ -97,6 +140,11 @@ class NoisyTree:
         return replace(found, shares=np.append(classes.sum(axis=1), found.shares[units:]), classes=classes)
 
     @property
+    def calendar(self) -> bool:
+        """Return whether first days of months and years were counted."""
+        return self.heaps is not None and grid_of(self.attribute).calendar
+
+    @property
     def written(self) -> bool:
         """Return whether the shape depends on the model's counts, or on how values are written."""
         classes = (self.heaps, self.decimals, self.rounding)
@@ -111,12 +159,12 @@ class NoisyTree:
         units, bins, home = len(grid.prior), counts[: len(self.first)], grid.homes(self.first)
         before = plain.shares[:units]
         if self.heaps is not None:
-            shares = heaped(before, bins, home, grid.classes, self.heaps)
+            shares = heaped(before, bins, home, unit_classes(grid), self.heaps)
             return replace(plain, shares=np.append(shares, plain.shares[units:]))
         if self._weighted is not None:
             shares, rounding = shares_of(*reversed(self._weighted)), self.attribute.rounding
             if rounding is not None and rounding.finer:
-                mass, noise = self.counts.unit_masses(self.total), math.sqrt(self.levels[-1].variance)
+                mass, noise = self.masses, math.sqrt(self.levels[-1].variance)
                 shares = with_spikes(shares, mass, grid.single, first_classes(grid.domain, rounding), noise)
             return replace(plain, classes=before[:, None] * shares)
         if self.decimals is None:
@@ -143,14 +191,20 @@ class TreeShape(Shape):
 
     @cached_property
     def fine(self) -> Attribute:
-        """Return the attribute on the units of its grid; with classes, its values are written with their decimals."""
-        attribute = self.tree.attribute
-        if self.classes is None:
+        """Return the attribute on the units of its grid; with classes, its values are written with their decimals, and
+        with spikes, these have their rows."""
+        attribute, look = self.tree.attribute, self.tree.look
+        spikes = tuple(
+            (s.unit, s.value, s.share) for s in self.tree.spikes if look is not None and s.unit in look.units
+        )
+        if self.classes is None and not spikes:
             return attribute
-        decimal = decimal_rounding(self.classes.shape[1] - 1)
+        classes = np.ones((len(grid_of(attribute).prior), 1)) if self.classes is None else self.classes
+        decimal = decimal_rounding(classes.shape[1] - 1)
         rounding = decimal if self.tree.rounding is None else attribute.rounding or decimal
-        given = shares_of(self.classes, class_sizes(attribute.ordered, rounding))
-        return replace(attribute, domain=RoundedUnits.of(attribute.ordered, rounding, given))
+        given = shares_of(classes, class_sizes(attribute.ordered, rounding))
+        units = RoundedUnits.of(attribute.ordered, rounding, given)
+        return replace(attribute, domain=SpikedUnits.with_spikes(units, spikes) if spikes else units)
 
     @property
     def measured(self) -> bool:
@@ -167,7 +221,7 @@ class TreeShape(Shape):
         tree, grid = self.tree, grid_of(self.tree.attribute)
         if not self.measured:
             return np.append(np.ones(len(tree.first)), [0.0] * self.attribute.has_missing)
-        seen = np.bincount(grid.homes(tree.first), tree.counts.unit_masses(tree.total), len(tree.first))
+        seen = np.bincount(grid.homes(tree.first), tree.masses, len(tree.first))
         noise = math.sqrt(self.variance)
         return np.append(noise / (seen + noise), [0.0] * self.attribute.has_missing)
 
@@ -190,6 +244,9 @@ class TreeShape(Shape):
         """Return the leaf of each fine code, cut where a bin begins inside it; "missing" is one of its own."""
         grid, sizes = grid_of(self.fine), self.tree.counts.sizes
         starts = np.union1d(grid.first_units(sizes[-1]), self.tree.first)
+        if self.tree.look is not None:
+            coarse = grid_of(self.tree.attribute)
+            starts = np.union1d(starts, cells_of(coarse, units_of(coarse, sizes[-1], self.tree.look.leaves)))
         ends = np.append(starts, [len(grid.prior)] * self.fine.has_missing)
         return np.searchsorted(ends, np.arange(self.fine.size), side="right") - 1
 

@@ -13,14 +13,15 @@ import numpy as np
 from understudy.errors import ReleaseError, SchemaError, UsageError
 from understudy.models.noisy_tree import NoisyTree, grid_of
 from understudy.models.serialization import Arrays, ArraySource, checked_noise, noise_json, require
+from understudy.models.spikes import Look, cells_of, units_of
 from understudy.privacy.measurement import Measurement
-from understudy.schema import Attribute, Axis, Schema
+from understudy.schema import Attribute, Axis, Integers, Schema
 from understudy.schema.files import attribute_from_dict
 from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
 
 POOLED = "pooled"  # how far tails were found to be empty (`models.tails`); earlier files do not say it
-CLASSES = {"heaps", "decimals", "rounding"}  # that are counted beside the levels
+CLASSES = {"heaps", "decimals", "rounding", "look"}  # that are counted beside the levels
 MAX_CODES = 2**22  # units that all trees of a file may have
 
 
@@ -46,6 +47,8 @@ def trees_parts(trees: Sequence[NoisyTree]) -> tuple[list[dict[str, Any]], Array
             if classes is not None:
                 listed[-1][name] = noise_json(classes.noise)
                 arrays[f"tree-{i}-{name}"] = classes.values
+        if tree.look is not None:
+            listed[-1]["look"] = _look_part(tree.look, f"tree-{i}", arrays)
     return listed, arrays
 
 
@@ -81,7 +84,44 @@ def _tree(item: Mapping[str, Any], i: int, arrays: ArraySource, schema: Schema) 
     decimals = _seen("decimals", attribute.decimals_seen, item, i, arrays)
     rounding = _seen("rounding", attribute.rounding_seen, item, i, arrays)
     smooth, pooled = item.get("smooth") is True, item.get("tails") == POOLED
-    return NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, rounding, smooth, pooled)
+    tree = NoisyTree(attribute, tuple(levels), first, float(total), heaps, decimals, rounding, smooth, pooled)
+    return replace(tree, look=_look(item["look"], tree, f"tree-{i}", arrays)) if "look" in item else tree
+
+
+def _look_part(look: Look, name: str, arrays: Arrays) -> dict[str, Any]:
+    arrays[f"{name}-inside"] = look.inside.values
+    part = {"leaves": look.leaves.tolist()} | noise_json(look.inside.noise)
+    if look.endings is not None:
+        arrays[f"{name}-endings"] = look.endings.values
+        part["endings"] = {"units": look.units.tolist()} | noise_json(look.endings.noise)
+    return part
+
+
+def _look(part: Mapping[str, Any], tree: NoisyTree, name: str, arrays: ArraySource) -> Look:
+    """Return what was bought to find the spikes of a tree's column."""
+    attribute, grid = tree.attribute, grid_of(tree.attribute)
+    leaves = _some(part["leaves"], len(grid.first_units(tree.last)))
+    cells = len(cells_of(grid, units_of(grid, tree.last, leaves))) + attribute.has_missing
+    noise = checked_noise(dict(part))
+    require(noise.scale != 0)
+    own = Axis(attribute.name)
+    look = Look(leaves, Measurement((own,), arrays.take(f"{name}-inside", (cells,), np.int64), noise))
+    if "endings" not in part:
+        return look
+    seen, told = attribute.endings_seen, part["endings"]
+    assert seen is not None
+    units, noise = _some(told["units"], len(grid.prior)), checked_noise(told)
+    require(noise.scale != 0)
+    shape = (len(cells_of(grid, units)) + attribute.has_missing, seen.size)
+    values = arrays.take(f"{name}-endings", shape, np.int64)
+    return replace(look, units=units, endings=Measurement((own, Axis(seen.name)), values, noise))
+
+
+def _some(listed: Any, most: int) -> Integers:
+    """Return some of the first `most` numbers, in order."""
+    require(isinstance(listed, list) and bool(listed) and all(type(number) is int for number in listed))
+    require(listed[0] >= 0 and listed[-1] < most and all(b > a for a, b in pairwise(listed)))
+    return np.asarray(listed, dtype=np.int64)
 
 
 def _padded(attribute: Attribute, first: Any) -> Attribute:
@@ -105,9 +145,8 @@ def _seen(
 
 
 def _first_units(listed: Any, units: int) -> Any:
-    require(isinstance(listed, list) and all(type(unit) is int for unit in listed) and listed[0] == 0)
-    require(listed[-1] < units and all(b > a for a, b in pairwise(listed)))
-    return np.asarray(listed, dtype=np.int64)
+    require(listed[0] == 0)
+    return _some(listed, units)
 
 
 def _level(part: dict[str, Any], attribute: Attribute, name: str, arrays: ArraySource) -> Measurement:

@@ -45,6 +45,7 @@ class Format(IntEnum):
     CURVES = 9  # with bins that no tree was bought for, inside which a reader of format 8 would not know the shape
     TIES = 10  # with histories whose values are tied, which a reader of format 9 may take for a damaged file
     ROUNDING = 11  # with rounding classes of numbers, by which a reader of format 10 would not draw them
+    SPIKES = 12  # with values that many rows share, or first days of months, which a reader of format 11 does not know
 
 
 NEWEST = max(Format)  # that can be read

@@ -64,6 +64,7 @@ def format_of(release: Release) -> Format:
         Format.CURVES: any(not tree.levels for tree in release.trees),
         Format.TIES: isinstance(model := free_model(release.model), HistoryModel) and bool(model.ties),
         Format.ROUNDING: any(tree.rounding is not None for tree in release.trees),
+        Format.SPIKES: any(tree.look is not None or tree.calendar for tree in release.trees),
     }
     return max(format for format, wanted in needed.items() if wanted)
 

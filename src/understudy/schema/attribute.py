@@ -14,6 +14,7 @@ from understudy.errors import SchemaError, UsageError
 from understudy.schema.axis import Axis
 from understudy.schema.decimal_classes import DecimalClasses
 from understudy.schema.domain import MAX_CODES, UNFIT, Codes, Domain, Floats, Kind
+from understudy.schema.endings import Endings, endings_of
 from understudy.schema.fine_grid import FineGrid, finest
 from understudy.schema.intervals import Intervals
 from understudy.schema.rounding_classes import Rounding, RoundingClasses, rounding_of
@@ -65,6 +66,7 @@ class Attribute:
     read_from: str | None = None
     grid: TreeGrid | None = None  # of a range whose bins are found by a noisy tree
     groups: tuple[int, ...] = field(default=(), compare=False, repr=False)  # of each code, where rare ones are merged
+    endings: Endings | None = field(default=None, compare=False, repr=False)  # of a range whose bins were found
     found: bool = field(default=False, compare=False)  # its bins were, or are a public guess: nobody gave them
 
     def __post_init__(self) -> None:
@@ -222,12 +224,19 @@ class Attribute:
             return None
         return self._beside(rounding_name(self.name), RoundingClasses.of(self.grid, self.rounding))
 
+    @cached_property
+    def endings_seen(self) -> Attribute | None:
+        """Return one more attribute of the same column: the last digits of its numbers, if they tell values apart."""
+        endings = self.endings if self.grid is None else endings_of(self.grid)
+        return None if endings is None else self._beside(endings_name(self.name), endings)
+
     # -- bins that a noisy tree finds ------------------------------------------------------------------------
 
     def binned(self, first: Index) -> Attribute:
         """Return the same column with bins that begin at these units of its grid."""
         assert self.grid is not None
-        return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None, found=True)
+        endings = endings_of(self.grid)
+        return replace(self, domain=self.grid.binned(first), taxonomy=None, grid=None, found=True, endings=endings)
 
     @property
     def countable(self) -> bool:
@@ -366,3 +375,8 @@ def decimals_name(name: str) -> str:
 def rounding_name(name: str) -> str:
     """Return what the rounding classes of an attribute are called."""
     return f"{name} (rounding)"
+
+
+def endings_name(name: str) -> str:
+    """Return what the endings of an attribute's numbers are called."""
+    return f"{name} (endings)"

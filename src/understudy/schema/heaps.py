@@ -13,6 +13,7 @@ from understudy.errors import SchemaError
 from understudy.schema.steps import MAX_INDEX, Steps
 
 MAX_HEAPS = 20
+CALENDAR = ("first days of years", "first days of months", "others")
 
 
 def checked_heaps(value: Any) -> tuple[float, ...]:
@@ -49,6 +50,11 @@ def rounding_classes(values: NDArray[np.float64], heaps: tuple[float, ...]) -> N
     for place in range(len(heaps) - 1, -1, -1):
         classes[is_multiple(values, heaps[place])] = place
     return classes
+
+
+def calendar_classes(roundness: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the class of each day among `CALENDAR`, given of how many of day, month and year it is the first."""
+    return np.asarray(len(CALENDAR) - np.clip(roundness, 1, len(CALENDAR)), dtype=np.int64)
 
 
 def class_names(heaps: tuple[float, ...]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from understudy.schema.attribute import Attribute
 from understudy.schema.canonical import BOOLEANS, SPACE, canonical, is_moment, numeral
 from understudy.schema.domain import UNFIT, Codes, Floats
+from understudy.schema.endings import Endings
 from understudy.schema.narrow_floats import NarrowFloats, WrittenDecimals
 from understudy.schema.rounding_classes import RoundingClasses
 from understudy.schema.scales import OrderedScale
@@ -118,7 +119,7 @@ class Readings:
         domain = self.attribute.intervals
         if domain is None or domain.integral:
             return WrittenDecimals(0)
-        least = domain.most_decimals if isinstance(domain, RoundingClasses) else 0
+        least = domain.most_decimals if isinstance(domain, RoundingClasses | Endings) else 0
         return WrittenDecimals.telling(domain.edges, least, kept=[*self._listed_numbers, *domain.points])
 
     @property

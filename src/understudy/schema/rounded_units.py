@@ -19,6 +19,7 @@ from understudy.schema.rounding_classes import Rounding
 from understudy.schema.steps import Steps
 
 Index = NDArray[np.int64]
+Spikes = tuple[tuple[int, float, float], ...]  # a unit, a value in it, and the share of its rows that have it
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,30 @@ class RoundedUnits(Intervals):
         return np.asarray(values.astype(np.int64) if self.integral else values)
 
 
+@dataclass(frozen=True)
+class SpikedUnits(RoundedUnits):
+    """Units of which some have values that many of their rows share."""
+
+    spikes: Spikes = field(default=(), compare=False, repr=False)
+
+    @staticmethod
+    def with_spikes(units: RoundedUnits, spikes: Spikes) -> SpikedUnits:
+        """Return these units with spikes."""
+        return SpikedUnits(
+            units.kind, units.edges, units.points, units.format, units.step, units.places, units.rounding, units.shares,
+            spikes,
+        )  # fmt: skip
+
+    def decode(self, codes: Codes, generator: np.random.Generator) -> NDArray[Any]:
+        """Return a value for each code: one of its spikes by their shares, or one as the unit has others."""
+        values, uniform, below = super().decode(codes, generator), generator.random(len(codes)), dict[int, float]()
+        for unit, value, share in self.spikes:
+            first = below.get(unit, 0.0)
+            values[(codes == unit) & (uniform >= first) & (uniform < first + share)] = value
+            below[unit] = first + share
+        return values
+
+
 def unit_ends(units: Intervals) -> tuple[Index, Index]:
     """Return for each unit the index of its first and of its last step; a point at the end of the range is one."""
     first, last = (ends.astype(np.int64) for ends in units.step_range)
@@ -82,7 +107,7 @@ def class_sizes(units: Intervals, rounding: Rounding) -> Floats:
     if not rounding.apart:
         return held.astype(np.float64)
     first, last = unit_ends(units)
-    special = (first == last) & ((first == first[0]) | (last == last[-1]) | (first == 0))
+    special = (first == last) & ((first == first[0]) | (last == last[-1]) | (first == 0)) & units.scale.arithmetic
     return np.column_stack([special, np.where(special[:, None], 0, held)]).astype(np.float64)
 
 

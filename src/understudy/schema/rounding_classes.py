@@ -58,10 +58,13 @@ def decimal_rounding(digits: int) -> Rounding:
 
 
 def rounding_of(grid: TreeGrid) -> Rounding | None:
-    """Return the classes of a range's values: 1, 5, 10, 50 … steps; None for times, and where a step or heaps are
-    declared."""
-    if grid.short or grid.every is not None or grid.heaps or not grid.logarithmic:
+    """Return the classes of a range's values: 1, 5, 10, 50 … steps, of times minutes, hours, days; None for dates, and
+    where a step or heaps are declared."""
+    if grid.short or grid.every is not None or grid.heaps:
         return None
+    if not grid.logarithmic:
+        units = [unit for unit in grid.scale.heaps if unit * LEAST_MULTIPLES <= grid.high - grid.low]
+        return Rounding((*units, 1), apart=True) if units else None
     reach, digits = max(abs(grid.low), abs(grid.high)), grid.steps.digits
     finer = FINER if grid.guesses_decimals else 0
     while finer and reach * 10.0 ** (digits + finer) > MAX_INDEX:
@@ -74,8 +77,8 @@ def rounding_of(grid: TreeGrid) -> Rounding | None:
 
 @dataclass(frozen=True)
 class RoundingClasses(Intervals):
-    """A domain whose first code is for 0 and the ends of the range, and each next one for multiples of a unit that are
-    no multiples of those before; the last code is for all other numbers.
+    """A domain whose first code is for 0 and the ends of the range (of numbers), and each next one for multiples of a
+    unit that are no multiples of those before; the last code is for all other numbers.
 
     A number outside the range is clamped to its nearer end first.
     """
@@ -102,8 +105,8 @@ class RoundingClasses(Intervals):
 
     @property
     def special(self) -> tuple[float, ...]:
-        """Return the values of the first code."""
-        return tuple(sorted({0.0, *self.edges}))
+        """Return the values of the first code; times have none."""
+        return tuple(sorted({0.0, *self.edges})) if self.scale.arithmetic else ()
 
     @property
     def most_decimals(self) -> int:

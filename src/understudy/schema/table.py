@@ -268,14 +268,15 @@ class Schema:
 
     @cached_property
     def _seen(self) -> dict[str, Attribute]:
-        """Return the rounding classes of numbers whose bins a tree finds, by name: they are counted, no more."""
-        found = [a.rounding_seen for a in self.modelled if a.rounding_seen is not None]
+        """Return the rounding classes and endings of numbers whose bins a tree finds, by name: they are counted, no
+        more."""
+        found = [seen for a in self.modelled for seen in (a.rounding_seen, a.endings_seen) if seen is not None]
         return {a.name: a for a in found if a.name not in self._by_name}
 
     @cached_property
     def counted(self) -> Schema:
         """Return what an engine codes: the attributes, those with `fine` once more on their finest grid, and the
-        rounding classes of numbers."""
+        rounding classes and endings of numbers."""
         more = tuple(a.refined(a.finest_grid) for a in self.attributes if a.finest_grid is not None)
         more += tuple(self._seen.values())
         plain = tuple(replace(a, fine=None, fine_cells=None) for a in self.attributes)

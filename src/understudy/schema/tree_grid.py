@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from understudy.errors import SchemaError
 from understudy.schema.domain import Kind
-from understudy.schema.heaps import rounding_classes
 from understudy.schema.intervals import MAX_WHOLE, Intervals
 from understudy.schema.scales import OrderedScale, ordered_scale
 from understudy.schema.steps import MAX_DECIMALS, MAX_INDEX, Steps, steps_of
@@ -266,15 +265,17 @@ class TreeGrid:
 
     # -- bins ------------------------------------------------------------------------------------------------
 
-    def equal_bins(self, mass: Floats, wanted: int, deviation: float = 0.0) -> Index:
+    def equal_bins(
+        self, mass: Floats, wanted: int, deviation: float = 0.0, spikes: NDArray[np.bool_] | None = None
+    ) -> Index:
         """Return the first unit of each bin: about `wanted` bins of equal mass between values that stand out.
 
         `mass` has the rows of each unit. A unit of one value is alone where it holds half of a bin's share and twice
-        `deviation`, the standard deviation of a count of the table that will be measured on these bins. Cuts are at
-        round numbers where there are any near.
+        `deviation`, the standard deviation of a count of the table that will be measured on these bins; so is a unit
+        of `spikes`, however many values it has. Cuts are at round numbers where there are any near.
         """
         stands_out = (mass > 0) & (mass >= max(float(mass.sum()) / (2 * wanted), LONE * deviation))
-        alone = (self.single & stands_out) | self.declared
+        alone = ((self.single if spikes is None else self.single | spikes) & stands_out) | self.declared
         rest = float(mass[~alone].sum())
         bounds = np.flatnonzero(np.diff(np.concatenate([[True], alone, [True]]).astype(np.int8)))
         cuts = [0, *np.flatnonzero(alone).tolist()]
@@ -383,10 +384,10 @@ class TreeGrid:
 
         return Taxonomy(TreeLevels(self))
 
-    @cached_property
-    def classes(self) -> Index:
-        """Return the rounding class of each unit."""
-        return rounding_classes(self.unit_starts, self.heaps)
+    @property
+    def calendar(self) -> bool:
+        """Return whether each unit is a day, so that first days of months and years are classes."""
+        return self.scale.calendar and self.every is None and self.count <= MAX_UNITS and not self.short
 
     @property
     def heap_level(self) -> int:

@@ -21,6 +21,7 @@ from understudy.engines.coding import coder_of
 from understudy.engines.sql import coded_rows
 from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
+from understudy.schema.endings import Endings
 from understudy.schema.readings import Readings
 from understudy.schema.rounding_classes import RoundingClasses
 
@@ -97,6 +98,7 @@ WHOLE = [float(edge) for edge in range(101)]
 FLOATS = pa.array([0.5, 1.0, np.nan, None, np.inf, -np.inf, 0.1, 1e-7, 20.0, -0.0, 99.9, 100.0, 1e300, 0.3])
 UNITS = tuple(Fraction(unit) for unit in ("1000", "50", "10", "5", "1", "1/2", "1/10", "1/200"))
 ROUNDED = RoundingClasses("number", (-2.5, 5000.0), units=UNITS)
+ENDINGS = Endings("number", (-2.5, 5000.0), precision=2, digits=3)
 ROUND = pa.array(
     [5e-324, -1e-320, 1e-310, 0.0, 0.05, 0.1, -2.5, -2.45, 45.1, 45.09375, 300.25, 1e300, -9.9, None, 150.0]
 )
@@ -104,6 +106,16 @@ CASES = {
     "rounding": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND),
     "rounding of reals": Case(Attribute("a", ROUNDED, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
     "rounding text": Case(Attribute("a", ROUNDED, missing=("NA",), other="missing"), NUMERALS, 7),
+    "rounding of moments": Case(
+        Attribute("a", RoundingClasses("datetime", (0.0, 2e9), units=UNITS[:3]), missing=("NA",)),
+        pa.array([0, 86_400_000_000, 50_000_001, -5, 10**17, None, 1000_000_000], pa.timestamp("us")),
+    ),
+    "endings": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND),
+    "endings of reals": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
+    "endings text": Case(Attribute("a", ENDINGS, missing=("NA",), other="missing"), NUMERALS, 7),
+    "endings, whole of doubles": Case(
+        Attribute("a", Endings("integer", (-100.0, 90.0), digits=1), other="missing"), FLOATS
+    ),
     "rounding, whole of doubles": Case(
         Attribute("a", RoundingClasses("integer", (0.0, 100.0), units=UNITS[2:4]), other="missing"), FLOATS
     ),

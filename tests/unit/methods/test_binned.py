@@ -327,6 +327,7 @@ def test_a_regrouped_table_is_the_same_table(ledger_path: Path) -> None:
     columns = {
         "income": np.zeros(9, dtype=np.uint16), "rate": np.zeros(9, dtype=np.uint16), "sex": np.zeros(9, dtype=np.uint8)
     }  # fmt: skip
+    columns = dict.fromkeys(schema.counted.names, columns["income"]) | columns
     private = private_table(replace(schema, rows_per_person=3), columns, Budget(1), ledger_path)
     bins = {a.name: a.grid.public_bins(12) for a in schema.unbinned if a.grid is not None}
     homes = {name: schema[name].homes(first) for name, first in bins.items()}

@@ -49,6 +49,7 @@ class Date(Moment):
     wanted = "dates"
     noun = "date"
     unit = "days since 1970-01-01"
+    calendar = True
     sql_types = MOMENTS
     sql_reads = "dates, timestamps or text"
     arrow = read_as = ("date32[day]", "int32")

@@ -30,6 +30,8 @@ class DateTime(Date):
     wanted = "datetimes"
     noun = "date and time"
     unit = "seconds since 1970-01-01"
+    calendar = False
+    heaps = (86_400, 3_600, 1_800, 900, 300, 60)
     arrow = read_as = ("timestamp[s]", "int64")
     iso = "%Y-%m-%dT%H:%M:%S"
     example = "2024-12-31T23:59:59"

@@ -62,6 +62,10 @@ class OrderedScale(Scale):
         What cells have to be, one value, and values in some format, in the words of messages.
     unit
         What the scale counts, where a value is shown as a number.
+    heaps
+        Units that values without a natural 0 are often multiples of, the roundest first, each a multiple of the next.
+    calendar
+        Whether values are days, of which the first ones of months and years may be heaped.
     placeholder
         The range of a draft that knows none.
     reach
@@ -77,6 +81,8 @@ class OrderedScale(Scale):
     noun: ClassVar[str]
     writings: ClassVar[str] = "dates"
     unit: ClassVar[str | None] = None
+    heaps: ClassVar[tuple[int, ...]] = ()
+    calendar: ClassVar[bool] = False
     placeholder: ClassVar[tuple[str, str]]
     sql_types: ClassVar[tuple[Type, ...]]
     sql_reads: ClassVar[str]

@@ -37,6 +37,7 @@ class TimeOfDay(Moment):
     noun = "time of day"
     writings = "times"
     unit = "seconds since midnight"
+    heaps = (3_600, 1_800, 900, 300, 60)
     letters = "HMS"
     needed = "H"
     sql_types: ClassVar[tuple[Type, ...]] = ("time", *MOMENTS)
