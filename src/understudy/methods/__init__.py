@@ -18,6 +18,7 @@ from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privelet import Privelet
 from understudy.methods.priview import PriView, covers
+from understudy.methods.swift import Swift
 from understudy.models.prior import Prior
 from understudy.schema import Schema
 
@@ -31,6 +32,7 @@ METHODS: dict[str, type[Any]] = {
     "dp-subn": DPSUBN,
     "dp-ccbn": DPCCBN,
     "independent": Independent,
+    "swift": Swift,
 }
 
 
