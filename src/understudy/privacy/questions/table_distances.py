@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 from understudy.engines.engine import CountingEngine
 from understudy.errors import TooLarge, UsageError
 from understudy.privacy.noise import Noise, as_integers
+from understudy.privacy.questions import statistics
 from understudy.privacy.questions.question import MAX_CELLS, NoisyBlock, NoisyQuery
-from understudy.privacy.questions.statistics import MAX_FIGURE, ReferenceTables, row_distance
+from understudy.privacy.questions.statistics import MAX_FIGURE, ReferenceTables
 from understudy.privacy.sensitivity import Sensitivity
 from understudy.schema import Integers, Schema
 
@@ -49,7 +50,7 @@ class TableDistances(NoisyQuery[NoisyDistances]):
 
     def sensitivity(self, schema: Schema) -> Sensitivity:
         """Return q·Δ and q·Δ²: each of the q distances moves by at most Δ, all of them at once."""
-        moved, q = row_distance(schema), len(self.tables.workload)
+        moved, q = statistics.row_distance(schema), len(self.tables.workload)
         return Sensitivity(q * moved, q * moved**2).times(schema.rows_per_person)
 
     def blocks(self, schema: Schema) -> list[tuple[int, Fraction]]:
