@@ -17,7 +17,7 @@ def candidates(schema: Schema, limit: int) -> dict[Axes, int]:
     check_uses(schema)
     variables = [seen_axis(schema, a.name) for a in schema.modelled]
     pairs = {frozenset(axis.attribute for axis in pair): pair for pair in combinations(variables, 2)}
-    weights = dict.fromkeys(pairs.values(), 1)
+    weights: dict[Axes, int] = dict.fromkeys(pairs.values(), 1)
     names = {a.name for a in schema.modelled}
     for use in schema.uses:
         if use.target in names:

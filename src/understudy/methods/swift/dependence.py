@@ -49,7 +49,7 @@ def bought_dependence(distances: NoisyDistances, columns: Columns, tables: Seque
     nothing = np.array([columns.distance_of_nothing(axes) for axes in tables])
     seen = distances.values.astype(np.float64)
     left = np.sqrt(np.maximum(0.0, seen * np.abs(seen) - nothing**2 - distances.noise.variance))
-    return np.rint(left / 2)  # whole rows: the last digit of a float must not decide what is bought
+    return np.asarray(np.rint(left / 2))  # whole rows: the last digit of a float must not decide what is bought
 
 
 def modelled_dependence(tables: Sequence[Floats], rows: float) -> Floats:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from understudy.errors import TooLarge
+from understudy.errors import TooLarge, UsageError
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
 from understudy.methods.swift.split import SwiftSplit
@@ -29,8 +29,19 @@ KAPPA = 0.5
 FITS = 6
 MODEL_CELLS = 400_000
 WIDEST = 256
+ROUNDS = 100  # attributes up to which rounds, which choose by the model, take no more than a minute
 PAIR_CELLS = 100_000_000  # of all pairs together, which are held in memory while they are compared
 BLIND_NOTE = "noise would hide which pairs depend on each other: columns are published independently"
+SEVERAL_OWNERS = (
+    "SWIFT asks how far all pairs are from independence, and distances of several owners do not add up: use --method "
+    "dp-subn, or leave --method out"
+)
+
+
+def suits(schema: Schema) -> bool:
+    """Return whether this is the method for a table too wide for rounds: as many attributes and cells as it takes."""
+    sizes = [a.size for a in schema.modelled]
+    return ROUNDS < len(sizes) <= WIDEST and sum(sizes) <= MODEL_CELLS // 4 and pair_cells(sizes) <= PAIR_CELLS
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,8 @@ class Swift:
         return math.inf if schema.uses else 2
 
     def fit(self, table: PrivateTable) -> Fit:
+        if len(table.owners()) > 1:
+            raise UsageError(SEVERAL_OWNERS)
         from understudy.methods.swift.run import SwiftRun
 
         self._check(table.schema)

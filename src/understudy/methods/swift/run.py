@@ -104,7 +104,8 @@ class SwiftRun:
             shares[axis], noise[axis] = tree.project((axis,)).table, m.noise.mean_abs
             if schema[axis.attribute].groups:
                 group, size = Axis(axis.attribute, MERGED), schema.size(axis)
-                shares[group] = np.bincount(schema.view_map(group), shares[axis], schema.size(group))
+                merged = np.bincount(schema.view_map(group), shares[axis], schema.size(group))
+                shares[group] = merged.astype(np.float64, copy=False)
                 noise[group] = typical_noise(size, schema.size(group), noise[axis])
         return Columns(shares, noise, self._pooled)
 
