@@ -68,6 +68,7 @@ _PLAIN = [
     Case("privbayes", {"score": "F", "degree": 3, "cells": 60}, "binary"),
     Case("privbayes", {}, "wide", epsilon=40),
     Case("aim", {}),
+    Case("swift", {}),
     Case("priview", {}, "binary"),
     Case("jtree", {}),
     Case("jtree", {"merging": "greedy"}, "many"),

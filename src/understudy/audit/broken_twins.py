@@ -27,6 +27,7 @@ from understudy.privacy.questions import (
     NoisyBlock,
     NoisyQuery,
     Selection,
+    TableDistances,
     TotalDependence,
     ValueLists,
     statistics,
@@ -96,6 +97,16 @@ def sum_taken_for_one_pair() -> AbstractContextManager[Any]:
         return Sensitivity(moved, moved**2)
 
     return mock.patch.object(TotalDependence, "sensitivity", one_pair)
+
+
+def distances_taken_for_one() -> AbstractContextManager[Any]:
+    """Protect the distances of several tables like one of them."""
+
+    def one_table(question: TableDistances, schema: Schema) -> Sensitivity:
+        moved = statistics.row_distance(schema)
+        return Sensitivity(moved, moved**2).times(schema.rows_per_person)
+
+    return mock.patch.object(TableDistances, "sensitivity", one_table)
 
 
 def rest_of_a_list_free() -> AbstractContextManager[Any]:

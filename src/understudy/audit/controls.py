@@ -29,6 +29,7 @@ def enumeration_controls() -> list[Control]:
         _all_above("rows of a person ignored", twins.rows_of_a_person_ignored, several, 2, (PURE,)),
         _all_above("a distance counted once", twins.distance_counted_once, _called("distance"), 1, (PURE, ZCDP)),
         _all_above("a sum taken for one pair", twins.sum_taken_for_one_pair, _called("sum of all"), 1, (PURE, ZCDP)),
+        _all_above("distances taken for one", twins.distances_taken_for_one, _called("distances of"), 1, (PURE, ZCDP)),
         _all_above("the rest of a list not paid for", twins.rest_of_a_list_free, _called("value lists"), 1, (ZCDP,)),
         _all_above("a text of one person shown", twins.threshold_too_low, _called("value lists"), 2, (ZCDP,)),
     ]

@@ -26,6 +26,7 @@ from understudy.privacy.questions import (
     Marginals,
     Question,
     StatisticQuery,
+    TableDistances,
     TotalDependence,
     ValueLists,
     WaveletTable,
@@ -179,6 +180,10 @@ MECHANISMS: tuple[Mechanism, ...] = (
     _statistic("largest variation", lambda schema: LargestVariation(_synthetic(schema))),
     _statistic("sum of distances", lambda schema: SumOfDistances(_references(schema))),
     _statistic("largest distance", lambda schema: LargestDistance(_references(schema))),
+    Mechanism(
+        TableDistances, "distances of several tables", categories(2, 2),
+        lambda schema: TableDistances(_references(schema)), rows=3,
+    ),
     Mechanism(
         ValueLists, "value lists", categories(2),
         lambda schema: ValueLists((Grouping("a"),), Fraction(1, 10**6)),

@@ -178,7 +178,7 @@ TRIALS = (
     Trial(_setting("one table", "independent", 1, "replace-one", PURE_TWO), long=True),
     *(
         Trial(_setting(f"{method}, three attributes", method, 3, neighbours, budget), long=True)
-        for method in ("aim", "priview", "jtree", "privabn", "dp-subn", "dp-ccbn", "independent")
+        for method in ("aim", "priview", "jtree", "privabn", "dp-subn", "dp-ccbn", "independent", "swift")
         for neighbours, budget in (("replace-one", PURE_TWO), ("add-remove", GAUSSIAN))
     ),
 )

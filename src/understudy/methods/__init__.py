@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.errors import UsageError, did_you_mean
-from understudy.methods.aim import Aim, suits
+from understudy.methods import aim, swift
+from understudy.methods.aim import Aim
 from understudy.methods.binned import Binned
 from understudy.methods.detailed import Detailed
 from understudy.methods.dp_subn import DPCCBN, DPSUBN, Independent
@@ -18,12 +19,14 @@ from understudy.methods.privabn import PrivABN
 from understudy.methods.privbayes import PrivBayes
 from understudy.methods.privelet import Privelet
 from understudy.methods.priview import PriView, covers
+from understudy.methods.swift import Swift
 from understudy.models.prior import Prior
 from understudy.schema import Schema
 
 METHODS: dict[str, type[Any]] = {
     "privbayes": PrivBayes,
     "aim": Aim,
+    "swift": Swift,
     "priview": PriView,
     "jtree": JTree,
     "privelet": Privelet,
@@ -57,6 +60,8 @@ def method_named(
         name = best_for(schema, options, owners) if prior is None else "aim"
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
+    if owners > 1 and name == "swift":
+        raise UsageError(swift.SEVERAL_OWNERS)
     method: Method = configured(METHODS[name], options)
     if prior is not None:
         if not isinstance(method, TakesPrior):
@@ -72,10 +77,11 @@ def method_named(
 
 
 def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1) -> str:
-    """Return PriView for small binary tables; else AIM, or PrivBayes for binary and wide tables; DP-SUBN for several
-    owners.
+    """Return PriView for small binary tables; else AIM, SWIFT for wide tables, or PrivBayes for binary and even wider
+    ones; DP-SUBN for several owners.
 
-    Each only where it knows the options. docs/decisions: 0007-views.md, 0010-adaptive-tables.md.
+    Each only where it knows the options. docs/decisions: 0007-views.md, 0010-adaptive-tables.md,
+    0045-one-shot-selection.md.
     """
 
     def takes(name: str) -> bool:
@@ -85,8 +91,10 @@ def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1)
         return "priview"
     if owners > 1:
         return "dp-subn" if takes("dp-subn") else "privbayes"
-    fits = schema is not None and suits(schema.with_public_bins())  # a range has as many cells as bins, not as units
-    return "aim" if fits and takes("aim") else "privbayes"
+    public = None if schema is None else schema.with_public_bins()  # a range has as many cells as bins, not as units
+    if public is not None and aim.suits(public) and takes("aim"):
+        return "aim"
+    return "swift" if public is not None and swift.suits(public) and takes("swift") else "privbayes"
 
 
 __all__ = ["METHODS", "Fit", "Method", "Plan", "best_for", "method_named"]

@@ -35,9 +35,11 @@ def forecast(schema: Schema, plan: Plan) -> tuple[str, ...]:
 
 
 def _no_uses(schema: Schema, plan: Plan) -> list[str]:
-    if not schema.uses or plan.method == "aim":
+    if not schema.uses or plan.method in ("aim", "swift"):
         return []
-    return [f"the uses of the schema change nothing with --method {plan.method}: only aim puts budget there first"]
+    return [
+        f"the uses of the schema change nothing with --method {plan.method}: only aim and swift put budget there first"
+    ]
 
 
 def known_rows(schema: Schema) -> int | None:

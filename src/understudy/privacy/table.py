@@ -22,7 +22,7 @@ from understudy.privacy.accounting import Accounting
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.questions.details import Details
 from understudy.privacy.questions.question import Answer, Question
-from understudy.privacy.questions.statistics import NoisyStatistic, Statistic
+from understudy.privacy.questions.statistics import NoisyStatistic, ReferenceTables, Statistic
 from understudy.privacy.questions.value_lists import Grouping
 from understudy.privacy.questions.wavelets import Form, Kind, Wavelets
 from understudy.privacy.scores import INDEPENDENCE, Pair, Penalty, Score, check_penalties
@@ -217,6 +217,13 @@ class PrivateTable(ABC):
         times the number of rows."""
         found = self.ask(questions.TotalDependence(axes), cost, purpose)
         return found.value / (INDEPENDENCE.unit(self.schema) * math.comb(len(axes), 2))
+
+    def measure_distances(
+        self, workload: Sequence[Axes], references: Sequence[Integers], cost: Fraction, purpose: str
+    ) -> questions.NoisyDistances:
+        """Measure how far each table is from a public table of counts, Σ|c − r| in rows, all with the same noise."""
+        tables = ReferenceTables(tuple(workload), tuple(references))
+        return self.ask(questions.TableDistances(tables), cost, purpose)
 
     def measure_wavelet(
         self, axes: Axes, kinds: Sequence[Kind], cost: Fraction, purpose: str, form: Form = "tight"

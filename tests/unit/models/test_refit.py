@@ -23,6 +23,7 @@ MIXED = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 3}
 ROWS = 3000
 METHODS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
     ("aim", {}, MIXED),
+    ("swift", {}, MIXED),
     ("privbayes", {}, MIXED),
     ("privbayes", {}, BINARY),
     ("jtree", {"estimate": "ml"}, MIXED),

@@ -51,6 +51,9 @@ VERBS: dict[str, Callable[[LocalPrivateTable], object]] = {
     "measure_coefficients": lambda table: table.measure_coefficients([(A, B)], COST, "coefficients"),
     "measure_scores": lambda table: table.measure_scores((A, B), COST, "scores"),
     "measure_dependence": lambda table: table.measure_dependence((A, B), COST, "dependence"),
+    "measure_distances": lambda table: table.measure_distances(
+        [(A, B)], [np.zeros(SCHEMA.sizes((A, B)), dtype=np.int64)], COST, "distances"
+    ),
     "choose": lambda table: table.choose([Pair(A), Pair(A, (B,))], INDEPENDENCE, COST, "structure"),
     "choose_next": lambda table: table.choose_child((A,), (B,), COST, "structure"),
     "contribute": _contribute,

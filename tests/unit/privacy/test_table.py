@@ -143,7 +143,7 @@ def test_there_is_no_way_to_exact_counts() -> None:
     """Nothing public on a private table holds the engine, the ledger's reservation, or a count."""
     verbs = {
         "ask", "choose", "choose_child", "choose_edge", "foresee", "knowing", "known", "list_values", "measure",
-        "measure_coefficients", "measure_dependence", "measure_details", "measure_scores", "measure_statistic",
+        "measure_coefficients", "measure_dependence", "measure_details", "measure_distances", "measure_scores", "measure_statistic",
         "measure_wavelet", "owners", "progress", "public_random_index", "regrouped", "viewed", "with_total_cost",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs

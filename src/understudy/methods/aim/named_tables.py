@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from understudy.errors import UsageError
+from understudy.methods.toolkit.uses import check_uses
 from understudy.models.graph import Graph
 from understudy.models.structural_zeros import rule_cliques
 from understudy.schema import Axes, Axis, Schema
@@ -41,9 +41,7 @@ def named_tables(schema: Schema, limit: int, error: Callable[[int, int], float])
     `error` is the expected total variation distance of a table of so many cells at so many times the price of a round.
     """
     place = {a.name: i for i, a in enumerate(schema.modelled)}
-    for name in {name for use in schema.uses for name in (*use.names, use.target) if name}:
-        if schema.find(name) is None:
-            raise UsageError(f"the uses of this schema name {name!r}, which is no attribute")
+    check_uses(schema)
 
     def axes_of(names: Iterable[str]) -> Axes:
         return tuple(Axis(name) for name in sorted((n for n in names if n in place), key=place.__getitem__))

@@ -18,9 +18,9 @@ import numpy as np
 from understudy.methods.aim.costs import CostSplit
 from understudy.methods.aim.model_size import part_by
 from understudy.methods.aim.wider_tables import CHOICE
-from understudy.methods.aim.worth import chance_deviation
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.chance import chance_deviation
 from understudy.privacy.budget import exact
 from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
 from understudy.schema import Axes, Floats

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from understudy.methods.plan import Phase
+from understudy.methods.toolkit.chance import chance_deviation
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.noise import Gaussian, Laplace, Noise
 from understudy.privacy.questions import TotalDependence
@@ -68,11 +69,6 @@ def chance_dependence(shares: Sequence[Floats], rows: float) -> float:
     pairs = list(combinations([s for s in shares if len(s) <= MAX_SIZE], 2))
     some = pairs[:: math.ceil(len(pairs) / MAX_PAIRS)]
     return float(np.mean([chance_deviation(np.outer(a, b) * rows).sum() for a, b in some])) / (2 * rows)
-
-
-def chance_deviation(mean: Floats) -> Floats:
-    """Return the mean absolute deviation of a Poisson variable, nearly: of cells that hold so many rows by a model."""
-    return np.where(mean < 1, 2 * mean * np.exp(-np.minimum(mean, 1)), np.sqrt(2 / math.pi * mean))
 
 
 def learnable(dependence: float, chance: float) -> float:

@@ -48,7 +48,7 @@ class CandidatePairs:
 
     def add(self, axes: Axes) -> None:
         """Note that this table was measured: its axes are a clique of the model from now on."""
-        self._graph = _joined(self._graph, axes)
+        self._graph = with_table(self._graph, axes)
 
     def __call__(self, part: float = 1.0) -> list[Axes]:
         """Return what this round may choose from, where the model may have this part of its cells so far."""
@@ -72,7 +72,7 @@ class CandidatePairs:
         return all(frozenset(pair) in joined for pair in combinations(axes, 2))
 
     def _fits(self, axes: Axes, limit: int) -> bool:
-        return _joined(self._graph, axes).fits(limit)
+        return with_table(self._graph, axes).fits(limit)
 
 
 def grouped_pairs(variables: Sequence[Axis], groups: Sequence[Axis]) -> Iterator[Axes]:
@@ -83,7 +83,7 @@ def grouped_pairs(variables: Sequence[Axis], groups: Sequence[Axis]) -> Iterator
             yield tuple(coarse.get(axis.attribute, axis) for axis in pair)
 
 
-def _joined(graph: Graph[Axis], axes: Axes) -> Graph[Axis]:
+def with_table(graph: Graph[Axis], axes: Axes) -> Graph[Axis]:
     """Return the graph with a table as a clique; merged groups are joined to the attribute whose values decide them."""
     for axis in axes:
         if axis.merged:

@@ -13,16 +13,18 @@ from understudy.privacy.questions.marginals import Marginals
 from understudy.privacy.questions.pair_scores import AllPairScores, PairScores
 from understudy.privacy.questions.question import MAX_CELLS, NoiseBlock, NoisyBlock, NoisyQuery, Question, Selection
 from understudy.privacy.questions.statistics import StatisticQuery
+from understudy.privacy.questions.table_distances import NoisyDistances, TableDistances
 from understudy.privacy.questions.value_lists import ValueList, ValueLists
 from understudy.privacy.questions.wavelets import WaveletTable
 
 QUESTIONS: tuple[type[Question[Any]], ...] = (
     Choice, ChooseEdge, ChooseChild, Marginals, HadamardBlocks, WaveletTable, FineDetails, AllPairScores,
-    StatisticQuery, TotalDependence, ValueLists,
+    StatisticQuery, TableDistances, TotalDependence, ValueLists,
 )  # fmt: skip
 
 __all__ = [
     "MAX_CELLS", "QUESTIONS", "AllPairScores", "Choice", "ChooseChild", "ChooseEdge", "Coefficients", "FineDetails",
-    "HadamardBlocks", "Marginals", "NoiseBlock", "NoisyBlock", "NoisyQuery", "PairScores", "Question", "Selection",
-    "StatisticQuery", "TotalDependence", "ValueList", "ValueLists", "WaveletTable",
+    "HadamardBlocks", "Marginals", "NoiseBlock", "NoisyBlock", "NoisyDistances", "NoisyQuery", "PairScores",
+    "Question", "Selection", "StatisticQuery", "TableDistances", "TotalDependence", "ValueList", "ValueLists",
+    "WaveletTable",
 ]  # fmt: skip
