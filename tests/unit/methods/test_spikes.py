@@ -335,8 +335,8 @@ def test_every_engine_finds_the_same(engine: str, tmp_path: Path) -> None:
 
 
 @contextmanager
-def owners(folder: Path) -> Iterator[Any]:
-    schema, frame = schema_of(), table()
+def owners(folder: Path, frame: pd.DataFrame) -> Iterator[Any]:
+    schema = schema_of()
     engines = {
         name: open_engine(PrivateData(pa.Table.from_pandas(frame[i::3]), types="declared"), schema).engine
         for i, name in enumerate(("ada", "bea", "cy"))
@@ -346,11 +346,18 @@ def owners(folder: Path) -> Iterator[Any]:
 
 
 @pytest.mark.costly
-def test_owners_find_the_value_together(tmp_path: Path) -> None:
-    with owners(tmp_path) as made:
+@pytest.mark.parametrize(
+    ("spiked", "found"),
+    [(["schooling", "pay"], [9.9372, 15_024.0]), (["schooling"], [9.9372]), (["pay"], [15_024.0]), ([], [])],
+)
+def test_owners_find_the_values_together(spiked: list[str], found: list[float], tmp_path: Path) -> None:
+    """In both columns or in one of them: owners are told the units of those columns alone that are looked into."""
+    frame = table(spikes=False)
+    frame[spiked] = table()[spiked]
+    with owners(tmp_path, frame) as made:
         fit = method_named("independent", {}, made.table.schema, owners=3).fit(made.table)
         assert not made.owners.refusals and all(paid <= made.table.total_cost for paid in made.table.paid.values())
-    assert [spike.value for tree in fit.trees for spike in tree.spikes] == [9.9372, 15_024.0]
+    assert [spike.value for tree in fit.trees for spike in tree.spikes] == found
 
 
 KILLED = """
