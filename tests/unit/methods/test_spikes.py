@@ -26,7 +26,7 @@ from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import ReleaseError
 from understudy.federation.local import local_federation
 from understudy.methods import method_named
-from understudy.methods.looks import look_price, looked_cost, with_looks
+from understudy.methods.looks import look_price, looked_cost, unsure_units, with_looks
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.spikes import Look, cells_of, standing_out, units_of
 from understudy.models.tree_counts import TreeCounts
@@ -297,6 +297,22 @@ def test_a_leaf_keeps_its_rows_and_its_spike_has_its_own(noise: Any) -> None:
     assert abs(tree.masses[1_237] - rows[1_237]) < 2 and before.masses[1_237] < 300
     others = (home == leaf) & (np.arange(len(rows)) != 1_237)
     assert abs(tree.masses[others].sum() - rows[others].sum()) < 150
+
+
+def test_the_end_of_a_range_has_no_last_digits_to_look_at() -> None:
+    """It is one value: nothing is paid for endings, and none beyond the range is written."""
+    schema = schema_of()
+    attribute, grid = schema["schooling"], schema["schooling"].grid
+    assert grid is not None
+    rows, starts = np.full(len(grid.prior), 1.0), grid.first_units(4)
+    rows[-1] = 50_000
+    leaves = np.asarray([len(starts) - 1])
+    cells = cells_of(grid, units_of(grid, 4, leaves))
+    inside, level = (np.append(np.add.reduceat(rows, at), 0).astype(np.int64) for at in (cells, starts))
+    own = Axis("schooling", grid.level_of(4))
+    tree = NoisyTree(attribute, (Measurement((own,), level, Gaussian(10.0)),), starts, float(rows.sum()))
+    tree = replace(tree, look=Look(leaves, Measurement((Axis("schooling"),), inside, Gaussian(10.0))))
+    assert [spike.value for spike in tree.spikes] == [20.0] and not len(unsure_units(tree, schema))
 
 
 def test_a_narrow_column_is_no_spike() -> None:
