@@ -262,7 +262,7 @@ class Writer:
         inside = self._clamped(value, domain)
         special = ", ".join(map(double, domain.special))
         tests = [f"WHEN {inside} IN ({special}) THEN 0"] if special else []
-        if domain.units:  # a multiple of none: and PostgreSQL refuses to divide 5e-324
+        if domain.units and special:  # not 0, and a multiple of none: PostgreSQL refuses to divide 5e-324
             tests.append(f"WHEN abs({inside}) < {double(float(domain.units[-1] / 2))} THEN {domain.size - 1}")
         for code, unit in enumerate(domain.units, 1):
             up, down = double(unit.denominator), double(unit.numerator)

@@ -22,7 +22,7 @@ from understudy.privacy.noise import Noise
 from understudy.privacy.questions import NoiseBlock, NoisyBlock, NoisyQuery, Selection, ValueList, ValueLists
 from understudy.privacy.questions.question import split
 from understudy.privacy.random_source import RandomSource, Words
-from understudy.privacy.reservation import Reservation
+from understudy.privacy.reservation import Charge, Reservation
 from understudy.privacy.scores.scorer import Scorer
 from understudy.privacy.table import PrivateTable, Progress, check_regrouping
 from understudy.schema import Axes, Integers, Schema
@@ -49,7 +49,8 @@ class LocalPrivateTable(PrivateTable):
         self.__source = source
         self.__progress = progress
         self.__groups = groups
-        self.__views: str | None = None  # the digest of merged groups, which every question is journalled with
+        self.__views: tuple[str, ...] = ()  # the digest of merged groups, which every question is journalled with
+        self.__bins: tuple[str, ...] = ()  # digests of the bins that rows are counted in, likewise
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
@@ -61,16 +62,17 @@ class LocalPrivateTable(PrivateTable):
         coarser.schema = schema
         coarser.__engine = self.__engine.regrouped(schema.counted, homes)
         coarser.__scorer = Scorer(coarser.__engine, schema)
+        coarser.__bins = (*self.__bins, digest("bins", *([name, *_firsts(homes[name])] for name in sorted(homes))))
         return coarser
 
     def viewed(self, groups: Mapping[str, tuple[int, ...]]) -> Self:
-        if self.__views is not None:
+        if self.__views:
             raise UsageError("the values of a table are merged once")
         grouped = copy(self)
         grouped.schema = self.schema.merged(groups)
         grouped.__engine = self.__engine.viewed(grouped.schema.counted)
         grouped.__scorer = Scorer(grouped.__engine, grouped.schema)
-        grouped.__views = digest("groups", *([name, *groups[name]] for name in sorted(groups)))
+        grouped.__views = (digest("groups", *([name, *groups[name]] for name in sorted(groups))),)
         return grouped
 
     def foresee(self, workload: Sequence[Axes]) -> None:
@@ -87,8 +89,7 @@ class LocalPrivateTable(PrivateTable):
 
     def _select(self, question: Selection[Any], cost: Fraction, purpose: str, of: int) -> int:
         scale = self._selection_scale(question, cost)
-        asked = self._digest(question.asked(), str(cost))
-        charge = self.__reservation.charge(purpose, cost, asked, lambda: self._digest(question.as_json(), str(cost)))
+        charge = self._charged(purpose, cost, question.asked(), question.as_json())
         if charge.outcome is not None:
             return int(charge.outcome)
         scores = question.exact(self.__scorer)
@@ -99,7 +100,7 @@ class LocalPrivateTable(PrivateTable):
 
     def _measure(self, question: NoisyQuery[Any], cost: Fraction, purpose: str) -> list[NoisyBlock]:
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
-        charge = self.__reservation.charge(purpose, cost, self._digest(question.as_json(), str(cost)))
+        charge = self._charged(purpose, cost, question.as_json())
         if charge.outcome is None:
             exact = split(question.exact(self.__engine, self.schema), blocks)
             charge.drawing()
@@ -109,9 +110,17 @@ class LocalPrivateTable(PrivateTable):
             noisy = split(np.frombuffer(charge.outcome, dtype="<i8").astype(np.int64), blocks)
         return [NoisyBlock(values, block.noise) for values, block in zip(noisy, blocks)]
 
-    def _digest(self, *asked: Any) -> str:
-        """Return a digest of what was asked, and of the merged groups that its axes may name."""
-        return digest(*asked) if self.__views is None else digest(*asked, self.__views)
+    def _charged(self, purpose: str, cost: Fraction, asked: Any, *formerly: Any) -> Charge:
+        """Charge for what is asked; in the journal it is known by its cost, too, by the merged groups that its axes may
+        name and by the bins that rows are counted in: what was answered for other cells is not its answer.
+
+        Earlier versions knew it without bins, and by `formerly`.
+        """
+        key = [str(cost), *self.__views]
+        asked_now = digest(asked, *key, *self.__bins)
+        return self.__reservation.charge(
+            purpose, cost, asked_now, lambda: [digest(before, *key) for before in (asked, *formerly)]
+        )
 
     def _list(self, question: ValueLists, cost: Fraction, purpose: str) -> list[ValueList]:
         if self.__groups is None:
@@ -201,8 +210,8 @@ class LocalPrivateTable(PrivateTable):
         question.check(self.schema)
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
         self._check_shares(question, blocks, honest)  # what cannot be shared is not charged
-        asked = self._digest("share", question.as_json(), str(cost), honest, round_key)
-        charge = self.__reservation.charge(purpose, cost, asked)
+        asked = ["share", question.as_json(), str(cost), honest, round_key, *self.__views]
+        charge = self.__reservation.charge(purpose, cost, digest(*asked, *self.__bins), lambda: [digest(*asked)])
         if charge.outcome is None:
             counts = question.exact(self.__engine, self.schema)
             charge.drawing()
@@ -216,6 +225,12 @@ class LocalPrivateTable(PrivateTable):
 def _runs(blocks: Sequence[NoiseBlock]) -> list[tuple[int, Noise]]:
     """Return blocks with the same noise joined to their neighbours, as cells and noise: many small draws take long."""
     return [(sum(b.cells for b in same), noise) for noise, same in groupby(blocks, key=lambda b: b.noise)]
+
+
+def _firsts(home: Integers) -> list[int]:
+    """Return the first code of each new one."""
+    firsts: list[int] = np.flatnonzero(np.diff(home, prepend=-1)).tolist()
+    return firsts
 
 
 def digest(*asked: Any) -> str:

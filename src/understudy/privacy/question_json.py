@@ -58,11 +58,12 @@ def fraction_from_json(text: Any) -> Fraction:
 
 
 def bins_from_json(data: Any, schema: Schema) -> dict[str, list[int]]:
-    """Return the bins that a question counts in: none, or the first unit of each bin of every range without bins."""
-    if not data:
-        return {}
+    """Return the bins that a question counts in: the first unit of each, of ranges that have none in the schema.
+
+    A look is at some of these ranges only (`methods/looks.py`).
+    """
     grids = {a.name: a.grid for a in schema.unbinned if a.grid is not None}
-    if type(data) is not dict or data.keys() != grids.keys():
+    if type(data) is not dict or not data.keys() <= grids.keys():
         raise _refused("bins of the ranges that have none")
     for name, first in data.items():
         units = len(grids[name].prior)

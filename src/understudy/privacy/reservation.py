@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,7 @@ class Reservation:
         purpose: str,
         cost: Fraction,
         ask: str,
-        formerly: Callable[[], str] | None = None,
+        formerly: Callable[[], Collection[str]] = tuple,
         delta: Fraction = Fraction(0),
     ) -> Charge:
         """Write the charge to disk; only then may anything be counted. `ask` identifies what is asked, for replay, and
@@ -103,7 +103,7 @@ class Reservation:
                 )
         if row is None:
             return Charge(self, step, None)
-        known = row[0] == ask or (formerly is not None and row[0] == formerly())
+        known = row[0] == ask or row[0] in formerly()
         return self._replay(step, known, *row[1:])
 
     def _replay(self, step: int, known: bool, state: str, outcome: bytes | None) -> Charge:

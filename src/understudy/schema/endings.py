@@ -73,10 +73,12 @@ class Endings(Intervals):
         return np.asarray(Steps(1, self.precision).value(index), dtype=np.float64)
 
     def _indices(self, unit: int, units: Intervals) -> tuple[int, int]:
+        """Return the first of these numbers and the one after the last, counted in their last decimal: a unit holds
+        all numbers up to the next one, but none beyond the range."""
         assert units.steps is not None
         first, last = (int(ends[unit]) for ends in unit_ends(units))
         scale = int(10 ** (self.precision - units.steps.digits))
-        return first * scale, (last + 1) * scale
+        return first * scale, min((last + 1) * scale, int(Steps(1, self.precision).at_most(self.edges[1])) + 1)
 
 
 def endings_of(grid: TreeGrid) -> Endings | None:

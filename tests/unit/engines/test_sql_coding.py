@@ -23,7 +23,8 @@ from understudy.engines.sql_coding import UNREADABLE
 from understudy.schema import Attribute, Booleans, Categories, CsvDialect, Intervals, Schema
 from understudy.schema.endings import Endings
 from understudy.schema.readings import Readings
-from understudy.schema.rounding_classes import RoundingClasses
+from understudy.schema.rounding_classes import RoundingClasses, rounding_of
+from understudy.schema.tree_grid import TreeGrid
 
 NUMERALS = [
     "5", " 5 ", "+5", "-0", "5.", ".5", "5.0", "5.50", "1e2", "1E+2", "1e-05", "1e999", "٣", "5\u00a0", "", None, "NA",
@@ -94,10 +95,43 @@ def words(*values: str, **more: Any) -> Attribute:
     return Attribute("a", Categories(values), **more)
 
 
+def rounding_classes(grid: TreeGrid) -> RoundingClasses:
+    """The rounding classes of a range whose bins a tree finds."""
+    rounding = rounding_of(grid)
+    assert rounding is not None
+    return RoundingClasses.of(grid, rounding)
+
+
 WHOLE = [float(edge) for edge in range(101)]
 FLOATS = pa.array([0.5, 1.0, np.nan, None, np.inf, -np.inf, 0.1, 1e-7, 20.0, -0.0, 99.9, 100.0, 1e300, 0.3])
 UNITS = tuple(Fraction(unit) for unit in ("1000", "50", "10", "5", "1", "1/2", "1/10", "1/200"))
 ROUNDED = RoundingClasses("number", (-2.5, 5000.0), units=UNITS)
+MINUTES = rounding_classes(TreeGrid("datetime", -2e9, 2e9))
+QUARTERS = rounding_classes(TreeGrid("time", 0.0, 86_399.0))
+EPOCHS = [
+    None if second is None else dt.datetime(1970, 1, 1) + dt.timedelta(seconds=second)
+    for second in (
+        0,
+        -86_400,
+        -3_600,
+        -1_800,
+        -900,
+        -300,
+        -60,
+        -61,
+        -1,
+        -0.5,
+        1,
+        29,
+        30,
+        31,
+        60,
+        3_600,
+        86_400,
+        3e9,
+        None,
+    )
+]
 ENDINGS = Endings("number", (-2.5, 5000.0), precision=2, digits=3)
 ROUND = pa.array(
     [5e-324, -1e-320, 1e-310, 0.0, 0.05, 0.1, -2.5, -2.45, 45.1, 45.09375, 300.25, 1e300, -9.9, None, 150.0]
@@ -110,6 +144,14 @@ CASES = {
         Attribute("a", RoundingClasses("datetime", (0.0, 2e9), units=UNITS[:3]), missing=("NA",)),
         pa.array([0, 86_400_000_000, 50_000_001, -5, 10**17, None, 1000_000_000], pa.timestamp("us")),
     ),
+    "rounding of moments about 1970": Case(Attribute("a", MINUTES, missing=("NA",)), pa.array(EPOCHS, pa.timestamp("us"))),
+    "rounding of moments about 1970, text": Case(
+        Attribute("a", MINUTES, missing=("NA",)), [None if m is None else m.isoformat() for m in EPOCHS], 1
+    ),
+    "rounding of days about 1970": Case(Attribute("a", MINUTES), pa.array([-1, 0, 1, 20_000, None], pa.date32())),
+    "rounding of times": Case(Attribute("a", QUARTERS, other="missing"), pa.array(HANDS, pa.time64("us"))),
+    "rounding of times, text": Case(Attribute("a", QUARTERS, other="missing"), CLOCKS),
+    "rounding of times of timestamps": Case(Attribute("a", QUARTERS), pa.array(EPOCHS, pa.timestamp("us"))),
     "endings": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND),
     "endings of reals": Case(Attribute("a", ENDINGS, missing=("-9.9",)), ROUND.cast(pa.float32(), safe=False)),
     "endings text": Case(Attribute("a", ENDINGS, missing=("NA",), other="missing"), NUMERALS, 7),

@@ -26,7 +26,7 @@ from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import ReleaseError
 from understudy.federation.local import local_federation
 from understudy.methods import method_named
-from understudy.methods.looks import look_price, looked_cost, with_looks
+from understudy.methods.looks import look_price, looked_cost, unsure_units, with_looks
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.spikes import Look, cells_of, standing_out, units_of
 from understudy.models.tree_counts import TreeCounts
@@ -299,6 +299,22 @@ def test_a_leaf_keeps_its_rows_and_its_spike_has_its_own(noise: Any) -> None:
     assert abs(tree.masses[others].sum() - rows[others].sum()) < 150
 
 
+def test_the_end_of_a_range_has_no_last_digits_to_look_at() -> None:
+    """It is one value: nothing is paid for endings, and none beyond the range is written."""
+    schema = schema_of()
+    attribute, grid = schema["schooling"], schema["schooling"].grid
+    assert grid is not None
+    rows, starts = np.full(len(grid.prior), 1.0), grid.first_units(4)
+    rows[-1] = 50_000
+    leaves = np.asarray([len(starts) - 1])
+    cells = cells_of(grid, units_of(grid, 4, leaves))
+    inside, level = (np.append(np.add.reduceat(rows, at), 0).astype(np.int64) for at in (cells, starts))
+    own = Axis("schooling", grid.level_of(4))
+    tree = NoisyTree(attribute, (Measurement((own,), level, Gaussian(10.0)),), starts, float(rows.sum()))
+    tree = replace(tree, look=Look(leaves, Measurement((Axis("schooling"),), inside, Gaussian(10.0))))
+    assert [spike.value for spike in tree.spikes] == [20.0] and not len(unsure_units(tree, schema))
+
+
 def test_a_narrow_column_is_no_spike() -> None:
     rows = 9_000 * np.exp(-(((np.arange(2_000) - 1_240) / 6) ** 2))
     tree, _ = looked(rows, 1_240, Gaussian(10.0))
@@ -335,8 +351,8 @@ def test_every_engine_finds_the_same(engine: str, tmp_path: Path) -> None:
 
 
 @contextmanager
-def owners(folder: Path) -> Iterator[Any]:
-    schema, frame = schema_of(), table()
+def owners(folder: Path, frame: pd.DataFrame) -> Iterator[Any]:
+    schema = schema_of()
     engines = {
         name: open_engine(PrivateData(pa.Table.from_pandas(frame[i::3]), types="declared"), schema).engine
         for i, name in enumerate(("ada", "bea", "cy"))
@@ -346,11 +362,18 @@ def owners(folder: Path) -> Iterator[Any]:
 
 
 @pytest.mark.costly
-def test_owners_find_the_value_together(tmp_path: Path) -> None:
-    with owners(tmp_path) as made:
+@pytest.mark.parametrize(
+    ("spiked", "found"),
+    [(["schooling", "pay"], [9.9372, 15_024.0]), (["schooling"], [9.9372]), (["pay"], [15_024.0]), ([], [])],
+)
+def test_owners_find_the_values_together(spiked: list[str], found: list[float], tmp_path: Path) -> None:
+    """In both columns or in one of them: owners are told the units of those columns alone that are looked into."""
+    frame = table(spikes=False)
+    frame[spiked] = table()[spiked]
+    with owners(tmp_path, frame) as made:
         fit = method_named("independent", {}, made.table.schema, owners=3).fit(made.table)
         assert not made.owners.refusals and all(paid <= made.table.total_cost for paid in made.table.paid.values())
-    assert [spike.value for tree in fit.trees for spike in tree.spikes] == [9.9372, 15_024.0]
+    assert [spike.value for tree in fit.trees for spike in tree.spikes] == found
 
 
 KILLED = """

@@ -20,7 +20,7 @@ from understudy.privacy.random_source import SystemSource
 from understudy.privacy.scores import INDEPENDENCE, MAXIMUM_JOINT, MUTUAL_INFORMATION, Pair
 from understudy.privacy.scores.independence import Independence
 from understudy.privacy.table import PrivateTable
-from understudy.schema import Axis
+from understudy.schema import Axis, Schema
 
 SIZES = {"a": 2, "b": 3, "c": 4}
 ROWS = 2000
@@ -225,3 +225,37 @@ def test_a_choice_is_known_by_its_options_score_and_cost(ledger_path: Path) -> N
         with pytest.raises(LedgerError, match="asked something else"):
             other.choose(options, score, Fraction(cost), "structure")
         other.reservation._lock.release()  # type: ignore[attr-defined]
+
+
+def in_bins(first: list[int], ledger_path: Path) -> PrivateTable:
+    """A table whose run was killed, or that begins: counted in bins of a range that begin at these units."""
+    text = '[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.n]\nkind = "integer"\nrange = [0, 999]\n'
+    schema = Schema.from_toml(text)
+    columns = {name: np.full(ROWS, 7, dtype=np.uint16) for name in schema.counted.names}
+    table, bins = private_table(schema, columns, Budget(1), ledger_path), np.asarray(first)
+    table.reservation._lock.release()  # type: ignore[attr-defined]
+    return table.regrouped(schema.binned({"n": bins}), {"n": schema["n"].homes(bins)})
+
+
+@pytest.mark.parametrize("other", [[0, 8, 9], [0, 7]])
+def test_an_answer_is_known_by_the_cells_that_it_is_about(other: list[int], ledger_path: Path) -> None:
+    """A resumed run whose earlier answers lead to other bins is not given what was counted in the first ones."""
+    question, options = Marginals.of([(Axis("n"),)]), [Pair(Axis("n")), Pair(Axis("n", 1))]
+    before = in_bins([0, 7, 8], ledger_path)
+    (counts,) = before.ask(question, Fraction(1, 4), "spikes")
+    chosen = before.choose(options, INDEPENDENCE, Fraction(1, 4), "structure")
+    again = in_bins([0, 7, 8], ledger_path)
+    assert again.ask(question, Fraction(1, 4), "spikes")[0].values.tolist() == counts.values.tolist()
+    assert again.choose(options, INDEPENDENCE, Fraction(1, 4), "structure") == chosen
+    with pytest.raises(LedgerError, match="asked something else"):
+        in_bins(other, ledger_path).ask(question, Fraction(1, 4), "spikes")
+
+
+def test_an_answer_of_an_earlier_version_is_known_without_its_cells(ledger_path: Path) -> None:
+    """Its interrupted runs are finished: they had no bins in what identifies a question."""
+    question, table = Marginals.of([(Axis("n"),)]), in_bins([0, 7, 8], ledger_path)
+    charge = table.reservation.charge("spikes", Fraction(1, 4), digest(question.as_json(), "1/4"))  # type: ignore[attr-defined]
+    charge.drawing()
+    charge.journal(np.asarray([3, 1, 4], dtype="<i8").tobytes())
+    (counts,) = in_bins([0, 7, 8], ledger_path).ask(question, Fraction(1, 4), "spikes")
+    assert counts.values.tolist() == [3, 1, 4]
