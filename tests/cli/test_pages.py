@@ -40,9 +40,9 @@ def with_income(folder: Path) -> None:
     schema = (folder / "demo" / "schema.toml").read_text("utf-8")
     (folder / "people.toml").write_text(replaced(schema, "income", tomls("bins")[0]), encoding="utf-8")
     (folder / "commutes.toml").write_text(replaced(schema, "commute_km", tomls("bins")[1]), encoding="utf-8")
-    with open(folder / "demo" / "people.csv", encoding="utf-8", newline="") as source:
+    with (folder / "demo" / "people.csv").open(encoding="utf-8", newline="") as source:
         rows = list(csv.DictReader(source))
-    with open(folder / "commutes.csv", "w", encoding="utf-8", newline="") as copy:
+    with (folder / "commutes.csv").open("w", encoding="utf-8", newline="") as copy:
         writer = csv.DictWriter(copy, list(rows[0]))
         writer.writeheader()
         writer.writerows(row | {"commute_km": row["commute_km"] or "12.803"} for row in rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 from conftest import chained, columns_of, private_table, schema_of
 from understudy.errors import TooLarge, UsageError
 from understudy.methods import best_for, method_named
-from understudy.methods.swift import Swift, split
+from understudy.methods.swift import Swift
 from understudy.methods.swift.candidates import NAMED_WEIGHT, candidates
-from understudy.methods.swift.dependence import Columns, bought_distance, modelled_dependence, whole_rows
+from understudy.methods.swift.dependence import Columns, bought_dependence, modelled_dependence
 from understudy.methods.swift.growth import Growth
 from understudy.models.graph import Graph
 from understudy.privacy.accounting import GDP, PURE
@@ -37,15 +36,8 @@ def charges(table: Any) -> list[dict[str, Any]]:
     return found
 
 
-def paid(charges: list[dict[str, Any]]) -> dict[str, Fraction]:
-    costs: dict[str, Fraction] = {}
-    for charge in charges:
-        costs[charge["purpose"]] = costs.get(charge["purpose"], Fraction(0)) + Fraction(charge["cost"])
-    return costs
-
-
-def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...], sizes: Mapping[str, int] = SIZES) -> float:
-    exact = np.zeros([sizes[n] for n in names])
+def tvd(columns: dict[str, Any], model: Any, names: tuple[str, ...]) -> float:
+    exact = np.zeros([SIZES[n] for n in names])
     np.add.at(exact, tuple(columns[n] for n in names), 1 / len(columns[names[0]]))
     return float(0.5 * np.abs(model.project(names).table - exact).sum())
 
@@ -128,38 +120,6 @@ def test_what_a_model_explains_is_not_bought_again(ledger_path: Path) -> None:
     assert found[1] == {frozenset("ab"), frozenset("bc")}
 
 
-def followers(width: int, rows: int) -> dict[str, Any]:
-    """Yes or no, `width` times: each follows one before it, four times in five."""
-    rng = np.random.default_rng(3)
-    columns = [rng.integers(0, 2, rows)]
-    for i in range(1, width):
-        columns.append(np.where(rng.random(rows) < 0.2, 1, 0) ^ columns[rng.integers(0, i)])
-    return {f"q{i:02}": column.astype(np.uint8) for i, column in enumerate(columns)}
-
-
-def test_pairs_that_a_first_model_leaves_open_are_looked_at_again(
-    ledger_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Noise on hundreds of scores takes indirect links for direct ones; a second look at a few tells them apart."""
-    columns = followers(40, 15_000)
-    schema = schema_of(dict.fromkeys(columns, 2), 15_000)
-    plan = Swift().plan(schema, Budget(1, 1e-9), 15_000)
-    errors = []
-    for looks, name in ((split.LOOKS, "twice"), (0, "once")):
-        monkeypatch.setattr(split, "LOOKS", looks)
-        folder = ledger_path.parent / name
-        folder.mkdir()
-        table = private_table(schema, columns, Budget(1, 1e-9), folder / "l.db", SeededSource(1))
-        model = Swift().fit(table).model
-        bought = [c["purpose"] for c in charges(table)]
-        assert bought.count("second look") == (looks > 0) and bought.count("structure") == 1
-        if looks:
-            assert {phase.name: phase.cost for phase in plan.phases} == paid(charges(table))
-        pairs = itertools.combinations(columns, 2)
-        errors.append(max(tvd(columns, model, pair, dict.fromkeys(columns, 2)) for pair in pairs))
-    assert errors[0] < 0.1 < errors[1]
-
-
 # -- growth --------------------------------------------------------------------------------------------------------
 
 
@@ -229,26 +189,22 @@ def test_noise_and_chance_are_no_dependence() -> None:
     laws = {Axis("a"): np.full(8, 1 / 8), Axis("b"): np.full(10, 0.1)}
     columns = Columns(laws, dict.fromkeys(laws, 0.0), rows)
     table: Axes = (Axis("a"), Axis("b"))
-    alone = columns.product(table)
-    reference = whole_rows(alone)
+    reference = columns.reference(table)
     drawn = [rng.multinomial(rows, np.full(80, 1 / 80)).reshape(8, 10) for _ in range(50)]
     exact = np.array([np.abs(counts - reference).sum() for counts in drawn])
-    assert exact.mean() == pytest.approx(columns.distance_of_nothing(table, alone), rel=0.05)
+    assert exact.mean() == pytest.approx(columns.distance_of_nothing(table), rel=0.05)
     noisy = np.rint(exact + rng.normal(0, sigma, 50)).astype(np.int64)
-    left = [
-        bought_distance(NoisyDistances(noisy[i : i + 1], Gaussian(sigma)), columns, {table: alone}) for i in range(50)
-    ]
+    left = bought_dependence(NoisyDistances(noisy, Gaussian(sigma)), columns, [table] * 50)
     assert np.median(left) < 0.2 * np.median(noisy) / 2
-    strong = NoisyDistances(np.array([8000]), Gaussian(sigma))
-    assert bought_distance(strong, columns, {table: alone})[0] > 0.9 * 4000
+    strong = np.full(50, 8000, dtype=np.int64)
+    assert bought_dependence(NoisyDistances(strong, Gaussian(sigma)), columns, [table] * 50)[0] > 0.9 * 4000
 
 
 def test_noise_in_the_columns_counts_too() -> None:
     laws = {Axis("a"): np.full(4, 0.25), Axis("b"): np.full(4, 0.25)}
     still, loud = (Columns(laws, dict.fromkeys(laws, noise), 1000) for noise in (0.0, 300.0))
     table: Axes = (Axis("a"), Axis("b"))
-    expected = still.product(table)
-    assert loud.distance_of_nothing(table, expected) > 2 * still.distance_of_nothing(table, expected)
+    assert loud.distance_of_nothing(table) > 2 * still.distance_of_nothing(table)
 
 
 def test_the_dependence_of_a_model_is_that_of_its_tables() -> None:

@@ -31,24 +31,22 @@ class Columns:
         """Return the expected counts of a table of independent columns."""
         return self.rows * _outer([self.shares[axis] for axis in axes])
 
-    def distance_of_nothing(self, axes: Axes, expected: Floats) -> float:
-        """Return how far from what is expected, in rows, a table is by chance and the noise of its columns alone."""
-        squares = chance_deviation(expected) ** 2
+    def reference(self, axes: Axes) -> Integers:
+        """Return those counts in whole rows."""
+        return np.rint(self.product(axes)).astype(np.int64)
+
+    def distance_of_nothing(self, axes: Axes) -> float:
+        """Return how far from its reference, in rows, a table of independent columns is expected to be."""
+        squares = chance_deviation(self.product(axes)) ** 2
         for axis in axes:
             parts = [np.full_like(self.shares[a], self.noise[a]) if a == axis else self.shares[a] for a in axes]
             squares += _outer(parts) ** 2
         return float(np.sqrt(squares).sum())
 
 
-def whole_rows(expected: Floats) -> Integers:
-    """Return expected counts as a public table that rows can be compared with."""
-    return np.rint(expected).astype(np.int64)
-
-
-def bought_distance(distances: NoisyDistances, columns: Columns, expected: Mapping[Axes, Floats]) -> Floats:
-    """Return what noisy distances say of how far each table is from what is expected of it: total variation distances
-    times the rows; from independence, where that is what is expected."""
-    nothing = np.array([columns.distance_of_nothing(axes, table) for axes, table in expected.items()])
+def bought_dependence(distances: NoisyDistances, columns: Columns, tables: Sequence[Axes]) -> Floats:
+    """Return what noisy distances say of each table's dependence: total variation distances times the rows."""
+    nothing = np.array([columns.distance_of_nothing(axes) for axes in tables])
     seen = distances.values.astype(np.float64)
     left = np.sqrt(np.maximum(0.0, seen * np.abs(seen) - nothing**2 - distances.noise.variance))
     return np.asarray(np.rint(left / 2))  # whole rows: the last digit of a float must not decide what is bought

@@ -59,7 +59,7 @@ class Swift:
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> SwiftSplit:
         """Return how this budget is split for so many rows."""
         select = min(self.select, (1 - self.single) / 2)
-        return SwiftSplit(schema, accounting, whole, rows, self.single, select, self.cells, self.fits)
+        return SwiftSplit(schema, accounting, whole, rows, self.single, select, self.cells)
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, accounting = planned_rows(schema, rows), accounting_of(budget)

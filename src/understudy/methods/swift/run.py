@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from understudy.methods.method import Fit
 from understudy.methods.swift.candidates import candidates
-from understudy.methods.swift.dependence import Columns, bought_distance, modelled_dependence, typical_noise, whole_rows
+from understudy.methods.swift.dependence import Columns, bought_dependence, modelled_dependence, typical_noise
 from understudy.methods.swift.growth import Growth
 from understudy.methods.swift.method import BLIND_NOTE
 from understudy.methods.toolkit.budget_split import shares_by_size, weight
@@ -79,11 +78,12 @@ class SwiftRun:
         """Buy how far each candidate is from the product of its columns."""
         schema, accounting = self.table.schema, self.table.accounting
         weights = candidates(schema, self.split.max_table)
-        self.columns = self._columns()
+        columns = self._columns()
         self.tables, self.weights = list(weights), np.array(list(weights.values()), dtype=np.float64)
         self.table.progress("structure", 0, 1)
-        alone = {axes: self.columns.product(axes) for axes in self.tables}
-        self.seen = self._look(alone, self.split.scores, "structure")
+        references = [columns.reference(axes) for axes in self.tables]
+        distances = self.table.measure_distances(self.tables, references, self.split.scores, "structure")
+        self.seen = bought_dependence(distances, columns, self.tables)
         self.explained = np.zeros(len(self.tables))
         self.prices = [weight(own * schema.cells(axes), accounting) for axes, own in weights.items()]
         self.growth = Growth(
@@ -93,12 +93,6 @@ class SwiftRun:
         merged = [Axis(axis.attribute, MERGED) for axis in variables if schema[axis.attribute].groups]
         sizes = {axis: schema.size(axis) for axis in (*variables, *merged)}
         self.graph = Graph.of(rule_cliques(schema, list(variables)), sizes)
-
-    def _look(self, expected: Mapping[Axes, Floats], cost: Fraction, purpose: str) -> Floats:
-        """Buy how far tables are from what is expected of them."""
-        references = [whole_rows(table) for table in expected.values()]
-        distances = self.table.measure_distances(list(expected), references, cost, purpose)
-        return bought_distance(distances, self.columns, expected)
 
     def _columns(self) -> Columns:
         """Return the shares of every column by the model of the columns alone, and of its groups."""
@@ -120,7 +114,7 @@ class SwiftRun:
     def _measure_tables(self) -> Fraction:
         """Measure what is worth its noise, batch by batch; return what is left."""
         again = self._for_columns()
-        left, fits, looking = self.left - again, self.method.fits, self.split.looking
+        left, fits = self.left - again, self.method.fits
         for turn in range(fits):
             self.table.progress("tables", turn, fits)
             gains, noise = self._gains(), self._noise(left)
@@ -139,10 +133,7 @@ class SwiftRun:
             if not left:
                 break
             self._explain()
-            if looking:
-                self._look_again(looking)
-                looking = Fraction(0)
-        return left + again + looking
+        return left + again
 
     def _batch(self, turn: int, gains: Floats, noise: float, planned: int) -> Any:
         """Return the next tables: first those that make no cycle, then an even part of what is planned. The model may
@@ -189,15 +180,7 @@ class SwiftRun:
         from understudy.models.pair_marginals import pair_marginals
 
         found = pair_marginals(self._model(), self.tables)
-        self.modelled = [found[axes] for axes in self.tables]
-        self.explained = modelled_dependence(self.modelled, self._pooled)
-
-    def _look_again(self, cost: Fraction) -> None:
-        """Buy how far the tables that would teach most are from those of the model; the rest is as it was seen."""
-        most = np.argsort(-self._gains(), kind="stable")[: self.split.looks]
-        rows = self._pooled
-        missing = self._look({self.tables[i]: rows * self.modelled[i] for i in most}, cost, "second look")
-        self.seen[most] = self.explained[most] + missing
+        self.explained = modelled_dependence([found[axes] for axes in self.tables], self._pooled)
 
     # -- the model ----------------------------------------------------------------------------------------------
 

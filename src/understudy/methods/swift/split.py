@@ -24,8 +24,6 @@ from understudy.schema import Axes, Axis, Schema
 USUAL_TABLES = 2  # for each attribute: as many are planned for before anything is known
 COLUMN_WEIGHT = 10  # of a column beside tables of weight 1: its error is one of many tables
 BLIND = 0.1  # noise of a score, as a total variation distance, from which on no structure is seen
-LOOKS = 5  # tables for each attribute that are looked at once more
-LOOKING = Fraction(1, 2)  # of what scores may cost, for that
 PART = 4  # a table may have one in so many of the model's cells
 
 
@@ -41,7 +39,6 @@ class SwiftSplit:
         single: the part for one-way tables before anything else.
         select: the part for scores.
         cells: of the triangulated model, at most.
-        fits: how many batches of tables there are.
     """
 
     schema: Schema
@@ -51,7 +48,6 @@ class SwiftSplit:
     single: float
     select: float
     cells: int
-    fits: int
 
     @cached_property
     def variables(self) -> Axes:
@@ -81,7 +77,9 @@ class SwiftSplit:
     @cached_property
     def sighted(self) -> bool:
         """Return whether scores are bought: there are pairs, and noise leaves something of their scores to see."""
-        return bool(self.candidates) and self._shows(self._both)
+        if not self.candidates:
+            return False
+        return self.score_noise(len(self.candidates)).mean_abs <= 2 * BLIND * self.rows
 
     @property
     def columns(self) -> Fraction:
@@ -90,45 +88,19 @@ class SwiftSplit:
 
     @property
     def scores(self) -> Fraction:
-        """Return the cost of the scores of all candidates."""
-        return self._scoring if self.sighted else Fraction(0)
-
-    @property
-    def looking(self) -> Fraction:
-        """Return the cost of looking once more at the candidates that a first model leaves open."""
-        return self._both - self._scoring if self.sighted else Fraction(0)
-
-    @cached_property
-    def looks(self) -> int:
-        """Return how many candidates are looked at once more: none where that would be most of them, or where what is
-        left for the first look would show nothing."""
-        several = LOOKS * len(self.variables)
-        if self.fits == 1 or 2 * several > len(self.candidates) or not self._shows(self._both * (1 - LOOKING)):
-            return 0
-        return several
-
-    @property
-    def _both(self) -> Fraction:
-        return self.rest * exact(self.select)
-
-    @property
-    def _scoring(self) -> Fraction:
-        return self._both * (1 - LOOKING) if self.looks else self._both
-
-    def _shows(self, cost: Fraction) -> bool:
-        """Return whether noise leaves something of all scores to see, if they cost so much."""
-        return self.score_noise(len(self.candidates), cost).mean_abs <= 2 * BLIND * self.rows
+        """Return the cost of the scores."""
+        return self.rest * exact(self.select) if self.sighted else Fraction(0)
 
     @property
     def tables(self) -> Fraction:
         """Return the cost of the tables that scores decide on."""
-        return self.rest - self.columns - self.scores - self.looking
+        return self.rest - self.columns - self.scores
 
-    def score_noise(self, tables: int, cost: Fraction) -> Noise:
-        """Return the noise on the distances of so many tables at this cost."""
+    def score_noise(self, tables: int) -> Noise:
+        """Return the noise on the distances of so many tables."""
         moved = row_distance(self.schema)
         one_row = Sensitivity(tables * moved, tables * moved**2)
-        return self.accounting.noise_for(one_row.times(self.schema.rows_per_person), cost)
+        return self.accounting.noise_for(one_row.times(self.schema.rows_per_person), self.rest * exact(self.select))
 
     def noise(self, cost: Fraction) -> float:
         """Return the mean absolute noise in a cell of a table at this cost."""
@@ -158,16 +130,11 @@ class SwiftSplit:
         if not self.sighted:
             return
         largest = max(map(schema.cells, self.candidates))
-        scale = self.score_noise(len(self.candidates), self.scores).scale
-        detail = "how far every pair is from independence, at once"
+        scale, detail = self.score_noise(len(self.candidates)).scale, "how far every pair is from independence, at once"
         yield Phase("structure", self.scores, len(self.candidates), largest, scale, detail=detail)
         detail = "pairs that depend on each other, and each attribute once more: about so many"
         tables = tables_phase("tables", schema, accounting, self.tables, self._usual, self._middle, rows, detail)
         yield replace(tables, cells=largest, groups=groups_borne(rows, self.pair_noise))
-        if self.looks:
-            scale = self.score_noise(self.looks, self.looking).scale
-            detail = "how far the pairs that matter most are from a first model"
-            yield Phase("second look", self.looking, self.looks, largest, scale, detail=detail)
 
     @property
     def _middle(self) -> int:
