@@ -58,9 +58,11 @@ def with_looks(table: PrivateTable, trees: Mapping[str, NoisyTree], price: Fract
 
 
 def spike_notes(trees: Iterable[NoisyTree]) -> tuple[str, ...]:
-    """Return what a card says of the values that were found."""
+    """Return what a card says of the values that were found: each as a cell of its column has it."""
     found = {
-        tree.attribute.name: [f"{spike.value:.12g}" for spike in sorted(tree.spikes, key=lambda spike: -spike.rows)]
+        tree.attribute.name: [
+            tree.attribute.ordered.show(spike.value) for spike in sorted(tree.spikes, key=lambda spike: -spike.rows)
+        ]
         for tree in trees
     }
     return tuple(

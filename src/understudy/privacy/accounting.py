@@ -187,6 +187,8 @@ def gdp_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if low < -8:  # 1 to fifteen digits
         return 1.0
+    if mu > _WIDE:  # no run has so much: accounts may, and nothing is lost between R(a) and so small an R(b)
+        return math.exp(-low * low / 2) / math.sqrt(2 * math.pi) * (_mills(low) - _mills(low + mu))
     points, weights = _GAUSS_LEGENDRE
     pieces = max(1, math.ceil(mu))
     width = mu / pieces
@@ -207,7 +209,7 @@ def _mills(x: float) -> float:
     return 1 / fraction
 
 
-_FAR, _TERMS = 4.0, 80
+_FAR, _TERMS, _WIDE = 4.0, 80, 150.0
 _GAUSS_LEGENDRE = np.polynomial.legendre.leggauss(24)
 
 

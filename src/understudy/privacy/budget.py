@@ -13,6 +13,8 @@ from understudy.errors import UsageError
 Amount = int | float | str | Fraction | Decimal
 _LONGEST_TEXT = 5000  # characters: more than Python reads as one whole number
 _LONGEST_EXPONENT = 5  # characters: 1e999999999 would be worked out for hours
+MIN_EPSILON, MAX_EPSILON = Fraction(1, 10**12), 10_000
+MIN_DELTA = Fraction(1, 10**15)  # but for 0, the pure promise
 _LARGEST = Fraction(10) ** 300  # a floating-point number holds what is between this and its inverse
 
 
@@ -43,13 +45,13 @@ class Budget:
         object.__setattr__(self, "delta", exact(delta, "delta"))
         if self.epsilon <= 0:
             raise UsageError("epsilon must be greater than 0")
-        if self.epsilon < Fraction(1, 10**12):
+        if self.epsilon < MIN_EPSILON:
             raise UsageError("epsilon below 1e-12 buys nothing but noise")
-        if self.epsilon > 10_000:
+        if self.epsilon > MAX_EPSILON:
             raise UsageError("epsilon above 10000 is no privacy at all")
         if not 0 <= self.delta < 1:
             raise UsageError("delta must be at least 0 and less than 1")
-        if 0 < self.delta < Fraction(1, 10**15):
+        if 0 < self.delta < MIN_DELTA:
             raise UsageError("delta below 1e-15 is not supported: use 0 for the pure promise")
 
     def shared(self, part: Fraction) -> Budget:

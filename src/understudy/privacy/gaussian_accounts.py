@@ -13,7 +13,7 @@ from typing import Any
 
 from understudy.errors import BudgetError, UsageError
 from understudy.privacy.accounting import GDP, gdp_epsilon, gdp_mu_squared, pure_mu_squared
-from understudy.privacy.budget import Amount, Budget, exact, exact_cap
+from understudy.privacy.budget import MAX_EPSILON, MIN_DELTA, MIN_EPSILON, Amount, Budget, exact, exact_cap, show
 
 KEPT, LISTS = "kept", "lists_delta"  # what the ledger calls the unit of an account, and its delta for value lists
 
@@ -64,6 +64,11 @@ class GaussianTotal:
         """Return the epsilon that each of so many equal runs may have, at the delta of the conversion."""
         return gdp_epsilon(self.room(cap) / runs, self.delta)
 
+    def fits(self, cap: Fraction, delta: Fraction) -> Fraction:
+        """Return an epsilon that one more run with this delta may have; 0 where none fits."""
+        most = gdp_epsilon(self.room(cap), delta) * (1 - Fraction(1, 10**6))
+        return most if most >= MIN_EPSILON else Fraction(0)
+
     def as_json(self, cap: Fraction | None) -> dict[str, Any]:
         return {
             "kept_in": GDP.unit,
@@ -78,13 +83,31 @@ class GaussianTotal:
 def opening(neighbours: str, epsilon: Amount, delta: Amount, lists_delta: Amount) -> dict[str, Any]:
     """Return what the ledger says where an account is opened in Gaussian DP: its cap, and what is fixed for good."""
     fixed, lists = exact(delta, "delta"), exact(lists_delta, "the delta for lists")
-    Budget(1, fixed)  # within the bounds of any delta
-    if not fixed:
-        raise UsageError("an account in Gaussian DP needs a delta, at which its runs are converted: 1e-6 for example")
+    if not MIN_DELTA <= fixed < 1:
+        raise UsageError(
+            "an account in Gaussian DP needs a delta of at least 1e-15 and less than 1, at which its runs are "
+            "converted: 1e-6 for example"
+        )
     if lists < 0:
         raise UsageError("the delta for lists is 0 or more")
-    cap = str(exact_cap(epsilon))
+    if fixed + lists >= 1:
+        raise UsageError(
+            f"delta {show(fixed)} and delta {show(lists)} for lists are {show(fixed + lists)} together, which promises "
+            "nothing: they must add up to less than 1"
+        )
+    cap = str(gaussian_cap(epsilon))
     return {"neighbours": neighbours, "epsilon": cap, "delta": str(fixed), KEPT: GDP.unit, LISTS: str(lists)}
+
+
+def gaussian_cap(epsilon: Amount) -> Fraction:
+    """Return the rational of a cap on such an account: at most what the largest run may have."""
+    cap = exact_cap(epsilon)
+    if cap > MAX_EPSILON:
+        raise UsageError(
+            f"a cap above {MAX_EPSILON:,} is no privacy at all: understudy ledger cap FILE ACCOUNT none --reason TEXT "
+            "says so of an account that is open"
+        )
+    return cap
 
 
 def run_price(budget: Budget) -> Fraction:
@@ -95,7 +118,8 @@ def run_price(budget: Budget) -> Fraction:
     if budget.concentrated and budget.delta:
         raise BudgetError(
             "this account is kept in Gaussian DP, and sums of several owners' noise are kept in rho of zCDP, which do "
-            "not add up with it: choose an account of sums for federations"
+            'not add up with it: choose an account of sums for federations (`account = "NAME"` in [table] of the '
+            "schema); what is spent on both adds up for the same people. Nothing was read"
         )
     return GDP.whole(budget) if budget.delta else pure_mu_squared(budget.epsilon)
 

@@ -34,7 +34,7 @@ from understudy.lock import ProcessLock, remove_stale
 from understudy.privacy.accounting import COMPOSITION_RULE, ZCDP
 from understudy.privacy.budget import Amount, Budget, exact, exact_cap, show
 from understudy.privacy.entries import GENESIS, Account, Entry, Head, add_up, unfinished
-from understudy.privacy.gaussian_accounts import opening, run_parts
+from understudy.privacy.gaussian_accounts import gaussian_cap, opening, run_parts
 from understudy.privacy.kept_releases import KeptReleases
 from understudy.privacy.ledger_file import committing, connect, mark_gaussian, upgrade
 from understudy.privacy.refusals import refuse_other_table, refuse_other_unit, refuse_over_cap
@@ -152,8 +152,9 @@ class Ledger:
             if delta is not None and state.gaussian is not None:
                 raise UsageError(f"account {account!r} is kept in Gaussian DP, whose delta stays as it was opened with")
             allowed = state.cap_delta if delta is None else exact(delta, "delta")
+            rational = exact_cap if state.gaussian is None else gaussian_cap
             body = {
-                "epsilon": None if epsilon is None else str(exact_cap(epsilon)),
+                "epsilon": None if epsilon is None else str(rational(epsilon)),
                 "delta": None if epsilon is None or allowed is None else str(allowed),
                 "reason": reason,
             }

@@ -34,6 +34,12 @@ CREATE TABLE IF NOT EXISTS sources (reservation TEXT PRIMARY KEY, fingerprint TE
 CREATE TABLE IF NOT EXISTS kept (seq INTEGER PRIMARY KEY, release BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS secret (id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL);
 """
+_NO_SUMS = """
+CREATE TRIGGER IF NOT EXISTS no_sums BEFORE INSERT ON entries
+WHEN NEW.kind = 'reserve' AND instr(NEW.body, '"mu^2": ') = 0 AND EXISTS (
+  SELECT 1 FROM entries WHERE kind = 'open' AND account = NEW.account AND instr(body, '"kept": "mu^2"'))
+BEGIN SELECT RAISE(ABORT, 'the account is kept in Gaussian DP and this program only adds sums: upgrade it'); END
+"""
 
 
 def connect(path: Path, *, create: bool = True) -> sqlite3.Connection:
@@ -116,7 +122,11 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 
 def mark_gaussian(connection: sqlite3.Connection) -> None:
-    """Say in the file that it has an account kept in Gaussian DP, in the present transaction."""
+    """Say in the file that it has an account kept in Gaussian DP, in the present transaction.
+
+    A program that only adds sums and has the file open already is refused by the file itself.
+    """
+    connection.execute(_NO_SUMS)
     connection.execute(f"PRAGMA user_version = {GAUSSIAN_LEDGER_FORMAT}")
 
 

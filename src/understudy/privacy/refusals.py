@@ -29,6 +29,8 @@ def refuse_early(book: Ledger, schema: Schema, budget: Budget) -> int:
     state = book.account(schema.account)
     if state is not None:
         refuse_other_unit(state, schema)
+        if state.gaussian is not None:
+            run_price(budget)  # refuses what is kept in rho, whatever is unfinished
         if not unfinished(book.entries(schema.account)):
             refuse_over_cap(state, budget)
     return closed
@@ -93,10 +95,11 @@ def _refuse_over_gaussian_cap(state: Account, total: GaussianTotal, budget: Budg
         )
     if cap is not None and price > total.room(cap):
         with_it = gdp_epsilon(total.mu_squared + price, total.delta)
-        fits = gdp_epsilon(total.room(cap), budget.delta or total.delta)
+        fits = total.fits(cap, budget.delta - budget.aside if budget.delta else total.delta)
+        left = f"At most epsilon {show(fits)} at delta {show(budget.delta or total.delta)} still fits"
         raise BudgetError(
             f"account {state.name!r} is kept in Gaussian DP: with {budget} more it would come to epsilon "
-            f"{show(with_it)} at delta {show(total.delta)}, and the cap is {show(cap)}. At most epsilon {show(fits)} "
-            f"at delta {show(budget.delta or total.delta)} still fits. Nothing was read. A larger cap is a person's "
+            f"{show(with_it)} at delta {show(total.delta)}, and the cap is {show(cap)}. "
+            f"{left if fits else 'Nothing more fits'}. Nothing was read. A larger cap is a person's "
             f"decision: understudy ledger cap FILE {state.name} E --reason TEXT"
         )

@@ -26,7 +26,7 @@ from understudy.engines.opening import PrivateData, open_engine
 from understudy.errors import ReleaseError
 from understudy.federation.local import local_federation
 from understudy.methods import method_named
-from understudy.methods.looks import look_price, looked_cost, unsure_units, with_looks
+from understudy.methods.looks import look_price, looked_cost, spike_notes, unsure_units, with_looks
 from understudy.models.noisy_tree import NoisyTree
 from understudy.models.spikes import Look, cells_of, standing_out, units_of
 from understudy.models.tree_counts import TreeCounts
@@ -313,6 +313,37 @@ def test_the_end_of_a_range_has_no_last_digits_to_look_at() -> None:
     tree = NoisyTree(attribute, (Measurement((own,), level, Gaussian(10.0)),), starts, float(rows.sum()))
     tree = replace(tree, look=Look(leaves, Measurement((Axis("schooling"),), inside, Gaussian(10.0))))
     assert [spike.value for spike in tree.spikes] == [20.0] and not len(unsure_units(tree, schema))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ('kind = "date"\nrange = ["2000-01-01", "2030-01-01"]', 15_873.0, "2013-06-17"),
+        ('kind = "date"\nrange = ["01.01.2000", "01.01.2030"]\nformat = "%d.%m.%Y"', 15_873.0, "17.06.2013"),
+        ('kind = "time"\nrange = ["00:00", "23:59"]\nformat = "%H:%M"', 60.0 * 521, "08:41"),
+        (
+            'kind = "datetime"\nrange = ["2024-01-01 00:00", "2024-01-10 00:00"]\nformat = "%Y-%m-%d %H:%M"',
+            1_704_067_200 + 60.0 * 521, "2024-01-01 08:41",
+        ),
+        ('kind = "number"\nrange = [0, 100]\ndecimals = 2', 12.37, "12.37"),
+        ('kind = "integer"\nrange = [0, 9999]', 1_237.0, "1237"),
+    ],
+)  # fmt: skip
+def test_cards_write_values_as_the_file_does(column: str, value: float, shown: str) -> None:
+    """Dates as dates and times as times, not as days or seconds since 1970."""
+    schema = Schema.from_toml(f'[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.x]\n{column}\n')
+    grid = schema["x"].grid
+    assert grid is not None
+    rows, starts = np.ones(len(grid.prior)), grid.first_units(16)
+    rows[int(np.flatnonzero(grid.unit_starts == value)[0])] = 9_000
+    leaves = np.flatnonzero(np.add.reduceat(rows, starts) > 8_000)
+    inside, level = (
+        np.add.reduceat(rows, at).astype(np.int64) for at in (cells_of(grid, units_of(grid, 16, leaves)), starts)
+    )
+    levels = (Measurement((Axis("x", grid.level_of(16)),), level, Gaussian(10.0)),)
+    look = Look(leaves, Measurement((Axis("x"),), inside, Gaussian(10.0)))
+    tree = NoisyTree(schema["x"], levels, starts, float(rows.sum()), look=look)
+    assert spike_notes([tree]) == (f"many rows share one value of x: {shown}",)
 
 
 def test_a_narrow_column_is_no_spike() -> None:

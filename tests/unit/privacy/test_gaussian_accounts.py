@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from conftest import schema_of
 from understudy.errors import BudgetError, LedgerError, UsageError
@@ -67,12 +68,25 @@ def test_every_order_of_randomized_response_is_within_it(level: float) -> None:
     assert level > 0.2 or excess > gdp_delta(selection, level)
 
 
-@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.1"])
-@pytest.mark.parametrize("epsilon", ["1e-3", "0.1", "1", "10", "500"])
+@pytest.mark.parametrize("delta", ["1e-15", "1e-12", "1e-6", "0.1", "0.999999"])
+@pytest.mark.parametrize(
+    "epsilon", [*map(str, (0.001, 0.1, 1, 10, 500)), pytest.param("10000", marks=pytest.mark.costly), "25000"]
+)
 def test_epsilon_comes_back_from_mu(epsilon: str, delta: str) -> None:
     found = gdp_epsilon(gdp_mu_squared(exact(epsilon), exact(delta)), exact(delta))
     assert float(found) == pytest.approx(float(epsilon), rel=1e-5)
     assert gdp_delta(math.sqrt(gdp_mu_squared(exact(epsilon), exact(delta))), float(found)) <= float(delta)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 40.0, 149.9, 150.1, 400.0, 3000.0])
+@pytest.mark.parametrize("tail", [-5.0, -1.0, 0.0, 2.0, 6.0])
+def test_the_curve_is_that_of_normal_tails(mu: float, tail: float) -> None:
+    """Also where many runs add up to far more than a run may have."""
+    epsilon = mu * (tail + mu / 2)
+    a = epsilon / mu - mu / 2
+    if epsilon > 0:
+        expected = ndtr(-a) - math.exp(epsilon + log_ndtr(-a - mu))
+        assert gdp_delta(mu, epsilon) == pytest.approx(expected, rel=1e-6, abs=1e-14)
 
 
 def test_nothing_spent_is_nothing() -> None:
@@ -163,6 +177,42 @@ def test_the_whole_cap_can_be_spent_in_one_run(ledger_path: Path) -> None:
     assert state_of(ledger).left_epsilon == 0
 
 
+def test_the_largest_cap_holds_the_largest_runs(ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    opened(ledger, "10000")
+    total = state_of(ledger).gaussian
+    assert total is not None and float(total.equal_runs(Fraction(10_000), 1)) == pytest.approx(10_000)
+    assert 5_000 < total.equal_runs(Fraction(10_000), 2) < 5_200
+    ledger.reserve(SCHEMA, Budget(10_000, "1e-6"), REQUEST).finish("r")
+    assert float(state_of(ledger).spent_epsilon) == pytest.approx(10_000) and state_of(ledger).left_epsilon == 0
+    with pytest.raises(BudgetError, match="Nothing more fits. Nothing was read"):
+        ledger.reserve(SCHEMA, Budget("0.1", "1e-6"), REQUEST)
+    with pytest.raises(UsageError, match="no privacy at all"):
+        ledger.cap("people", 10_001, "more")
+    ledger.cap("people", None, "without end")
+    for _ in range(3):
+        ledger.reserve(SCHEMA, Budget(10_000), REQUEST).finish("r")
+    assert 100_000 < state_of(ledger).spent_epsilon < 300_000 and state_of(ledger).as_json()["epsilon"]
+
+
+@pytest.mark.parametrize(("asked", "delta"), [("3", "1e-9"), ("3", "1e-6"), ("3", "0.001")])
+def test_what_a_refusal_says_to_fit_fits(asked: str, delta: str, ledger_path: Path) -> None:
+    ledger = Ledger(ledger_path)
+    opened(ledger, lists="0.001")
+    ledger.reserve(SCHEMA, Budget("0.7", "1e-9"), REQUEST).finish("r")
+
+    def budget(epsilon: str) -> Budget:
+        return Budget(epsilon, delta).setting_aside(exact(delta) / 2)
+
+    with pytest.raises(BudgetError) as refused:
+        ledger.reserve(SCHEMA, budget(asked), REQUEST)
+    said = re.search(r"At most epsilon (\S+) at delta", refused.value.message)
+    assert said is not None
+    ledger.reserve(SCHEMA, budget(said[1]), REQUEST).abandon("it fits")
+    with pytest.raises(BudgetError):
+        ledger.reserve(SCHEMA, budget(str(float(said[1]) * 1.0001)), REQUEST)
+
+
 def test_pure_runs_are_counted_too(ledger_path: Path) -> None:
     ledger = Ledger(ledger_path)
     opened(ledger)
@@ -235,9 +285,46 @@ def test_lists_have_a_delta_of_their_own(ledger_path: Path) -> None:
 def test_owners_of_a_federation_are_refused(ledger_path: Path) -> None:
     ledger = Ledger(ledger_path)
     opened(ledger)
-    with pytest.raises(BudgetError, match="choose an account of sums for federations"):
+    with pytest.raises(BudgetError, match="choose an account of sums for federations .*`account = "):
         ledger.reserve(SCHEMA, Budget(1, "1e-9").in_rho(), REQUEST)
     ledger.reserve(SCHEMA, Budget("0.1").in_rho(), REQUEST).finish("r")  # a pure one is the same in any unit
+
+
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_owners_are_refused_before_the_data_is_opened_and_nothing_is_written(
+    unfinished: bool, ledger_path: Path
+) -> None:
+    with Ledger(ledger_path) as ledger:
+        opened(ledger)
+        if unfinished:
+            begun(ledger)
+    before = ledger_path.read_bytes()
+    for attempt in (
+        lambda: refuse_early(ledger, SCHEMA, Budget(1, "1e-9").in_rho()),
+        lambda: ledger.reserve(SCHEMA, Budget(1, "1e-9").in_rho(), REQUEST | {"federation": "f"}),
+    ):
+        with Ledger(ledger_path) as ledger, pytest.raises(BudgetError, match="account of sums for federations"):
+            attempt()
+        assert ledger_path.read_bytes() == before
+
+
+def test_a_program_that_adds_sums_and_has_the_file_open_is_refused_too(
+    ledger_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes no price in Gaussian DP, without which nothing on the account could be added up."""
+    with Ledger(ledger_path) as earlier:
+        with Ledger(ledger_path) as ledger:
+            opened(ledger)
+        before = earlier.entries()
+        with monkeypatch.context() as patch:
+            patch.setattr("understudy.privacy.ledger.run_parts", lambda budget: {})
+            with pytest.raises(LedgerError, match="kept in Gaussian DP and this program only adds sums: upgrade it"):
+                earlier.reserve(SCHEMA, Budget(1, "1e-9"), REQUEST)
+        assert earlier.entries() == before
+        other = schema_of({"a": 2}, rows=10, account="others")
+        earlier.reserve(other, Budget(1, "1e-9"), REQUEST).finish("r")
+        earlier.reserve(SCHEMA, Budget(1, "1e-9"), REQUEST).finish("r")
+        assert state_of(earlier).spent_epsilon > 0
 
 
 def test_how_an_account_is_kept_is_fixed_at_its_beginning(ledger_path: Path) -> None:
@@ -249,8 +336,13 @@ def test_how_an_account_is_kept_is_fixed_at_its_beginning(ledger_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "lists", "why"),
-    [("2", "0", "0", "needs a delta"), ("2", "1", "0", "less than 1"), ("-1", "1e-6", "0", "0 or more"),
-     ("2", "1e-6", "-1", "0 or more"), ("2", "1e-20", "0", "below 1e-15"), ("x", "1e-6", "0", "must be a number")],
+    [
+        ("2", "0", "0", "needs a delta"), ("2", "1", "0", "less than 1"), ("-1", "1e-6", "0", "0 or more"),
+        ("2", "1e-6", "-1", "0 or more"), ("2", "1e-20", "0", "at least 1e-15"), ("x", "1e-6", "0", "must be a number"),
+        ("2", "-1e-6", "0", "needs a delta"), ("2", "1e-6", "1", "less than 1"), ("2", "0.6", "0.4", "1 together"),
+        ("2", "1e-6", "x", "must be a number"), ("10001", "1e-6", "0", "no privacy at all"),
+        ("1e200", "1e-6", "0", "no privacy at all"), ("none", "1e-6", "0", "must be a number"),
+    ],
 )  # fmt: skip
 def test_what_cannot_be_opened_is_refused(ledger_path: Path, epsilon: str, delta: str, lists: str, why: str) -> None:
     ledger = Ledger(ledger_path)
