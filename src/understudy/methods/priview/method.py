@@ -42,7 +42,7 @@ def covers(schema: Schema) -> bool:
 
 
 @dataclass(frozen=True)
-class Design:
+class CoveringViews:
     """What is measured, by public facts: the views, and the tables that rounds choose from.
 
     Args:
@@ -118,14 +118,14 @@ class PriView:
                 "--method privbayes, publish fewer attributes, or raise the limit with --set cells=N"
             )
 
-    def _design(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> Design:
+    def _design(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> CoveringViews:
         """Return what is measured at this cost, from public facts alone."""
         strength, views = self._views(schema, accounting, cost, rows)
         price = cost * WIDER_SHARE / WIDER_ROUNDS
         wider = wider_tables(schema, accounting, price, rows, views) if self.wider else ()
         # where epsilons add up, views that are measured twice are worse than once: one look is all
         looks = price * (1 if accounting.power == 1 else WIDER_ROUNDS)
-        return Design(strength, views, wider, looks if wider else Fraction(0), price)
+        return CoveringViews(strength, views, wider, looks if wider else Fraction(0), price)
 
     def _views(self, schema: Schema, accounting: Accounting, cost: Fraction, rows: int) -> tuple[int, list[Axes]]:
         """Return the first design whose views are useful, or the last one, and how many attributes it covers together;
@@ -148,12 +148,12 @@ class PriView:
         pairs = [(block, 2) for block in BLOCKS]
         return [(BLOCKS[0], 3), *pairs] if accounting.power > 1 else pairs
 
-    def _settled(self, design: Design) -> dict[str, Any]:
+    def _settled(self, design: CoveringViews) -> dict[str, Any]:
         block, views = max(map(len, design.views)), len(design.views)
         return {"block": block, "strength": design.strength, "views": views, "estimate": "ml"}
 
 
-def _phases(terms: Terms, cost: Fraction, cells: int, design: Design) -> Iterator[Phase]:
+def _phases(terms: Terms, cost: Fraction, cells: int, design: CoveringViews) -> Iterator[Phase]:
     """Yield what is bought after the row count: the views, of so many cells each, and the rounds."""
     detail = f"fixed views that cover every {COVERED[design.strength]}"
     views = terms.tables("tables", cost - design.looks, len(design.views), cells, detail)
