@@ -305,12 +305,15 @@ class _PaidRun:
         """Return the tables that the method may ask; all draw on the one reservation."""
         method, engine = self.method, self.opened.engine
         if not isinstance(method, HistoryMethod | TreeMethod):
-            return self._private(self.found.schema.free, engine)
+            table = self._private(self.found.schema.free, engine)
+            return table if self.found.schema is self.declared else table.known_by(self.found.schema.hash)
         assert isinstance(engine, DerivedEngine)
         engines = engine.tables
-        return DerivedTables({name: self._private(own, engines[name]) for name, own in method.derived.items()})
+        return DerivedTables(
+            {name: self._private(own, engines[name]).known_by(name) for name, own in method.derived.items()}
+        )
 
-    def _private(self, schema: Schema, engine: CountingEngine) -> PrivateTable:
+    def _private(self, schema: Schema, engine: CountingEngine) -> LocalPrivateTable:
         return LocalPrivateTable(schema, engine, self.reservation, self.source, self.clock)
 
     def _release(self, tables: PrivateTable | DerivedTables) -> Release:

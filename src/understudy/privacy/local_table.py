@@ -50,7 +50,7 @@ class LocalPrivateTable(PrivateTable):
         self.__progress = progress
         self.__groups = groups
         self.__views: tuple[str, ...] = ()  # the digest of merged groups, which every question is journalled with
-        self.__bins: tuple[str, ...] = ()  # digests of the bins that rows are counted in, likewise
+        self.__cells: tuple[str, ...] = ()  # what tells which rows are counted and in what cells, likewise
 
     def progress(self, phase: str, done: int, of: int) -> None:
         if self.__progress is not None:
@@ -62,8 +62,16 @@ class LocalPrivateTable(PrivateTable):
         coarser.schema = schema
         coarser.__engine = self.__engine.regrouped(schema.counted, homes)
         coarser.__scorer = Scorer(coarser.__engine, schema)
-        coarser.__bins = (*self.__bins, digest("bins", *([name, *_firsts(homes[name])] for name in sorted(homes))))
+        bins = digest("bins", *([name, *_firsts(homes[name])] for name in sorted(homes)))
+        coarser.__cells = (*self.__cells, bins)
         return coarser
+
+    def known_by(self, told: str) -> Self:
+        """Return the same table, whose answers are journalled with this, too: which of several tables of a run it is,
+        or the schema that was bought."""
+        twin = copy(self)
+        twin.__cells = (*self.__cells, told)
+        return twin
 
     def viewed(self, groups: Mapping[str, tuple[int, ...]]) -> Self:
         if self.__views:
@@ -112,12 +120,12 @@ class LocalPrivateTable(PrivateTable):
 
     def _charged(self, purpose: str, cost: Fraction, asked: Any, *formerly: Any) -> Charge:
         """Charge for what is asked; in the journal it is known by its cost, too, by the merged groups that its axes may
-        name and by the bins that rows are counted in: what was answered for other cells is not its answer.
+        name, and by the table and the bins that rows are counted in: an answer for other cells is none for these.
 
-        Earlier versions knew it without bins, and by `formerly`.
+        Earlier versions knew it without tables and bins, and by `formerly`.
         """
         key = [str(cost), *self.__views]
-        asked_now = digest(asked, *key, *self.__bins)
+        asked_now = digest(asked, *key, *self.__cells)
         return self.__reservation.charge(
             purpose, cost, asked_now, lambda: [digest(before, *key) for before in (asked, *formerly)]
         )
@@ -211,7 +219,7 @@ class LocalPrivateTable(PrivateTable):
         blocks = question.noise_blocks(self.schema, self.accounting, cost)
         self._check_shares(question, blocks, honest)  # what cannot be shared is not charged
         asked = ["share", question.as_json(), str(cost), honest, round_key, *self.__views]
-        charge = self.__reservation.charge(purpose, cost, digest(*asked, *self.__bins), lambda: [digest(*asked)])
+        charge = self.__reservation.charge(purpose, cost, digest(*asked, *self.__cells), lambda: [digest(*asked)])
         if charge.outcome is None:
             counts = question.exact(self.__engine, self.schema)
             charge.drawing()

@@ -147,11 +147,11 @@ def test_there_is_no_way_to_exact_counts() -> None:
         "measure_wavelet", "owners", "progress", "public_random_index", "regrouped", "viewed", "with_total_cost",
     }  # fmt: skip
     assert {name for name in dir(PrivateTable) if not name.startswith("_")} == verbs
-    federated = {  # an owner's side of a federation: no method sees these
-        "answer", "check_lists", "check_query", "check_selection", "contribute", "delta_left", "left", "list_texts",
+    beyond = {  # an owner's side of a federation, and what a run tells its journal: no method sees these
+        "answer", "check_lists", "check_query", "check_selection", "contribute", "delta_left", "known_by", "left", "list_texts",
         "select",
     }  # fmt: skip
-    assert {name for name in dir(LocalPrivateTable) if not name.startswith("_")} == verbs | federated
+    assert {name for name in dir(LocalPrivateTable) if not name.startswith("_")} == verbs | beyond
 
 
 def test_only_what_is_listed_can_be_asked(ledger_path: Path) -> None:
@@ -259,3 +259,13 @@ def test_an_answer_of_an_earlier_version_is_known_without_its_cells(ledger_path:
     charge.journal(np.asarray([3, 1, 4], dtype="<i8").tobytes())
     (counts,) = in_bins([0, 7, 8], ledger_path).ask(question, Fraction(1, 4), "spikes")
     assert counts.values.tolist() == [3, 1, 4]
+
+
+def test_an_answer_is_known_by_the_table_that_it_is_about(ledger_path: Path) -> None:
+    """Where a run has several, of which two may have a column of one name."""
+    question = Marginals.of([(Axis("n"),)])
+    (counts,) = in_bins([0, 7], ledger_path).known_by("people").ask(question, Fraction(1, 4), "tables")  # type: ignore[attr-defined]
+    again = in_bins([0, 7], ledger_path).known_by("people")  # type: ignore[attr-defined]
+    assert again.ask(question, Fraction(1, 4), "tables")[0].values.tolist() == counts.values.tolist()
+    with pytest.raises(LedgerError, match="asked something else"):
+        in_bins([0, 7], ledger_path).known_by("visits").ask(question, Fraction(1, 4), "tables")  # type: ignore[attr-defined]
