@@ -57,7 +57,7 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
-    tables = smoothed(design.tables(measurements, rows), design.schema, rows)
+    tables = smoothed(design.tables(measurements, rows), design.schema, rows, design.edition)
     found = fitted(
         tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition,
         shrink=design.shrink,
