@@ -1,12 +1,13 @@
 """Smooth columns: one-way tables of ordered attributes that noise has nearly drowned, drawn towards a smooth shape.
 
-Where all rows that have a value are only a few standard deviations of a count, the cells of a one-way table say little one by
-one, and a good deal together: columns are mostly one hump, even or on a logarithmic scale, sometimes with many rows at
-0 or at an end of the range. The average of many such shapes, each weighted by how well it explains the noisy cells
-(Bayes), is what the table is drawn to, by James and Stein's factor: what the shapes cannot explain is kept as far as
-noise does not explain it. Only where bins were found or guessed, or each value has a cell: bins that a person gave say
-something themselves (each is about as full as the others), and humps would contradict it. Post-processing of noisy tables, deterministic: a
-part of `refit`. The constants were found on generated columns: docs/decisions/0017-noisy-tree.md.
+Where all rows that have a value are only a few standard deviations of a count, the cells of a one-way table say little
+one by one, and a good deal together: columns are mostly one hump, even or on a logarithmic scale, sometimes with many
+rows at 0 or at an end of the range. The average of many such shapes, each weighted by how well it explains the noisy
+cells (Bayes), is what the table is drawn to, by James and Stein's factor: what the shapes cannot explain is kept as
+far as noise does not explain it. Only where bins were found or guessed, or each value has a cell: bins that a person
+gave say something themselves (each is about as full as the others), and humps would contradict it. Post-processing of
+noisy tables, deterministic: a part of `refit`. The constants were found on generated columns:
+docs/decisions/0017-noisy-tree.md.
 """
 
 from __future__ import annotations
