@@ -58,7 +58,7 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
-    tables = smoothed(design.tables(measurements, rows), design.schema, rows)
+    tables = smoothed(design.tables(measurements, rows), design.schema, rows, design.edition)
 
     def fit(tables: Sequence[Measurement], pairs: JunctionTree | None = None) -> JunctionTree:
         return fitted(
