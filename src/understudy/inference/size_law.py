@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import TooLarge
 from understudy.inference.refits import Refits, Released
 from understudy.privacy.noise import NOISES
 
@@ -88,12 +90,14 @@ class DiscrepancyLaw:
 
     @staticmethod
     def of(release: Released, refits: Refits | None) -> DiscrepancyLaw | None:
-        """Fit the law to what the release bought; None where it bought nothing."""
+        """Fit the law to what the release bought; None where it bought nothing, or no table of the model to compare."""
         bought = release.model_error
         if not bought:
             return None
         figures = {name: Bought.of(bought[name]) for name in ("pairs", "largest", "triples")}
         known = {ways: _known(release, refits, bought["compared"][ways]) for ways in ("pairs", "triples")}
+        if not all(map(len, known.values())):
+            return None
         return posterior(figures, known, int(bought["pairs"]["tables"]), release.rows)
 
     @staticmethod
@@ -175,9 +179,15 @@ def _predicted(known: Floats, means: Floats, spread: float, count: int) -> tuple
 
 
 def _known(release: Released, refits: Refits | None, tables: Sequence[Sequence[str]]) -> Floats:
-    """Return what noise and whole rows explain of the distances of some of the compared tables, in rows."""
-    step = max(1, len(tables) // TABLES)
-    return np.asarray([known_distance(release, refits, names) for names in tables[::step]])
+    """Return what noise and whole rows explain of the distances of some of the compared tables, in rows.
+
+    A table that would take too much to work out was compared as a flat one, and is left out.
+    """
+    found = []
+    for names in tables[:: max(1, len(tables) // TABLES)]:
+        with suppress(TooLarge):
+            found.append(known_distance(release, refits, names))
+    return np.asarray(found)
 
 
 def known_distance(release: Released, refits: Refits | None, names: Sequence[str]) -> float:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from understudy.errors import UsageError
+from understudy.errors import TooLarge, UsageError
 from understudy.inference.discrepancy import discrepancies, measured_parts
 from understudy.inference.kept_refits import read_refits, refits_beside, write_refits
 from understudy.inference.refits import Refits, renoised, unshrunk
 from understudy.inference.size_law import DiscrepancyLaw
 from understudy.inference.trust import verdict
+from understudy.models.junction_tree import JunctionTree
 from understudy.models.refit import refit
 from understudy.release import Release
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
@@ -218,6 +220,24 @@ def test_a_measured_table_has_no_discrepancy_at_all(release):
         draws = release.draws(2, about=list(names), seed=1).coded
         model = draws.inference.refits.models[0]
         assert (draws._ratio(model, np.random.default_rng(2)) == (model.project(names).table > 0)).all()
+
+
+def test_a_compared_table_that_is_too_large_leaves_the_other_questions_their_intervals(release, monkeypatch):
+    """One triple of ma2019 at (4, 1e-9) took 480 million cells, and no question of that release had an interval."""
+    known, project = DiscrepancyLaw.of(release, None), JunctionTree.project
+
+    def refusing(model, names, *limit):
+        if tuple(names) == tuple(large):
+            raise TooLarge("a table is too large")
+        return project(model, names, *limit)
+
+    monkeypatch.setattr(JunctionTree, "project", refusing)
+    large = release.model_error["compared"]["triples"][0]
+    without = DiscrepancyLaw.of(release, None)
+    assert without.triples.mean == pytest.approx(known.triples.mean, rel=0.3)
+    one = SimpleNamespace(**{name: getattr(release, name) for name in ("rows", "model")})
+    one.model_error = release.model_error | {"compared": release.model_error["compared"] | {"triples": [large]}}
+    assert DiscrepancyLaw.of(one, None) is None  # nothing to compare with: sizes are usual ones
 
 
 def test_refits_are_kept_beside_the_release(release, tmp_path):
