@@ -16,6 +16,7 @@ from understudy.models.serialization import Arrays, ArraySource, checked_noise, 
 from understudy.models.spikes import Look, cells_of, units_of
 from understudy.privacy.measurement import Measurement
 from understudy.schema import Attribute, Axis, Integers, Schema
+from understudy.schema.endings import Endings
 from understudy.schema.files import attribute_from_dict
 from understudy.schema.tree_grid import MAX_UNITS
 from understudy.schema.writing import attribute_as_dict
@@ -109,9 +110,9 @@ def _look(part: Mapping[str, Any], tree: NoisyTree, name: str, arrays: ArraySour
     if "endings" not in part:
         return look
     seen, told = attribute.endings_seen, part["endings"]
-    assert seen is not None
+    assert seen is not None and isinstance(seen.domain, Endings)
     units, noise = _some(told["units"], len(grid.prior)), checked_noise(told)
-    require(noise.scale != 0)
+    require(noise.scale != 0 and all(seen.domain.count(unit, grid.domain) for unit in units.tolist()))
     shape = (len(cells_of(grid, units)) + attribute.has_missing, seen.size)
     values = arrays.take(f"{name}-endings", shape, np.int64)
     return replace(look, units=units, endings=Measurement((own, Axis(seen.name)), values, noise))

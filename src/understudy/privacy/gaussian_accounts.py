@@ -66,7 +66,7 @@ class GaussianTotal:
 
     def fits(self, cap: Fraction, delta: Fraction) -> Fraction:
         """Return an epsilon that one more run with this delta may have; 0 where none fits."""
-        most = gdp_epsilon(self.room(cap), delta) * (1 - Fraction(1, 10**6))
+        most = gdp_epsilon(self.room(cap), delta) * (1 - Fraction(1, 10**5))  # so that six digits of it fit
         return most if most >= MIN_EPSILON else Fraction(0)
 
     def as_json(self, cap: Fraction | None) -> dict[str, Any]:

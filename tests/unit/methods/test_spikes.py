@@ -41,6 +41,7 @@ from understudy.release import Release
 from understudy.release.storage import Format
 from understudy.schema import Axis, Schema
 from understudy.schema.attribute import endings_name
+from understudy.schema.endings import Endings
 from understudy.schema.rounded_units import RoundedUnits, SpikedUnits
 from understudy.schema.tree_grid import TreeGrid
 from understudy.testing import publish_seeded
@@ -142,6 +143,30 @@ def test_damaged_looks_are_refused(damage: dict[str, Any], release: Release) -> 
     wrong = [{**listed[0], "look": listed[0]["look"] | damage}, *listed[1:]]
     with pytest.raises(ReleaseError, match="damaged"):
         trees_from_parts(wrong, arrays, release.schema)
+
+
+def test_a_look_at_endings_that_tell_nothing_apart_is_refused() -> None:
+    """Some units of this range have more values than there are endings."""
+    schema = Schema.from_toml(
+        '[table]\nname = "t"\nneighbours = "add-remove"\n[attributes.x]\nkind = "number"\nrange = [0.1234567, 9.87654321]\n'
+    )
+    seen, grid = schema["x"].endings_seen, schema["x"].grid
+    assert grid is not None and seen is not None and isinstance(seen.domain, Endings)
+    starts, leaves, own = grid.first_units(4), np.asarray([3]), Axis("x")
+    level = Measurement((Axis("x", grid.level_of(4)),), np.full(len(starts), 50), Gaussian(10.0))
+    inside = np.full(len(cells_of(grid, units_of(grid, 4, leaves))), 5)
+    for unit, fits in ((len(grid.prior) - 1, True), (len(grid.prior) - 2, False)):
+        units = np.asarray([unit])
+        endings = np.full((len(cells_of(grid, units)), seen.size), 1)
+        told = Measurement((own, Axis(seen.name)), endings, Gaussian(10.0))
+        look = Look(leaves, Measurement((own,), inside, Gaussian(10.0)), units, told)
+        tree = NoisyTree(schema["x"], (level,), starts, 200.0, look=look)
+        listed, arrays = trees_parts([tree])
+        if fits:
+            assert trees_from_parts(listed, arrays, schema.binned({"x": starts}))[0].spikes == ()
+            continue
+        with pytest.raises(ReleaseError, match="damaged"):
+            trees_from_parts(listed, arrays, schema.binned({"x": starts}))
 
 
 def test_error_bars_hold_at_the_value(release: Release) -> None:
