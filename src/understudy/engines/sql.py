@@ -86,6 +86,23 @@ class Passes:
     made: int = 0
 
 
+def coarser_code(code: str, home: Codes, syntax: Syntax) -> str:
+    """Return the SQL of the coarser code of each code, given in order: a few comparisons.
+
+    Where each code keeps a cell of its own (a look has thousands of them in a row) the new code is the old one less a
+    constant; elsewhere it is a constant.
+    """
+    rises, starts, codes, at = np.append(np.diff(home), 0).tolist(), list[float](), list[str](), 0
+    while at < len(home):
+        start, rising = at, rises[at] == 1
+        while at + 1 < len(home) and rises[at] == rising:
+            at += 1
+        starts.append(float(start))
+        codes.append(f"({code} - {start - int(home[start])})" if rising else str(int(home[start])))
+        at += 1
+    return tree(code, starts[1:], codes, syntax)
+
+
 class SqlEngine:
     """Counts by statements. `scans` says how many of them went over the rows, those of regrouped engines among them."""
 
@@ -141,14 +158,13 @@ class SqlEngine:
         self._foreseen += workload
 
     def regrouped(self, schema: Schema, homes: Mapping[str, Codes]) -> SqlEngine:
-        """Return an engine of coarser codes: codes come in order, so a coarser one is a few comparisons in SQL."""
+        """Return an engine of coarser codes."""
         syntax = self._warehouse.syntax
         columns: list[str] = []
         for name in schema.names:
             old, new = self._place[name], f"q{len(columns)}"
             if name in homes:
-                cuts = np.flatnonzero(np.diff(homes[name])) + 1
-                old = tree(old, [float(cut) for cut in cuts], list(range(len(cuts) + 1)), syntax)
+                old = coarser_code(old, homes[name], syntax)
             columns.append(f"{old} AS {new}")
         coded = f"(SELECT {', '.join(columns)} FROM {self._coded}{syntax.fence}) AS regrouped"
         return SqlEngine(self._warehouse, schema, coded, self._rows, self._passes)

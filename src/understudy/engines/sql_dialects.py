@@ -178,8 +178,8 @@ class SparkSyntax(Syntax):
         return f"SELECT k, count(*) AS n FROM ({keyed}) GROUP BY k"
 
 
-def tree(value: str, bounds: Sequence[float], codes: Sequence[int], syntax: Syntax) -> str:
-    """Return what `step` returns as a balanced tree of CASEs."""
+def tree(value: str, bounds: Sequence[float], codes: Sequence[int | str], syntax: Syntax) -> str:
+    """Return what `step` returns as a balanced tree of CASEs; a code may be SQL."""
     if not bounds:
         return str(codes[0])
     middle = len(bounds) // 2

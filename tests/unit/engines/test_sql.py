@@ -17,7 +17,7 @@ from conftest import columns_of, schema_of
 from understudy.engines.addresses import Address, address_of, names_of
 from understudy.engines.memory import MemoryEngine
 from understudy.engines.opening import PrivateData, find_misfits, open_engine
-from understudy.engines.sql import SqlEngine
+from understudy.engines.sql import SqlEngine, coarser_code
 from understudy.errors import DataError, TooLarge, UsageError
 from understudy.schema import Attribute, Axis, Categories, Intervals, Schema
 
@@ -121,6 +121,27 @@ def test_regrouped_engines_count_their_passes_together(engines: tuple[SqlEngine,
     coarser = engine.regrouped(schema_of(SIZES | {"d": 2}, 5000), {"d": np.array([0, 0, 0, 1, 1])})
     list(coarser.marginals([(Axis("d"),)]))
     assert coarser.scans == engine.scans == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_coarser_code_is_the_one_that_is_given(seed: int) -> None:
+    import duckdb
+
+    from understudy.engines.sql_dialects import DuckDBSyntax
+
+    draw = np.random.default_rng(seed)
+    rises = draw.random(400) < np.repeat(draw.choice([0.0, 0.1, 1.0], 40), 10)
+    home = np.append(0, np.cumsum(rises)) if seed else np.zeros(1, dtype=np.int64)
+    found = duckdb.sql(f"SELECT {coarser_code('q0', home, DuckDBSyntax())} FROM range({len(home)}) t(q0) ORDER BY q0")
+    assert [code for (code,) in found.fetchall()] == home.tolist()
+
+
+def test_thousands_of_cells_in_a_row_are_one_comparison() -> None:
+    """A look has a cell for each unit of some leaves: as a tree of as many comparisons PostgreSQL took minutes."""
+    from understudy.engines.sql_dialects import PostgreSQLSyntax
+
+    home = np.repeat(np.arange(9_002), [500, *[1] * 9_000, 500])
+    assert len(coarser_code("q0", home, PostgreSQLSyntax())) < 500
 
 
 @pytest.mark.costly
