@@ -1,6 +1,6 @@
 """Interactions: tables of three and more attributes are drawn towards what their pairs say (empirical Bayes).
 
-All noisy tables are brought to agree, and their pairs, which have less noise than they, are fitted by themselves. That
+All noisy tables are brought to agree; their columns and pairs, which have less noise, are fitted by themselves. That
 model foresees each larger table without any interaction of three attributes or more. Beside it stands one number for
 each table, T: how many rows of what is foreseen are as far from it as the table is. A cell of share r is then r with
 variance r / T, and was seen with variance (σ/n)²: what both say together is what the final model is fitted to. Only the
@@ -22,15 +22,14 @@ from understudy.models.consistency import Agreement
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.shrinkage import entropy_weight, shares_of, variance_of
 from understudy.privacy.measurement import Measurement
-from understudy.privacy.noise import Gaussian
 from understudy.schema import Axes, Floats, Schema
 
 PAIR = 2  # attributes whose tables have little enough noise to say what larger ones are like
 
 
 def pair_tables(measurements: Sequence[Measurement], schema: Schema, total: float) -> list[Measurement]:
-    """Return a table of each pair that is in some table, and of each attribute that was measured alone, with the noise
-    that all tables together leave on it; nothing where no table has an interaction of more attributes.
+    """Return a table of each attribute and of each pair that is in some table, with the noise that all tables together
+    leave on it; nothing where no table has an interaction of more attributes.
 
     Args:
         measurements: the noisy tables, none of them over no attribute.
@@ -42,14 +41,15 @@ def pair_tables(measurements: Sequence[Measurement], schema: Schema, total: floa
     total = max(1.0, float(total))
     shares: dict[Axes, Floats] = {}
     precision: dict[Axes, float] = {}
+    law = type(measurements[-1].noise)  # the same for all, but for a prior's; tails are judged by it
     for m, agreed in zip(measurements, _agreed(measurements, schema, total)):
-        for axes in combinations(sorted(m.axes), min(PAIR, len(m.axes))):
+        for axes in (kept for ways in range(1, PAIR + 1) for kept in combinations(sorted(m.axes), ways)):
             if axes not in shares:
                 shares[axes] = _projected(agreed, m.axes, axes)
             several = agreed.size / shares[axes].size
             precision[axes] = precision.get(axes, 0.0) + 1 / (several * variance_of(m))
     return [
-        Measurement(axes, np.rint(own * total).astype(np.int64), Gaussian.of_variance(1 / precision[axes]))
+        Measurement(axes, np.rint(own * total).astype(np.int64), law.of_variance(1 / precision[axes]))
         for axes, own in shares.items()
     ]
 
