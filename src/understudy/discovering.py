@@ -47,7 +47,7 @@ def discovery_plan(wanted: Discovery, method: str, rows: int | None, options: Ma
     """Return the plan of a run that first buys what its schema leaves open: the rest on a public guess of that."""
     guessed, budget = wanted.stand_in(), wanted.budget
     rest = budget.shared(1 - wanted.cost / wanted.whole)
-    made = method_named(method, options, guessed, model_error=True).plan(guessed, rest, rows)
+    made = method_named(method, options, guessed, model_error=True, budget=rest).plan(guessed, rest, rows)
     wanted.check(made.rows)
     expected = expected_error(guessed, made)
     phases = (*wanted.phases(), *(replace(p, error=phase_error(p, expected)) for p in made.phases))

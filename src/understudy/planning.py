@@ -63,7 +63,7 @@ def plan(
     if public.undiscovered:
         return discovery_plan(Discovery.of(public, budget), method, rows, options)
     free = public.free
-    chosen = method_for(free, method, options, known)
+    chosen = method_for(free, method, options, budget, known)
     if isinstance(chosen, HistoryMethod | TreeMethod):
         return chosen.plan(public, budget, planned_rows(public, rows))
     check_rules(chosen, public)
@@ -80,13 +80,15 @@ def plan(
     )
 
 
-def method_for(schema: Schema, name: str, options: Mapping[str, Any], prior: Prior | None = None) -> AnyMethod:
+def method_for(
+    schema: Schema, name: str, options: Mapping[str, Any], budget: Budget, prior: Prior | None = None
+) -> AnyMethod:
     """Return the method of this name for one table, for people with many rows, or for tables with foreign keys."""
     if schema.person is not None:
         return HistoryMethod.named(name, options, schema)
     if schema.tables:
         return TreeMethod.named(name, options, schema)
-    return method_named(name, options, schema, model_error=True, prior=prior)
+    return method_named(name, options, schema, model_error=True, prior=prior, budget=budget)
 
 
 def _would_buy(chosen: Method, schema: Schema, budget: Budget, made: Plan) -> str | None:
@@ -144,7 +146,7 @@ def least_epsilon(
         raise UsageError("say one thing that is wanted: a distance (tvd), or an accuracy: 'share by sex ± 2 points'")
     free = public.free
     wanted = Accuracy.of_distance(tvd) if tvd is not None else Accuracy.of_text(str(accuracy), free)
-    chosen = method_named(method, options, free, model_error=True)
+    chosen = method_named(method, options, free, model_error=True, budget=Budget(1, delta))
     return wanted.least_epsilon(lambda epsilon: (free, chosen.plan(free, Budget(epsilon, delta), rows)))
 
 

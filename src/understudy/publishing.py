@@ -215,7 +215,7 @@ def run(
     wanted = Discovery.of(schema, budget) if schema.undiscovered else None
     free = schema.free if wanted is None else wanted.stand_in()  # what is modelled: other columns follow from it
     budget = budget if wanted is None else wanted.budget
-    chosen = method_for(free, method, options, known)
+    chosen = method_for(free, method, options, budget, known)
     if not isinstance(chosen, HistoryMethod | TreeMethod):
         check_rules(chosen, schema)
     planned = chosen.plan(free, budget, rows=known_rows(schema) or 1000)  # refuses impossible options and sizes
@@ -247,7 +247,9 @@ def run(
                 formerly=[] if request == earlier or wanted is not None else [earlier],
             )  # fmt: skip
             if reservation.request == earlier and wanted is None and not schema.relational:
-                chosen = method_named(method, options, free, prior=known)  # begun before model error was bought
+                chosen = method_named(
+                    method, options, free, prior=known, budget=budget
+                )  # begun before model error was bought
             if register:
                 remember(schema.account, book.path, schema.hash, source_name(data))
             if reservation.resumed:
@@ -256,7 +258,7 @@ def run(
             if wanted is not None:
                 wanted = replace(wanted, budget=reservation.budget)
                 found, opened = buy_and_reopen(rows, opened, wanted, reservation, source, clock)
-                chosen = method_named(method, options, found.schema, model_error=True)
+                chosen = method_named(method, options, found.schema, model_error=True, budget=budget)
             paid = _PaidRun(rows, schema, opened, chosen, found, reservation, source, clock)
             made = paid.publish(target, tuple(notes))
             after = _afterwards(chosen, found.schema.free, budget, made.release.rows)

@@ -21,6 +21,7 @@ from understudy.methods.privelet import Privelet
 from understudy.methods.priview import PriView, covers
 from understudy.methods.swift import Swift
 from understudy.models.prior import Prior
+from understudy.privacy.budget import Budget
 from understudy.schema import Schema
 
 METHODS: dict[str, type[Any]] = {
@@ -45,8 +46,10 @@ def method_named(
     *,
     model_error: bool = False,
     prior: Prior | None = None,
+    budget: Budget | None = None,
 ) -> Method:
-    """Return the configured method; `auto` is the best one for this schema and so many owners, from public facts alone.
+    """Return the configured method; `auto` is the best one for this schema, budget and so many owners, from public
+    facts alone.
 
     With `model_error`, it buys the size of what its model leaves out too, for one owner. With a `prior` it starts from
     what that knows; `auto` is then AIM.
@@ -57,7 +60,7 @@ def method_named(
             "[[rules]] are for a table of one owner: take them out of the schema that several owners share"
         )
     if name == "auto":
-        name = best_for(schema, options, owners) if prior is None else "aim"
+        name = best_for(schema, options, owners, budget) if prior is None else "aim"
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}. {did_you_mean(name, ['auto', *METHODS])}")
     if owners > 1 and name == "swift":
@@ -76,8 +79,8 @@ def method_named(
     return method
 
 
-def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1) -> str:
-    """Return PriView for small binary tables; else AIM, SWIFT for wide tables, or PrivBayes for binary and even wider
+def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1, budget: Budget | None = None) -> str:
+    """Return PriView for small binary tables; else AIM, SWIFT for wide and for binary ones, or PrivBayes for even wider
     ones; DP-SUBN for several owners.
 
     Each only where it knows the options. docs/decisions: 0007-views.md, 0010-adaptive-tables.md,
@@ -94,7 +97,8 @@ def best_for(schema: Schema | None, options: Mapping[str, Any], owners: int = 1)
     public = None if schema is None else schema.with_public_bins()  # a range has as many cells as bins, not as units
     if public is not None and aim.suits(public) and takes("aim"):
         return "aim"
-    return "swift" if public is not None and swift.suits(public) and takes("swift") else "privbayes"
+    gaussian = budget is not None and budget.delta > 0
+    return "swift" if public is not None and swift.suits(public, gaussian) and takes("swift") else "privbayes"
 
 
 __all__ = ["METHODS", "Fit", "Method", "Plan", "best_for", "method_named"]

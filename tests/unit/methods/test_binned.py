@@ -119,7 +119,7 @@ def test_auto_counts_the_bins_of_a_range_and_not_its_units() -> None:
     text = "".join(f'[attributes.a{i}]\nkind = "integer"\nrange = [0, 9999]\n' for i in range(70))
     schema = Schema.from_toml('[table]\nname = "t"\nrows = 500\n' + text)
     assert sum(a.size for a in schema.modelled) > 500_000
-    assert best_for(schema, {}) == "aim"
+    assert best_for(schema, {}) == "swift"
 
 
 def test_the_noise_of_a_level_follows_its_share(ledger_path: Path) -> None:

@@ -284,12 +284,13 @@ def test_several_owners_are_refused_before_anything_is_bought() -> None:
         method_named("swift", {}, schema_of(SIZES, ROWS), owners=3)
 
 
-def test_auto_takes_it_where_rounds_would_take_minutes() -> None:
-    assert [best_for(wide(columns, 3), {}) for columns in (100, 101, 256, 257)] == [
-        "aim",
-        "swift",
-        "swift",
-        "privbayes",
+def test_auto_takes_it_for_wide_tables_and_binary_ones() -> None:
+    assert [best_for(wide(columns, 3), {}) for columns in (64, 65, 256, 257)] == ["aim", "swift", "swift", "privbayes"]
+    pure, approximate = Budget(1), Budget(1, 1e-9)
+    assert [best_for(wide(columns, 2), {}, budget=pure) for columns in (50, 100, 101)] == [*["privbayes"] * 2, "swift"]
+    assert [best_for(wide(columns, 2), {}, budget=approximate) for columns in (10, 50, 256)] == [
+        "priview",
+        *["swift"] * 2,
     ]
     assert best_for(wide(120, 3), {"score": "R"}) == "privbayes" and best_for(wide(120, 3), {"fits": 2}) == "swift"
     assert best_for(wide(120, 3), {}, owners=2) == "dp-subn"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from understudy.errors import TooLarge
 from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
-from understudy.methods.aim.model_size import NARROW, WIDE_CELLS, most_cells
+from understudy.methods.aim.model_size import NARROW, most_cells
 from understudy.methods.aim.phases import phases, plan_notes
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
@@ -29,14 +29,12 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 
 SELECT = 0.15  # of a round, for its choice
-MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
 WIDEST = 256  # and up to here in minutes
 
 
 def suits(schema: Schema) -> bool:
-    """Return whether this is the method for the table: not binary, nor so wide that rounds take minutes."""
-    fits = len(schema.modelled) <= NARROW or sum(a.size for a in schema.modelled) <= WIDE_CELLS
-    return not schema.binary and 2 <= len(schema.modelled) <= MAX_ATTRIBUTES and fits
+    """Return whether this is the method for the table: not binary, nor so wide that rounds have to share a model."""
+    return not schema.binary and 2 <= len(schema.modelled) <= NARROW
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ KAPPA = 0.5
 FITS = 6
 MODEL_CELLS = 400_000
 WIDEST = 256
-ROUNDS = 100  # attributes up to which rounds, which choose by the model, take no more than a minute
+WIDE = 100  # attributes from which on it is better than a network under pure epsilon, too
 PAIR_CELLS = 100_000_000  # of all pairs together, which are held in memory while they are compared
 BLIND_NOTE = "noise would hide which pairs depend on each other: columns are published independently"
 SEVERAL_OWNERS = (
@@ -38,10 +38,12 @@ SEVERAL_OWNERS = (
 )
 
 
-def suits(schema: Schema) -> bool:
-    """Return whether this is the method for a table too wide for rounds: as many attributes and cells as it takes."""
+def suits(schema: Schema, gaussian: bool) -> bool:
+    """Return whether this is the method for a table that is binary, or too wide for rounds: of no more attributes and
+    cells than it takes. Under pure epsilon a narrow binary one is for a network, whose tables are measured together."""
     sizes = [a.size for a in schema.modelled]
-    return ROUNDS < len(sizes) <= WIDEST and sum(sizes) <= MODEL_CELLS // 4 and pair_cells(sizes) <= PAIR_CELLS
+    fits = len(sizes) <= WIDEST and sum(sizes) <= MODEL_CELLS // 4 and pair_cells(sizes) <= PAIR_CELLS
+    return fits and len(sizes) > 1 and (gaussian or not schema.binary or len(sizes) > WIDE)
 
 
 @dataclass(frozen=True)
