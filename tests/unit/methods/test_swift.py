@@ -115,9 +115,26 @@ def test_what_a_model_explains_is_not_bought_again(ledger_path: Path) -> None:
         folder = ledger_path.parent / str(fits)
         folder.mkdir()
         table = private_table(schema, columns, Budget(1, 1e-9), folder / "l.db", SeededSource(1))
-        found.append({frozenset(names) for names in Swift(fits=fits, kappa=4.0).fit(table).facts["tables"]})
+        found.append({frozenset(names) for names in Swift(fits=fits, kappa=4.0, wider=0).fit(table).facts["tables"]})
     assert frozenset("ac") in found[0]
     assert found[1] == {frozenset("ab"), frozenset("bc")}
+
+
+def test_what_no_pair_shows_is_found(ledger_path: Path) -> None:
+    """A sum of two bits is independent of each: no score of a pair sees it, a look at small tables does."""
+    rng = np.random.default_rng(5)
+    columns = {f"x{i}": rng.integers(0, 2, 20_000).astype(np.uint8) for i in range(12)}
+    columns["x11"] = columns["x3"] ^ columns["x7"]
+    schema = schema_of(dict.fromkeys(columns, 2), 20_000)
+    found = []
+    for wider in (0, 1):
+        folder = ledger_path.parent / str(wider)
+        folder.mkdir()
+        table = private_table(schema, columns, Budget(1, 1e-6), folder / "l.db", SeededSource(1))
+        fit = Swift(wider=wider).fit(table)
+        assert sum(Fraction(c["cost"]) for c in charges(table)) == table.total_cost
+        found.append({"x3", "x7", "x11"} in map(set, fit.facts["tables"]))
+    assert found == [False, True]
 
 
 # -- growth --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ score, so that later batches are for what is not explained yet. Nothing more is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from understudy.methods.plan import Plan
 from understudy.methods.swift.split import SwiftSplit
 from understudy.methods.toolkit.budget_split import pair_cells
 from understudy.methods.toolkit.row_count import planned_rows
+from understudy.methods.toolkit.wider_tables import WAYS
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
 from understudy.privacy.table import PrivateTable
@@ -57,26 +59,31 @@ class Swift:
     kappa: float = option(KAPPA, low=0.0, high=10.0)
     fits: int = option(FITS, whole=True, low=1, high=100)
     cells: int = option(MODEL_CELLS, whole=True, low=4, high=10**7)
+    wider: int = option(1, whole=True, low=0, high=1)
 
     def split(self, schema: Schema, accounting: Accounting, whole: Fraction, rows: int) -> SwiftSplit:
         """Return how this budget is split for so many rows."""
         select = min(self.select, (1 - self.single) / 2)
-        return SwiftSplit(schema, accounting, whole, rows, self.single, select, self.cells)
+        return SwiftSplit(schema, accounting, whole, rows, self.single, select, self.cells, bool(self.wider))
 
     def plan(self, schema: Schema, budget: Budget, rows: int | None = None) -> Plan:
         n, accounting = planned_rows(schema, rows), accounting_of(budget)
         self._check(schema)
         split = self.split(schema, accounting, total_cost(budget), n)
-        notes = (self._note(split),) if len(split.variables) > 1 else ()
+        notes = tuple(self._notes(split)) if len(split.variables) > 1 else ()
         return Plan(
             self.name, budget, accounting, n, self.settled(split), None, tuple(split.phases()), split.megabytes,
             split.seconds, notes, foreseen=True,
         )  # fmt: skip
 
-    def _note(self, split: SwiftSplit) -> str:
+    def _notes(self, split: SwiftSplit) -> Iterator[str]:
         if not split.sighted:
-            return BLIND_NOTE
-        return f"tables that would bring the model over {self.cells:,} cells are not measured (option cells)"
+            yield BLIND_NOTE
+            return
+        yield f"tables that would bring the model over {self.cells:,} cells are not measured (option cells)"
+        if split.wider:
+            several = f"{len(split.wider):,} small tables of three and four attributes"
+            yield f"{several} are offered too, for what no pair shows (option wider)"
 
     def _check(self, schema: Schema) -> None:
         d, sizes = len(schema.modelled), [a.size for a in schema.modelled]
@@ -102,8 +109,8 @@ class Swift:
         }  # fmt: skip
 
     def widest_table(self, schema: Schema) -> float:
-        """Return how many attributes a measured table has at most: two, unless uses name wider ones."""
-        return math.inf if schema.uses else 2
+        """Return how many attributes a measured table has at most: two, unless uses or rounds may name wider ones."""
+        return math.inf if schema.uses else max(2, WAYS[-1] * self.wider)
 
     def fit(self, table: PrivateTable) -> Fit:
         if len(table.owners()) > 1:

@@ -13,7 +13,9 @@ from understudy.methods.swift.candidates import candidates
 from understudy.methods.swift.dependence import Columns, bought_dependence, modelled_dependence, typical_noise
 from understudy.methods.swift.growth import Growth
 from understudy.methods.swift.method import BLIND_NOTE
+from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.budget_split import shares_by_size, weight
+from understudy.methods.toolkit.distance_rounds import play_wider
 from understudy.methods.toolkit.merged_groups import merged_groups, merged_notes
 from understudy.methods.toolkit.row_count import row_count
 from understudy.models.graph import Graph
@@ -43,7 +45,7 @@ class SwiftRun:
         self.measured: list[Measurement] = []
         self.chosen: list[Axes] = []
         if self.split.sighted:
-            table.foresee(list(self.split.candidates))
+            table.foresee([*self.split.candidates, *self.split.wider])
 
     def fit(self) -> Fit:
         """Spend the whole budget; return the model of all that was bought."""
@@ -51,7 +53,7 @@ class SwiftRun:
         if self.split.sighted:
             self._merge()
             self._score()
-            if left := self._measure_tables():
+            if left := self._measure_tables() + self._look_wider():
                 self._measure_again(left)
         return self._fitted()
 
@@ -134,6 +136,18 @@ class SwiftRun:
                 break
             self._explain()
         return left + again
+
+    def _look_wider(self) -> Fraction:
+        """Choose among tables of three and four attributes, for what no pair shows; return what is left."""
+        schema, split = self.table.schema, self.split
+        if not split.wider:
+            return Fraction(0)
+        rounds = AdaptiveRounds(
+            self.table, split.variables, self.measured, self.method.cells,
+            lambda seen: pooled_rows(schema, [*self.row_counts, *seen]), ROUGHLY,
+        )  # fmt: skip
+        rounds.chosen = self.chosen
+        return play_wider(rounds, split.wider, split.looks, split.wider_price, self.method.kappa)
 
     def _batch(self, turn: int, gains: Floats, noise: float, planned: int) -> Any:
         """Return the next tables: first those that make no cycle, then an even part of what is planned. The model may

@@ -13,6 +13,7 @@ from understudy.methods.swift.candidates import candidates
 from understudy.methods.toolkit.budget_split import middle_pair, sized_phase, weight
 from understudy.methods.toolkit.merged_groups import groups_borne
 from understudy.methods.toolkit.row_count import count_cost
+from understudy.methods.toolkit.wider_tables import CHOICE, WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import exact
 from understudy.privacy.measurement import table_noise
@@ -39,6 +40,7 @@ class SwiftSplit:
         single: the part for one-way tables before anything else.
         select: the part for scores.
         cells: of the triangulated model, at most.
+        may_widen: whether tables of three and four attributes are looked at in the end.
     """
 
     schema: Schema
@@ -48,6 +50,7 @@ class SwiftSplit:
     single: float
     select: float
     cells: int
+    may_widen: bool
 
     @cached_property
     def variables(self) -> Axes:
@@ -94,7 +97,29 @@ class SwiftSplit:
     @property
     def tables(self) -> Fraction:
         """Return the cost of the tables that scores decide on."""
+        return self._after_scores - self.looks
+
+    @property
+    def _after_scores(self) -> Fraction:
         return self.rest - self.columns - self.scores
+
+    @property
+    def wider_price(self) -> Fraction:
+        """Return what a round among wider tables costs."""
+        return self._after_scores * WIDER_SHARE / WIDER_ROUNDS
+
+    @cached_property
+    def wider(self) -> tuple[Axes, ...]:
+        """Return the tables of three and four attributes that rounds choose from in the end, if any."""
+        if not (self.sighted and self.may_widen):
+            return ()
+        return wider_tables(self.schema, self.accounting, self.wider_price, self.rows)
+
+    @property
+    def looks(self) -> Fraction:
+        """Return the cost of rounds among wider tables: one where epsilons add up."""
+        rounds = 1 if self.accounting.power == 1 else WIDER_ROUNDS
+        return self.wider_price * rounds if self.wider else Fraction(0)
 
     def score_noise(self, tables: int) -> Noise:
         """Return the noise on the distances of so many tables."""
@@ -131,10 +156,13 @@ class SwiftSplit:
             return
         largest = max(map(schema.cells, self.candidates))
         scale, detail = self.score_noise(len(self.candidates)).scale, "how far every pair is from independence, at once"
-        yield Phase("structure", self.scores, len(self.candidates), largest, scale, detail=detail)
+        detail += "; then choices of wider tables, at most" if self.wider else ""
+        choices = self.looks * CHOICE
+        yield Phase("structure", self.scores + choices, len(self.candidates), largest, scale, detail=detail)
         detail = "pairs that depend on each other, and each attribute once more: about so many"
         tables = tables_phase("tables", schema, accounting, self.tables, self._usual, self._middle, rows, detail)
-        yield replace(tables, cells=largest, groups=groups_borne(rows, self.pair_noise))
+        cost = self.tables + self.looks - choices
+        yield replace(tables, cost=cost, cells=largest, groups=groups_borne(rows, self.pair_noise))
 
     @property
     def _middle(self) -> int:
