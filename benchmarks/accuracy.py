@@ -4,12 +4,14 @@
 
 Mean total variation distance of the synthetic rows over all 2-way and 300 fixed random 3- and 4-way tables; on Adult
 the papers' four SVM errors. Runs that are in the file are not made again; `auto` is a name for the method it takes.
+A line says which commit it is a run of; lines without are of earlier programs.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import subprocess
 import tempfile
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -34,7 +36,21 @@ PROMISES = [
     *((epsilon, "1e-9", "add-remove") for epsilon in ("0.1", "0.4", "1.6")),
     *((epsilon, "0", "replace-one") for epsilon in ("0.4", "1.6")),
 ]
-COLUMNS = ("table", "epsilon", "delta", "neighbours", "method", "run", "tvd2", "tvd3", "tvd4", "svm", "cpu", "date")
+COLUMNS = (
+    "table",
+    "epsilon",
+    "delta",
+    "neighbours",
+    "method",
+    "run",
+    "tvd2",
+    "tvd3",
+    "tvd4",
+    "svm",
+    "cpu",
+    "date",
+    "program",
+)
 COMPARED = ("aim", "priview", "privbayes", "jtree", "privabn")
 # (ε, 1e-9), add-remove, measured before (../shared/design/PEERS.md); 2-way / 3-way (/ 4-way)
 MST = {
@@ -68,6 +84,12 @@ def one(name: str, promise: tuple[str, str, str], method: str) -> dict[str, Any]
     return found | {"cpu": f"{clock.cpu:.1f}", "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
 
+def commit() -> str:
+    """Return the commit that is checked out."""
+    asked = ["git", "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(asked, cwd=PAGE.parent, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def records() -> list[dict[str, str]]:
     if not RECORDS.exists():
         return []
@@ -84,7 +106,7 @@ def append(line: dict[str, Any]) -> None:
         writer.writerow(line)
 
 
-def measure(names: list[str], methods: list[str], runs: int) -> None:
+def measure(names: list[str], methods: list[str], runs: int, program: str) -> None:
     done = {(r["table"], r["epsilon"], r["delta"], r["method"], int(r["run"])) for r in records()}
     for number in range(1, runs + 1):
         for name in names:
@@ -95,7 +117,7 @@ def measure(names: list[str], methods: list[str], runs: int) -> None:
                         continue
                     found = one(name, (epsilon, delta, neighbours), chosen)
                     head = dict(zip(COLUMNS, (name, epsilon, delta, neighbours, chosen, number)))
-                    append(head | found)
+                    append(head | found | {"program": program})
                     done.add((name, epsilon, delta, chosen, number))
                     print(head | found, flush=True)
 
@@ -115,10 +137,10 @@ def page() -> str:
         "variation distance of as many synthetic rows as there are real ones, over all 2-way and 300 fixed random 3- "
         "and 4-way tables: mean ± standard deviation of a run. **Bold** is what `--method auto` takes, from public "
         "facts alone; a ✗ marks a row where another method is better by more than twice the standard error of the "
-        "difference on 2-way tables.",
+        "difference on 2-way tables. The program is the commit that was run; – where it is an earlier one.",
         "",
-        "| table | promise | method | runs | 2-way | 3-way | 4-way | CPU s | MST |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| table | promise | method | program | runs | 2-way | 3-way | 4-way | CPU s | MST |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     order = {name: i for i, name in enumerate(datasets.ROWS)}
     for key in sorted(groups, key=lambda k: (order[k[0]], k[2] == "0", float(k[1]))):
@@ -140,7 +162,10 @@ def _rows_of(key: tuple[str, str, str, str], methods: dict[str, list[dict[str, s
         if method == auto and any(_beats(methods[other], found) for other in methods if other != auto):
             label += " ✗"
         cpu = np.mean([float(r["cpu"]) for r in found])
-        lines.append(f"| {name} | {promise} | {label} | {len(found)} | {' | '.join(shown)} | {cpu:.1f} | {peer} |")
+        program = ", ".join(dict.fromkeys(r["program"] or "–" for r in found))
+        lines.append(
+            f"| {name} | {promise} | {label} | {program} | {len(found)} | {' | '.join(shown)} | {cpu:.1f} | {peer} |"
+        )
         peer = ""
     return lines
 
@@ -190,13 +215,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=["adult", "nltcs", "acs", "tpce"])
     parser.add_argument("--methods", nargs="+", default=list(COMPARED), choices=["auto", *METHODS])
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--program", help="the commit that is measured, where this is a copy of it")
     parser.add_argument("--page", action="store_true", help="only write docs/accuracy.md from what was measured")
     asked = parser.parse_args()
     if not asked.page:
         print(f"calibration {calibration():.2f} s of CPU", flush=True)
         for method in asked.methods:
             method_named(method, {}, datasets.schema(asked.names[0]))
-        measure(asked.names, asked.methods, asked.runs)
+        measure(asked.names, asked.methods, asked.runs, asked.program or commit())
     PAGE.write_text(page(), encoding="utf-8")
 
 

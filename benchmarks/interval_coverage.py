@@ -368,28 +368,30 @@ def _page(given: Any) -> None:
 
 
 def summary(lines: list[dict[str, Any]]) -> str:
-    """Return coverage by table and promise, pooled over releases, as a table in Markdown."""
-    cells: dict[tuple[str, float, float], list[dict[str, Any]]] = {}
-    for line in lines:
-        cells.setdefault((line["table"], line["epsilon"], line["delta"]), []).append(line)
+    """Return coverage by table and promise, and over all questions with its standard error, as a table in Markdown."""
     out = ["| table | epsilon | delta | releases | " + " | ".join(CLASSES) + " |", "|---" * (4 + len(CLASSES)) + "|"]
-    for (name, epsilon, delta), found in sorted(cells.items()):
-        shown = [_cell([f["classes"].get(kind) for f in found]) for kind in CLASSES]
-        out.append(f"| {name} | {epsilon:g} | {delta:g} | {len(found)} | " + " | ".join(shown) + " |")
-    return "\n".join([*out, "| all | | | | " + " | ".join(_pooled(lines, kind) for kind in CLASSES) + " |"])
+    for name, epsilon, delta in sorted({(f["table"], f["epsilon"], f["delta"]) for f in lines}):
+        own = [f for f in lines if (f["table"], f["epsilon"], f["delta"]) == (name, epsilon, delta)]
+        out.append(_row(f"{name} | {epsilon:g} | {delta:g}", own, 0))
+    for name in sorted({f["table"] for f in lines}):
+        out.append(_row(f"{name} | |", [f for f in lines if f["table"] == name], 1))
+    return "\n".join([*out, _row("all | |", lines, 1)])
 
 
-def _cell(found: list[Any]) -> str:
-    known = [f for f in found if f]
-    if not known:
+def _row(head: str, found: list[dict[str, Any]], digits: int) -> str:
+    shown = [_coverage([f["classes"][kind] for f in found if f["classes"].get(kind)], digits) for kind in CLASSES]
+    return f"| {head} | {len(found)} | " + " | ".join(shown) + " |"
+
+
+def _coverage(found: list[dict[str, float]], digits: int) -> str:
+    """Return coverage over all questions, with its standard error over releases where it has digits, and the width."""
+    if not found:
         return "–"
-    ratio = np.median([f["width"] / max(f["rmse"], 1e-9) for f in known])
-    return f"{100 * np.mean([f['coverage'] for f in known]):.0f} ({ratio:.1f})"
-
-
-def _pooled(lines: list[dict[str, Any]], kind: str) -> str:
-    known = [f["classes"][kind]["coverage"] for f in lines if f["classes"].get(kind)]
-    return f"{100 * np.mean(known):.1f}" if known else "–"
+    own = np.asarray([f["coverage"] for f in found])
+    shown = f"{100 * np.average(own, weights=[f['queries'] for f in found]):.{digits}f}"
+    if digits and len(found) > 1:
+        shown += f" ± {100 * own.std(ddof=1) / np.sqrt(len(found)):.1f}"
+    return f"{shown} ({np.median([f['width'] / max(f['rmse'], 1e-9) for f in found]):.1f})"
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
     python benchmarks/peers/environments.py [mbi datasynthesizer dpmm smartnoise]
 
-An environment that cannot be made leaves the last words of the installer in `.envs/NAME.error`, for the page.
+An environment that cannot be made leaves the last words of the installer in `.envs/NAME.error`, for the page. A peer
+that is on no package registry runs in an environment that is made by hand: NAME_PYTHON names its interpreter.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,16 +21,21 @@ PACKAGES = {
     "sdv": ("sdv==1.38.5", "torch"),
     "smartnoise": ("smartnoise-synth==1.0.8",),
 }
+BY_HAND = {"dpsynth": "DPSYNTH_PYTHON"}
 LONGEST = 1_200  # seconds for one installation
 
 
 def python(name: str) -> Path:
     """The interpreter of a peer; ours is the one that runs this."""
+    if name in BY_HAND:
+        return Path(os.environ[BY_HAND[name]])
     return ENVS / name / "bin" / "python" if name in PACKAGES else Path(sys.executable)
 
 
 def failure(name: str) -> str | None:
     """Why a peer has no environment, or None where it has one."""
+    if name in BY_HAND and not os.environ.get(BY_HAND[name]):
+        return f"it is on no package registry: name the interpreter that has it in {BY_HAND[name]}"
     note = ENVS / f"{name}.error"
     if name not in PACKAGES or (ENVS / f"{name}.ready").exists():
         return None

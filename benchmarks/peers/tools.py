@@ -54,6 +54,8 @@ TOOLS = (
     Tool("aim", "AIM on mbi 2.0, as published", "mbi", "aim", "paper", _MST),
     Tool("aim-short", "AIM on mbi 2.0, cut short", "mbi", "aim", "short", _MST),
     Tool("aim-gdp-short", "AIM under Gaussian DP on mbi 2.0, cut short", "mbi", "aim_gdp", "short", _MST),
+    Tool("dpsynth-swift", "dpsynth SWIFT", "dpsynth", "dpsynth_mechanisms", "swift", _MST),
+    Tool("dpsynth-aim-gdp", "dpsynth AIM-GDP", "dpsynth", "dpsynth_mechanisms", "aim-gdp", _MST),
     Tool("datasynthesizer-1", "DataSynthesizer, degree 1", "datasynthesizer", "datasynthesizer", "1", _DATASYNTHESIZER),
     Tool("datasynthesizer-2", "DataSynthesizer, degree 2", "datasynthesizer", "datasynthesizer", "2", _DATASYNTHESIZER),
     Tool("dpmm-privbayes", "dpmm PrivBayes", "dpmm", "marginal_models", "priv-bayes", _DPMM_PRIVBAYES),

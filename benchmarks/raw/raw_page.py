@@ -7,14 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from raw_asked import NAMES as FIGURES
+from raw_asked import asked
+from raw_asked import show as _show
 from raw_peers import CAP
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "raw.md"
-FIGURES = {
-    "w1": "W1", "ks": "KS", "quantiles": "quantiles", "sd": "ln sd", "pairs": "pairs", "association": "association",
-    "zeros": "zeros", "missing": "missing", "missing_pairs": "missing together", "rounding": "rounding",
-    "boosting": "boosting", "linear": "linear", "format": "format",
-}  # fmt: skip
 TERMS = {"approximate": "(ε, 1e-6), add-remove", "pure": "pure ε, replace-one"}
 NAMED = {
     "resampled": "resampled real rows", "sdv": "SDV Gaussian copula, not private", "drafted": "20 equal bins",
@@ -26,11 +24,10 @@ Each table is published by `understudy publish` as a steward would, from a schem
 documentation only (`benchmarks/raw/schemas`), and the synthetic file is compared with the real one at the
 resolution of its cells. **plain** is the default, and what `init` drafts: ranges and lists, and nothing about bins,
 which a noisy tree finds. **expert** adds edges in steps of 1-2-5, points and the shape inside bins, from the same
-documentation. *20 equal bins* is what `init` drafted before there were trees; these lines are of that version.
-Lines of **plain** without a label are of rounding classes ([decision 0042](decisions/0042-rounding-classes.md)); those
-of the expert, and lines labelled *before 0042*, were made before far tails were emptied as they are now
-([decision 0040](decisions/0040-far-tails.md)), and there are no others yet at ε = 4.
-Two of the three runs are of the commit before spikes among numbers of many decimals were repaired.
+documentation. All lines of **plain** and of the expert are of one program, that of 2026-11-19: with far tails emptied
+([0040](decisions/0040-far-tails.md)), rounding classes ([0042](decisions/0042-rounding-classes.md)), shrinkage
+([0044](decisions/0044-shrinkage.md)), spikes ([0047](decisions/0047-spikes.md)) and found bins that are merged for
+pairs ([0038](decisions/0038-merged-groups.md)). The expert was run at (1, 1e-6) alone.
 
 dpmm's PrivBayes (PrivTree bins; its proof was not looked at here) and SDV's Gaussian copula (no privacy at all) were
 told the same ranges and lists, each in an environment of its own, with {cap} seconds of CPU for a run. google/dpsynth
@@ -61,7 +58,7 @@ def write(lines: list[dict[str, Any]]) -> None:
     for line in lines:
         groups[tuple(line[key] for key in ("table", "label", "form", "promise", "epsilon"))].append(line)
     tables = list(dict.fromkeys(key[0] for key in groups))
-    parts = [INTRODUCTION.replace("{cap}", str(CAP)), "## Mean over tables\n", *_means(groups, tables)]
+    parts = [INTRODUCTION.replace("{cap}", str(CAP)), *asked(lines), "\n## Mean over tables\n", *_means(groups, tables)]
     looked = [line["outside"] for line in lines if line["form"] == "plain" and "outside" in line]
     said = "none" if not any(looked) else f"up to {max(looked):.2%} of them"
     parts += ["\n## Rows that cannot be\n", FACTS.format(outside=said, runs=len(looked)), *_impossible(groups)]
@@ -143,7 +140,3 @@ def _cpu(runs: list[dict[str, Any]]) -> float:
 def _cell(values: list[float]) -> str:
     spread = f" ±{_show(statistics.stdev(values))}" if len(values) > 1 else ""
     return _show(statistics.mean(values)) + spread
-
-
-def _show(value: float) -> str:
-    return f"{value:.3f}".replace("0.", ".", 1) if abs(value) < 10 else f"{value:.0f}"

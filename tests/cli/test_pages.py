@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
@@ -35,9 +36,16 @@ Prepare = Callable[[Path], None]
 
 
 def with_income(folder: Path) -> None:
-    """people.toml is the demo's schema with the income that the page declares."""
+    """people.toml is the demo's schema with the income that the page declares, and so are commutes and its table."""
     schema = (folder / "demo" / "schema.toml").read_text("utf-8")
     (folder / "people.toml").write_text(replaced(schema, "income", tomls("bins")[0]), encoding="utf-8")
+    (folder / "commutes.toml").write_text(replaced(schema, "commute_km", tomls("bins")[1]), encoding="utf-8")
+    with (folder / "demo" / "people.csv").open(encoding="utf-8", newline="") as source:
+        rows = list(csv.DictReader(source))
+    with (folder / "commutes.csv").open("w", encoding="utf-8", newline="") as copy:
+        writer = csv.DictWriter(copy, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row | {"commute_km": row["commute_km"] or "12.803"} for row in rows)
 
 
 def with_fine(folder: Path) -> None:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from understudy.errors import TooLarge, UsageError
 from understudy.inference.combining import Population
 from understudy.inference.discrepancy import discrepancies
+from understudy.inference.kept_refits import add_known
 from understudy.inference.least_squares import Pooled, Terms, measured_together, normal_reach
 from understudy.inference.linear import Inside, Linear
 from understudy.inference.rare_codes import rare_noise
 from understudy.inference.refits import REFITS, Refits, Released
-from understudy.inference.size_law import DiscrepancyLaw
+from understudy.inference.size_law import DiscrepancyLaw, known_distances
 from understudy.inference.student import student_reach
 from understudy.models.ruled_model import RuledModel, computed_tables
 from understudy.query.answers import Answer, Comparison, Figure
@@ -77,7 +78,12 @@ class Inference:
     @cached_property
     def law(self) -> DiscrepancyLaw:
         """Return the size of what the model leaves out: as it was bought, or else as it usually is."""
-        return DiscrepancyLaw.of(self.release, self.refits) or DiscrepancyLaw.usual()
+        known = self.refits.known if self.refits is not None else None
+        if not known and self.release.model_error:
+            known = known_distances(self.release, self.refits)
+            if self.cache is not None and self.refits is not None:
+                add_known(self.cache, known)
+        return DiscrepancyLaw.of(self.release, self.refits, known) or DiscrepancyLaw.usual()
 
     @property
     def model_error_words(self) -> str:

@@ -3,8 +3,9 @@
 A model of probabilities cuts negative counts to zero, and refits to its tables find zero there again (a bootstrap is
 inconsistent at a bound). The noisy counts themselves are not so sure: a code with a count of nearly nothing may have as
 many rows as the noise of its one-way count hides. So every code whose modelled count is below two standard deviations
-of the pooled noisy count is given fresh noise of that size, spread over the other attributes as the model has them: by
-the code's own rows as far as there are any, by everybody's else.
+of the pooled noisy count is given as many rows as its noisy count and fresh noise say, cut at zero. Where the model has
+emptied a code whose noisy count is above zero (`models.tails`), these rows are in the change. It is spread over the
+other attributes as the model has them: by the code's own rows as far as there are any, by everybody's else.
 """
 
 from __future__ import annotations
@@ -31,23 +32,25 @@ def rare_noise(
     """
     found: Floats | None = None
     for i, name in enumerate(names):
-        deviation = _deviation(release, name) / release.rows
+        noisy, deviation = _noisy_shares(release, name, table.shape[i])
         own = table.sum(axis=tuple(j for j in range(table.ndim) if j != i))
         rare = np.flatnonzero(own < RARE * deviation)
         if not len(rare):
             continue
         found = np.zeros((count, *table.shape)) if found is None else found
-        drawn = deviation * generator.standard_normal((count, len(rare)))
-        drawn = np.maximum(drawn, -own[rare])
+        drawn = np.maximum(noisy[rare], 0.0) + deviation * generator.standard_normal((count, len(rare)))
+        drawn = np.maximum(drawn, 0.0) - own[rare]
         place = (slice(None),) * (i + 1) + (rare,)
         found[place] += _expanded(drawn, i, table.ndim) * _spread(table, i, rare, own, deviation)
     return found
 
 
-def _deviation(release: Released, name: str) -> float:
-    """Return the standard deviation of one pooled noisy count of an attribute, in rows; 0 where it was not counted."""
+def _noisy_shares(release: Released, name: str, size: int) -> tuple[Floats, float]:
+    """Return the pooled noisy share of each code of an attribute and its standard deviation; 0 where not counted."""
     pooled = Pooled.of(release.measurements, release.schema, (name,)) if name in release.schema.names else None
-    return 0.0 if pooled is None else math.sqrt(1 / pooled.precision[0,])
+    if pooled is None:
+        return np.zeros(size), 0.0
+    return pooled.table / release.rows, math.sqrt(1 / pooled.precision[0,]) / release.rows
 
 
 def _expanded(drawn: Floats, axis: int, dimensions: int) -> Floats:

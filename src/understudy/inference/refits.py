@@ -12,8 +12,8 @@ draws are then about what the noisy tables say, and intervals hold what shrinkag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -69,6 +69,7 @@ class Refits:
     rows: tuple[int, ...]
     population: Population
     schema: Schema
+    known: Mapping[str, Floats] = field(default_factory=dict)  # `size_law.known_distances`, where they are kept too
 
     @staticmethod
     def of(

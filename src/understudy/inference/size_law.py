@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -20,10 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.errors import TooLarge
 from understudy.inference.refits import Refits, Released
 from understudy.privacy.noise import NOISES
 
 Floats = NDArray[np.float64]
+Known = Mapping[str, Floats]  # what noise and whole rows explain of compared tables, in rows, by "pairs" and "triples"
 SPREADS = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8)
 USUAL_SPREAD = (1.2, 0.3)  # mean and standard deviation
 RATIOS = (1.2, 1.5, 1.85, 2.2, 2.6)  # of the mean size of triples to that of pairs
@@ -87,13 +90,18 @@ class DiscrepancyLaw:
         return self.triples if ways == 3 else self.triples.times(growth ** (ways - 3))
 
     @staticmethod
-    def of(release: Released, refits: Refits | None) -> DiscrepancyLaw | None:
-        """Fit the law to what the release bought; None where it bought nothing."""
+    def of(release: Released, refits: Refits | None, known: Known | None = None) -> DiscrepancyLaw | None:
+        """Fit the law to what the release bought; None where it bought nothing, or no table of the model to compare.
+
+        `known` is what `known_distances` said of this release before.
+        """
         bought = release.model_error
         if not bought:
             return None
         figures = {name: Bought.of(bought[name]) for name in ("pairs", "largest", "triples")}
-        known = {ways: _known(release, refits, bought["compared"][ways]) for ways in ("pairs", "triples")}
+        known = known or known_distances(release, refits)
+        if not all(map(len, known.values())):
+            return None
         return posterior(figures, known, int(bought["pairs"]["tables"]), release.rows)
 
     @staticmethod
@@ -174,10 +182,22 @@ def _predicted(known: Floats, means: Floats, spread: float, count: int) -> tuple
     return _mean_distance(known, means, spread), np.median(largest, axis=1), largest.std(axis=1)
 
 
+def known_distances(release: Released, refits: Refits | None) -> Known:
+    """Return the known parts of the tables that the release compared, by "pairs" and "triples"; none if it did not."""
+    compared = (release.model_error or {}).get("compared", {})
+    return {ways: _known(release, refits, tables) for ways, tables in compared.items()}
+
+
 def _known(release: Released, refits: Refits | None, tables: Sequence[Sequence[str]]) -> Floats:
-    """Return what noise and whole rows explain of the distances of some of the compared tables, in rows."""
-    step = max(1, len(tables) // TABLES)
-    return np.asarray([known_distance(release, refits, names) for names in tables[::step]])
+    """Return what noise and whole rows explain of the distances of some of the compared tables, in rows.
+
+    A table that would take too much to work out was compared as a flat one, and is left out.
+    """
+    found = []
+    for names in tables[:: max(1, len(tables) // TABLES)]:
+        with suppress(TooLarge):
+            found.append(known_distance(release, refits, names))
+    return np.asarray(found)
 
 
 def known_distance(release: Released, refits: Refits | None, names: Sequence[str]) -> float:

@@ -13,8 +13,10 @@ class Edition(IntEnum):
     FIRST = 1
     POOLED_TAILS = 2  # how far tails are empty is decided by all cells together (`tails`)
     SHRUNK = 3  # tables are drawn towards the product of their columns (`shrinkage`)
+    DRAWN_TO_PAIRS = 4  # those of three and more attributes are first drawn towards their pairs (`interactions`)
+    SPARSE = 5  # which columns are drawn towards smooth shapes goes by rows that have a value (`smooth_columns`)
 
-    NEWEST = SHRUNK
+    NEWEST = SPARSE
 
     def as_json(self) -> dict[str, Any]:
         """Return what a release file says of it."""
@@ -28,4 +30,9 @@ class Edition(IntEnum):
         )
 
 
-_WRITTEN = {Edition.POOLED_TAILS: ("tails", "pooled"), Edition.SHRUNK: ("entropy", "shrunk")}
+_WRITTEN = {
+    Edition.POOLED_TAILS: ("tails", "pooled"),
+    Edition.SHRUNK: ("entropy", "shrunk"),
+    Edition.DRAWN_TO_PAIRS: ("interactions", "drawn"),
+    Edition.SPARSE: ("smooth", "sparse"),
+}

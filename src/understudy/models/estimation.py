@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,8 +34,9 @@ from understudy.models.calibration import Layout, Projections, lay_out
 from understudy.models.consistency import Agreement
 from understudy.models.edition import Edition
 from understudy.models.factor import Factor
+from understudy.models.interactions import drawn_to_pairs
 from understudy.models.junction_tree import JunctionTree, variables
-from understudy.models.shrinkage import ROUNDING, column_shares, entropy_weight
+from understudy.models.shrinkage import column_shares, entropy_weight, shares_of, variance_of
 from understudy.models.structural_zeros import structural_zeros
 from understudy.models.tails import empty_tails
 from understudy.privacy.measurement import Measurement
@@ -73,13 +74,15 @@ def fitted(
     tolerance: float = TOLERANCE,
     edition: Edition = Edition.NEWEST,
     shrink: bool = True,
+    pairs: JunctionTree | None = None,
 ) -> Fitted:
     """Return the junction tree that fits all measurements best, of so many rows in all.
 
     Refused before any allocation if the triangulated model has more than `limit` cells. `start` has the parameters of
     an earlier fit to the first of these measurements, `tolerance` is the duality gap at which it stops, as a share of
     the objective, and `progress` hears the objective and the step. `edition` is that of the release whose tables these
-    are. Without `shrink` every table has the least weight of the entropy term.
+    are. Without `shrink` every table has the least weight of the entropy term. Tables of three and more attributes are
+    drawn towards `pairs`, the model of all pairs, where there is one.
     """
     sizes = variables(schema, (axis for m in measurements for axis in m.axes))
     tails = empty_tails(measurements, schema, total, edition >= Edition.POOLED_TAILS)
@@ -95,6 +98,8 @@ def fitted(
     base = layout.summed([*zeros, *empty, *known])
     cells = _measured_cells(measurements, scopes, schema, layout, sizes, max(1.0, float(total)))
     problem = _problem(cells, [m.axes for m in measurements], schema, layout, base, edition, shrink)
+    if pairs is not None:
+        problem = _drawn(problem, [m.axes for m in measurements], pairs)
     theta = np.zeros(len(problem.target))
     if start is not None:
         theta[: len(start)] = start
@@ -196,11 +201,9 @@ def _measured_cells(
         places.append(cells + coarse_cell_index(m.axes, kept, schema))
         tables.append((int(layout.start[home]), layout.axes[home], own, kept))
         own += len(places[-1])
-        values = m.values.ravel().astype(np.float64)
-        # Every distribution has total n, so the surplus of a noisy table says nothing about its cells.
-        shares.append((values + (total - values.sum()) / len(values)) / total)
-        variances.append(max(m.variance, ROUNDING) / total**2)
-        cells += len(values)
+        shares.append(shares_of(m, total))
+        variances.append(variance_of(m) / total**2)
+        cells += m.values.size
     return _MeasuredCells(total, shares, variances, Projections.of(tables, sizes), np.concatenate(places))
 
 
@@ -218,6 +221,18 @@ def _problem(
     agreed = Agreement.of(tables, cells.variances, schema).nearest(_join(cells.shares))
     slack = Agreement.of(tables, variances, schema)
     return _Problem(layout, base, agreed, cells.spread(variances), entropy, room, slack, cells)
+
+
+def _drawn(problem: _Problem, tables: Sequence[Axes], pairs: JunctionTree) -> _Problem:
+    """Return the problem with each table of three and more attributes drawn towards the model of pairs."""
+    cells = problem.cells
+    parts = np.split(problem.target, np.cumsum([len(own) for own in cells.shares])[:-1])
+    drawn = [
+        drawn_to_pairs(own, axes, pairs, variance, cells.total)
+        for own, axes, variance in zip(parts, tables, cells.variances)
+    ]
+    agreement = Agreement.of(tables, cells.variances, pairs.schema)
+    return replace(problem, target=agreement.nearest(_join(drawn)))
 
 
 def _entropy_weights(cells: _MeasuredCells, tables: Sequence[Axes], expected: Floats) -> list[float]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from understudy.models.edition import Edition
 from understudy.models.estimation import MODEL_CELLS, TOLERANCE, fitted
+from understudy.models.interactions import pair_tables
 from understudy.models.junction_tree import JunctionTree
 from understudy.models.prior import Prior
 from understudy.models.row_total import pooled_rows
@@ -57,9 +58,14 @@ def refit(measurements: Sequence[Measurement], design: Design, tolerance: float 
     at which estimation stops, as a share of its objective.
     """
     rows = pooled_rows(design.schema, measurements)
-    tables = smoothed(design.tables(measurements, rows), design.schema, rows)
-    found = fitted(
-        tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition,
-        shrink=design.shrink,
-    )  # fmt: skip
-    return Refitted(found.tree, rows)
+    tables = smoothed(design.tables(measurements, rows), design.schema, rows, design.edition)
+
+    def fit(tables: Sequence[Measurement], pairs: JunctionTree | None = None) -> JunctionTree:
+        return fitted(
+            tables, design.schema, rows, limit=design.max_cells, tolerance=tolerance, edition=design.edition,
+            shrink=design.shrink, pairs=pairs,
+        ).tree  # fmt: skip
+
+    drawn = design.shrink and design.edition >= Edition.DRAWN_TO_PAIRS
+    of_pairs = pair_tables(tables, design.schema, rows) if drawn else []
+    return Refitted(fit(tables, fit(of_pairs) if of_pairs else None), rows)

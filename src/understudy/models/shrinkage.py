@@ -29,6 +29,20 @@ TINY = 1e-12  # a share that is nothing
 SEEN = 0.1  # standard deviations of a column's cell, at least: what noise cut off at zero may hold rows
 
 
+def shares_of(m: Measurement, total: float) -> Floats:
+    """Return the shares of a noisy table's cells among so many rows, which add up to one.
+
+    Every distribution has that total, so the surplus of a noisy table says nothing about its cells.
+    """
+    counts = m.values.ravel().astype(np.float64)
+    return np.asarray((counts + (total - counts.sum()) / len(counts)) / total)
+
+
+def variance_of(m: Measurement) -> float:
+    """Return the variance of the noise of a count, that of rounding at least."""
+    return max(m.variance, ROUNDING)
+
+
 def column_shares(measurements: Sequence[Measurement], schema: Schema, total: float) -> dict[Axis, Floats]:
     """Return the shares of each attribute's values, by its own tables; by larger ones where it has none.
 
@@ -51,7 +65,7 @@ def _add_column(seen: dict[Axis, tuple[Floats, float]], m: Measurement, dimensio
     shape = schema.sizes(m.axes)
     table = m.values.reshape(shape).astype(np.float64)
     counts = table.sum(axis=tuple(i for i in range(len(shape)) if i != dimension))
-    precision = len(counts) / (max(m.variance, ROUNDING) * table.size)
+    precision = len(counts) / (variance_of(m) * table.size)
     before, known = seen.get(m.axes[dimension], (np.zeros(len(counts)), 0.0))
     seen[m.axes[dimension]] = before + counts * precision, known + precision
 

@@ -1,12 +1,13 @@
 """Smooth columns: one-way tables of ordered attributes that noise has nearly drowned, drawn towards a smooth shape.
 
-Where all rows together are only a few standard deviations of a count, the cells of a one-way table say little one by
-one, and a good deal together: columns are mostly one hump, even or on a logarithmic scale, sometimes with many rows at
-0 or at an end of the range. The average of many such shapes, each weighted by how well it explains the noisy cells
-(Bayes), is what the table is drawn to, by James and Stein's factor: what the shapes cannot explain is kept as far as
-noise does not explain it. Only where bins were found or guessed: those that a person gave say something themselves
-(each is about as full as the others), and humps would contradict it. Post-processing of noisy tables, deterministic: a
-part of `refit`. The constants were found on generated columns: docs/decisions/0017-noisy-tree.md.
+Where all rows that have a value are only a few standard deviations of a count, the cells of a one-way table say little
+one by one, and a good deal together: columns are mostly one hump, even or on a logarithmic scale, sometimes with many
+rows at 0 or at an end of the range. The average of many such shapes, each weighted by how well it explains the noisy
+cells (Bayes), is what the table is drawn to, by James and Stein's factor: what the shapes cannot explain is kept as
+far as noise does not explain it. Only where bins were found or guessed, or each value has a cell: bins that a person
+gave say something themselves (each is about as full as the others), and humps would contradict it. Post-processing of
+noisy tables, deterministic: a part of `refit`. The constants were found on generated columns:
+docs/decisions/0017-noisy-tree.md.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from understudy.models.edition import Edition
 from understudy.models.nearest_counts import nearest_counts
 from understudy.privacy.measurement import Measurement
 from understudy.privacy.noise import Gaussian, Laplace
-from understudy.schema import Axis, Floats, Intervals, Schema
+from understudy.schema import Attribute, Axis, Floats, Intervals, Schema
 
-FEW_ROWS = 24.0  # standard deviations of a count: with more rows in the column the table stands for itself
+FEW_ROWS = 24.0  # standard deviations of a count: with more rows that have a value the table stands for itself
 MIN_CELLS, MAX_CELLS = 6, 64  # of a table that has a shape
 PLACES = 25  # centres of humps over the range
 WIDTHS = (0.02, 0.04, 0.07, 0.12, 0.2)  # their standard deviations, in ranges
@@ -40,8 +42,10 @@ SUREST = 0.05  # of a table's variance, the least that is left
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
-def smoothed(measurements: Sequence[Measurement], schema: Schema, total: float) -> list[Measurement]:
-    """Return the tables, those of single attributes whose bins were found, with too much noise, drawn towards shapes.
+def smoothed(
+    measurements: Sequence[Measurement], schema: Schema, total: float, edition: Edition = Edition.NEWEST
+) -> list[Measurement]:
+    """Return the tables, those of single attributes that nobody cut, with too much noise, drawn towards shapes.
 
     Several of one attribute become one.
     """
@@ -49,27 +53,37 @@ def smoothed(measurements: Sequence[Measurement], schema: Schema, total: float) 
     for m in measurements:
         if len(m.axes) == 1 and m.axes[0].base and m.variance:
             single.setdefault(m.axes[0], []).append(m)
-    drawn = {own[0]: _smoothed(own, schema, total) for own in single.values()}
+    drawn = {own[0]: _smoothed(own, schema, total, edition) for own in single.values()}
     left = {m for own in single.values() if drawn[own[0]] is not own[0] for m in own[1:]}
     return [drawn.get(m, m) for m in measurements if m not in left]
 
 
-def _smoothed(own: list[Measurement], schema: Schema, total: float) -> Measurement:
+def _smoothed(own: list[Measurement], schema: Schema, total: float, edition: Edition) -> Measurement:
     """Return the tables of one attribute as one that is drawn towards shapes; the first as it is where none is."""
     attribute = schema[own[0].axes[0].attribute]
-    if not attribute.found or not MIN_CELLS <= attribute.ordered.size <= MAX_CELLS:
+    if not _has_shape(attribute, edition):
         return own[0]
     certainty = np.asarray([1 / m.variance for m in own])
     variance = float(1 / certainty.sum())
-    if not 1.0 <= total < FEW_ROWS * math.sqrt(variance):
-        return own[0]
     cells = variance * (certainty @ np.asarray([m.values for m in own], dtype=np.float64))
     heavy = len(own) == 1 and isinstance(own[0].noise, Laplace)
     missing = nearest_counts(cells, total)[attribute.ordered.size :]  # what has no order has no shape
-    inside = cells[: attribute.ordered.size]
-    found = smooth_counts(inside, variance, max(total - float(missing.sum()), 0.0), attribute.ordered, heavy)
+    rows = max(total - float(missing.sum()), 0.0)
+    if not 1.0 <= (rows if edition >= Edition.SPARSE else total) < FEW_ROWS * math.sqrt(variance):
+        return own[0]
+    found = smooth_counts(cells[: attribute.ordered.size], variance, rows, attribute.ordered, heavy)
     counts = np.rint(np.append(found.counts, missing)).astype(np.int64)
     return Measurement(own[0].axes, counts, Gaussian(math.sqrt(found.variance)))
+
+
+def _has_shape(attribute: Attribute, edition: Edition) -> bool:
+    """Return whether nobody said how its cells are cut: bins that a run found, or a cell for each value."""
+    domain = attribute.intervals
+    if domain is None or not MIN_CELLS <= domain.size <= MAX_CELLS:
+        return False
+    if attribute.found or edition < Edition.SPARSE:
+        return attribute.found
+    return all(low == high for low, high in map(domain.bounds, range(domain.size)))
 
 
 @dataclass(frozen=True, eq=False)

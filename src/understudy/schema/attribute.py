@@ -47,7 +47,7 @@ class Attribute:
         grid: of a range whose bins are found by a noisy tree.
         found: whether its bins were found by a run, or are a public guess: nobody gave them.
         groups: of each code its merged group, where a run found groups of values; a schema file has none.
-        endings: the last digits that tell the values of its units apart, of a range whose bins were found.
+        endings: last digits of values that many rows share, where a run looks for them; a schema file has none.
 
     >>> schema["smoker"].labels
     ('no', 'yes')

@@ -37,7 +37,7 @@ SMALLEST = 1e-5  # of the larger end: a number below this counts as near 0
 ALONE_FROM = 64  # nodes of a level from which on round values are nodes of their own, the roundest first
 ALONE_SHARE = 0.25  # of a level's size: how many
 NEAR = 0.25  # of a node or a bin: how far from its place a cut may be if that makes it a round number
-LONE = 2.0  # standard deviations that a value must hold to be a bin of its own
+LONE, CODED = 2.0, 256.0  # deviations that a value must hold, and all rows for an end of the range, to be a bin alone
 MIN_DECIMALS = 2  # of a number without declared decimals: who calls it a number has some
 SHOWN_DIGITS = 4  # digits that a number without declared decimals is written with
 
@@ -271,11 +271,12 @@ class TreeGrid:
         """Return the first unit of each bin: about `wanted` bins of equal mass between values that stand out.
 
         `mass` has the rows of each unit. A unit of one value is alone where it holds half of a bin's share and twice
-        `deviation`, the standard deviation of a count of the table that will be measured on these bins; so is a unit
-        of `spikes`, however many values it has. Cuts are at round numbers where there are any near.
+        `deviation`, that of a count of the table to come; so is a unit of `spikes`, however many values it has, and an
+        end of the range, a rare code (99,999) perhaps, where rows are many. Cuts are at round numbers if any are near.
         """
         stands_out = (mass > 0) & (mass >= max(float(mass.sum()) / (2 * wanted), LONE * deviation))
         alone = ((self.single if spikes is None else self.single | spikes) & stands_out) | self.declared
+        alone[[0, -1]] |= self.single[[0, -1]] & (self.logarithmic and mass.sum() >= CODED * deviation > 0)
         rest = float(mass[~alone].sum())
         bounds = np.flatnonzero(np.diff(np.concatenate([[True], alone, [True]]).astype(np.int8)))
         cuts = [0, *np.flatnonzero(alone).tolist()]

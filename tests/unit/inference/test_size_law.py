@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from understudy.inference.inside_bins import mean_deviation, share_deviation, steepness
 from understudy.inference.rare_codes import rare_noise
 from understudy.inference.size_law import Bought, DiscrepancyLaw, posterior
+from understudy.privacy.noise import Laplace
 from understudy.query.queries import Query
 from understudy.release import Release
 from understudy.schema import Attribute, Categories, Intervals, Schema
@@ -88,6 +92,20 @@ def test_a_rare_code_has_noise_and_others_have_none(release):
     assert not drawn[:, :2].any() and (drawn[:, 2] >= 0).all() and drawn[:, 2].max() > 0
     assert np.allclose(drawn[:, 2, 0], drawn[:, 2, 1])  # spread as everybody is
     assert rare_noise(np.full((3, 2), 1 / 6), ("a", "b"), release, np.random.default_rng(0), 5) is None
+
+
+def test_a_code_that_the_model_emptied_has_the_rows_that_its_noisy_count_says(release):
+    """Noise about the model's zero alone left them out: PINCP of ma2019, with 231 noisy rows in a tail at 0."""
+    own = next(m for m in release.measurements if [axis.attribute for axis in m.axes] == ["a"])
+    noisy = round(1.5 * own.noise.scale * np.sqrt(2))
+    alone = replace(own, values=np.asarray([2400, 1600 - noisy, noisy]))
+    seen = SimpleNamespace(measurements=(alone,), schema=release.schema, rows=4000)
+    table = np.asarray([[0.3, 0.3], [0.2, 0.2], [0.0, 0.0]])
+    drawn = rare_noise(table, ("a", "b"), seen, np.random.default_rng(0), 4000)
+    assert isinstance(own.noise, Laplace) and (drawn[:, 2] >= 0).all()
+    mean = 4000 * float(drawn[:, 2].sum(axis=1).mean())
+    assert mean == pytest.approx(noisy, rel=0.1)
+    assert mean > 3 * noisy / 1.5 / np.sqrt(2 * np.pi)  # the twin, noise about zero cut at zero, has a third of that
 
 
 def test_a_steep_density_is_less_sure_of_its_bins():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from understudy.inference import refits as refitting
 from understudy.inference.intervals import Inference
+from understudy.inference.kept_refits import read_refits, write_refits
 from understudy.inference.least_squares import Pooled
 from understudy.inference.refits import Refits
 from understudy.models.ruled_model import free_model
@@ -71,6 +74,24 @@ def test_refits_of_a_shrunk_model_lose_it_twice(release: Release, monkeypatch: p
     twice = Refits.of(release, count=6)
     assert twice is not None
     assert mean_trend(twice) < 0.8 * trend(release.model.project(("age", "h")).table)
+
+
+@pytest.mark.parametrize("marked", [{}, {"shrunk": True}])
+def test_kept_refits_that_were_shrunk_are_made_again(release: Release, tmp_path: Path, marked: dict[str, bool]) -> None:
+    """Those that an earlier version left beside the release say nothing of it, and must not be in an interval."""
+    beside = tmp_path / "kept.npz"
+    made = Refits.of(release, count=2)
+    assert made is not None
+    write_refits(beside, release, made)
+    assert read_refits(beside, release, "finite", 2) is not None
+    with np.load(beside) as kept:
+        head = {key: value for key, value in json.loads(bytes(kept["head"])).items() if key != "shrunk"} | marked
+        earlier = 0.5 * kept["beliefs"] + 0.5 * kept["beliefs"].mean()  # other tables, so that using them would show
+    np.savez(beside, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), beliefs=earlier)
+    assert read_refits(beside, release, "finite", 2) is None
+    again = Refits.of(release, count=2, cache=beside)
+    assert again is not None and np.allclose(again.project(("age", "h")), made.project(("age", "h")))
+    assert read_refits(beside, release, "finite", 2) is not None  # the new ones took their place
 
 
 @pytest.mark.parametrize("population", ["finite", "sample"])

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import private_table, schema_of
 from understudy.methods.aim import Aim
-from understudy.methods.aim.wider_tables import MAX_TABLES, MAX_VISITS, wider_tables
+from understudy.methods.toolkit.wider_tables import MAX_TABLES, MAX_VISITS, wider_tables
 from understudy.privacy.accounting import PURE, ZCDP, total_cost
 from understudy.privacy.budget import Budget
 from understudy.testing import SeededSource

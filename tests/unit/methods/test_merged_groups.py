@@ -85,6 +85,19 @@ def test_only_attributes_with_many_more_values_than_the_noise_bears() -> None:
     assert merged_groups(schema, tables, 10_000, 0.1) == {}
 
 
+def test_found_bins_are_merged_from_fewer_cells_on_than_values_are() -> None:
+    text = '[table]\nname = "t"\nrows = 10000\n[attributes.x]\nkind = "integer"\nrange = [0, 24]\nbins = "each"\n'
+    given = Schema.from_toml(text)
+    found = given.with_found_bins({"x"})
+    table = Measurement((Axis("x"),), np.full(25, 400), Gaussian(5.0))
+    assert merged_groups(given, [table], 10_000, 40.0) == {}
+    groups = merged_groups(found, [table], 10_000, 40.0)["x"]
+    assert list(groups) == sorted(groups) and 8 <= max(groups) + 1 <= 16
+    few = Schema.from_toml(text.replace("24", "16")).with_found_bins({"x"})
+    table = Measurement((Axis("x"),), np.full(17, 600), Gaussian(5.0))
+    assert merged_groups(few, [table], 10_000, 40.0) == {}
+
+
 @pytest.mark.parametrize(
     "groups",
     [(0,) * 60, (0, 1) * 30, (0, 1, 3) * 20, (0, 1, 2), (0, 1, -1) * 20, (0, 1, 2) * 19 + (0, 1, 10**12)],

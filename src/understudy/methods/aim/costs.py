@@ -22,7 +22,6 @@ from understudy.methods.aim.named_tables import (
     named_tables,
 )
 from understudy.methods.aim.prior_use import PRIOR_SHARE
-from understudy.methods.aim.wider_tables import WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.methods.aim.worth import (
     NEVER,
     SURELY,
@@ -37,6 +36,7 @@ from understudy.methods.aim.worth import (
 from understudy.methods.toolkit.budget_split import middle_pair, shares_by_size, weight
 from understudy.methods.toolkit.merged_groups import cells_left
 from understudy.methods.toolkit.row_count import count_cost
+from understudy.methods.toolkit.wider_tables import WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.privacy.accounting import Accounting
 from understudy.privacy.budget import exact
 from understudy.privacy.measurement import table_noise

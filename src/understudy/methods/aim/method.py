@@ -17,10 +17,11 @@ from understudy.errors import TooLarge
 from understudy.methods.aim.costs import AimWishes, Costs, CostSplit
 from understudy.methods.aim.model_size import NARROW, WIDE_CELLS, most_cells
 from understudy.methods.aim.phases import phases, plan_notes
-from understudy.methods.aim.wider_tables import WAYS
 from understudy.methods.method import Fit, option
 from understudy.methods.plan import Plan
+from understudy.methods.toolkit.distance_rounds import KAPPA
 from understudy.methods.toolkit.row_count import planned_rows
+from understudy.methods.toolkit.wider_tables import WAYS
 from understudy.models.prior import Prior
 from understudy.privacy.accounting import Accounting, accounting_of, total_cost
 from understudy.privacy.budget import Budget
@@ -28,7 +29,6 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 
 SELECT = 0.15  # of a round, for its choice
-KAPPA = 0.5
 MAX_ATTRIBUTES = 100  # every round looks at every pair: up to here in a minute or so
 WIDEST = 256  # and up to here in minutes
 

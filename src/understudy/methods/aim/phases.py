@@ -9,11 +9,11 @@ from itertools import combinations
 from understudy.methods.aim.costs import Costs, CostSplit
 from understudy.methods.aim.named_tables import NamedTables, uses_note
 from understudy.methods.aim.prior_use import planned_note, prior_phase
-from understudy.methods.aim.wider_tables import CHOICE
 from understudy.methods.aim.worth import worth_phase
 from understudy.methods.plan import Phase, tables_phase
 from understudy.methods.toolkit.budget_split import sized_phase
 from understudy.methods.toolkit.merged_groups import groups_borne
+from understudy.methods.toolkit.wider_tables import CHOICE
 from understudy.models.prior import Prior
 from understudy.privacy.budget import exact
 

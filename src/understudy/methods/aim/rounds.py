@@ -8,7 +8,6 @@ left to learn is small and needs a closer look. Both read released tables only (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,13 +16,11 @@ import numpy as np
 
 from understudy.methods.aim.costs import CostSplit
 from understudy.methods.aim.model_size import part_by
-from understudy.methods.aim.wider_tables import CHOICE
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
 from understudy.methods.toolkit.chance import chance_deviation
+from understudy.methods.toolkit.distance_rounds import distance_round
 from understudy.privacy.budget import exact
-from understudy.privacy.scores import REFERENCE_DISTANCE, Pair
-from understudy.schema import Axes, Floats
 
 FIRST_ROUNDS = 4  # of pairs: if none of them sees more than noise and chance, columns have nothing in common
 NOTHING = 1.5  # a table no further from the model than so many times what noise and chance make of it
@@ -65,26 +62,11 @@ class AimRounds:
             price = left if left < self.each * 3 / 2 else self.each
             left -= price
             choosing = price * exact(self.split.wishes.select)
-            if not self._round(options, choosing, price - choosing, np.zeros_like):
+            if not distance_round(self.rounds, options, choosing, price - choosing, self.kappa):
                 self.each *= 2
             self._chosen(candidates)
             if candidates is self.rounds.candidates and len(self.first) < FIRST_ROUNDS:
                 self._look(self.split.noise(price - choosing))
-        return left
-
-    def play_wider(self, tables: Sequence[Axes], whole: Fraction, max_cells: int) -> Fraction:
-        """Choose among tables of several attributes until one shows nothing but noise and chance; return what is left.
-
-        Every table is off by chance, so what chance makes of it is neither a reason to choose it nor news.
-        """
-        schema, left, price = self.rounds.private.schema, whole, self.split.wider_price
-        candidates = CandidatePairs(schema, self.split.variables, max_cells, tables, self.rounds.joined, len(tables))
-        while left and (options := self._outside(candidates())):
-            each = left if left < price * 3 / 2 else price
-            left -= each
-            if not self._round(options, each * CHOICE, each * (1 - CHOICE), chance_deviation):
-                break
-            self._chosen(candidates)
         return left
 
     def _look(self, noise: float) -> None:
@@ -96,26 +78,6 @@ class AimRounds:
         news = np.abs(seen - by_model).sum() / np.hypot(noise, chance).sum()
         self.first.append(FirstAnswer(float(news), noise * by_model.size, float(chance.sum())))
 
-    def _outside(self, options: list[Axes]) -> list[Axes]:
-        """Return the options that are inside no table that was chosen already."""
-        chosen = [set(axes) for axes in self.rounds.chosen]
-        return [axes for axes in options if not any(own.issuperset(axes) for own in chosen)]
-
     def _chosen(self, candidates: CandidatePairs) -> None:
         if candidates is not self.rounds.candidates:
             candidates.add(self.rounds.chosen[-1])
-
-    def _round(
-        self, options: list[Axes], choosing: Fraction, measuring: Fraction, chance: Callable[[Floats], Floats]
-    ) -> bool:
-        """Choose and measure one table; return whether it says more than its noise, and chance, would."""
-        table, noise = self.rounds.private, self.split.noise(measuring)
-
-        def choose(pairs: Sequence[Pair], expected: Sequence[Floats]) -> Pair:
-            whole = [np.rint(counts).astype(np.int64) for counts in expected]
-            rows = [self.kappa * noise * counts.size + chance(counts).sum() for counts in expected]
-            # a row in the wrong cell is 2 of an L1 distance
-            penalties = [REFERENCE_DISTANCE.penalty(float(r) / 2, table.schema) for r in rows]
-            return table.choose(pairs, REFERENCE_DISTANCE, choosing, "structure", penalties, whole)
-
-        return self.rounds.round(options, choose, measuring, lambda expected: np.hypot(noise, chance(expected)))

@@ -18,6 +18,7 @@ from understudy.methods.aim.worth import DEPENDENCE, asked_axes
 from understudy.methods.method import Fit
 from understudy.methods.toolkit.adaptive_rounds import AdaptiveRounds
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
+from understudy.methods.toolkit.distance_rounds import play_wider
 from understudy.methods.toolkit.merged_groups import merged_notes
 from understudy.methods.toolkit.row_count import row_count
 from understudy.models.row_total import pooled_rows
@@ -125,7 +126,7 @@ class AimRun:
         if costs.each:
             left = aim.play(rounds.candidates, left)
         if costs.wider:
-            left += aim.play_wider(split.wider, costs.wider, self.room)
+            left += play_wider(rounds, split.wider, costs.wider, split.wider_price, self.method.kappa)
         if costs.each and left:
             left = aim.play(rounds.candidates, left)
         return left

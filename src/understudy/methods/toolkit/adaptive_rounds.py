@@ -71,6 +71,11 @@ class AdaptiveRounds:
         self.private = table
         self.candidates = CandidatePairs(table.schema, self._variables, self._cells, chosen=self.joined)
 
+    def among(self, tables: Sequence[Axes]) -> CandidatePairs:
+        """Return these tables as candidates, all of them in each round, beside what the model has already."""
+        schema = self.private.schema
+        return CandidatePairs(schema, self._variables, self._cells, tables, self.joined, len(tables))
+
     def merge(self, noise: float) -> None:
         """Offer pairs by merged groups of values too, where a table of pairs with this mean absolute noise in a cell
         has too few rows for all values (`merged_groups`)."""
@@ -132,8 +137,10 @@ class AdaptiveRounds:
         self.newest = (seen[0].values, by_model)
         return bool(np.abs(seen[0].values - by_model).sum() >= MOSTLY_NOISE * deviation(by_model).sum())
 
-    def measure(self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction]) -> None:
-        """Measure these tables without a choice, each for its share of the cost."""
+    def measure(
+        self, tables: Sequence[Axes], cost: Fraction, purpose: str, shares: Sequence[Fraction] | None = None
+    ) -> None:
+        """Measure these tables without a choice, each for its share of the cost; evenly where none are given."""
         self.measured += self.private.measure(tables, cost, purpose, shares)
         self._since_fit = []
         self.chosen += tables

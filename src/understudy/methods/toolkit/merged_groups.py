@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 ROWS_OVER_NOISE = 2.5  # rows in an average cell of a pair over its mean absolute noise: as many groups as leave that
 MIN_VALUES = 32  # of an attribute that is merged: pairs of smaller ones tell of their columns too
+MIN_FOUND_BINS = 18  # the same where bins were found by a run: its tree tells of the column already
 LARGER = 1.5  # times more values than groups, or merging is not worth what it hides
 MAX_GROUPS = 64  # of an attribute: finer pairs would leave a model no room for cycles
 MIN_GROUPS = 4  # of an attribute; where a pair bears fewer, noise drowns merged tables too
@@ -41,7 +42,8 @@ def merged_groups(
     wanted, found = groups_borne(rows, noise), {}
     for table in one_way:
         attribute = schema[table.axes[0].attribute]
-        if merged_size(attribute.size, wanted) < attribute.size:
+        least = MIN_FOUND_BINS if attribute.found else MIN_VALUES
+        if merged_size(attribute.size, wanted, least) < attribute.size:
             groups = groups_of(attribute, nearest_counts(table.values, rows), wanted)
             if 3 <= max(groups) + 1 <= attribute.size / LARGER:
                 found[attribute.name] = groups
@@ -54,9 +56,10 @@ def groups_borne(rows: float, noise: float) -> int:
     return wanted if wanted >= MIN_GROUPS else 0
 
 
-def merged_size(size: int, groups: int) -> int:
-    """Return in how many cells an attribute of this size is measured with others where so many groups are borne."""
-    return groups if groups and size >= max(MIN_VALUES, LARGER * groups) else size
+def merged_size(size: int, groups: int, least: int = MIN_VALUES) -> int:
+    """Return in how many cells an attribute of this size is measured with others where so many groups are borne;
+    one of fewer than `least` values is left whole."""
+    return groups if groups and size >= max(least, LARGER * groups) else size
 
 
 def cells_left(cells: int, rows: float, noise: float) -> float:

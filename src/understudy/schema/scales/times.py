@@ -84,27 +84,26 @@ class TimeOfDay(Moment):
         if not math.isnan(value):
             return value
         try:
-            moment = datetime.fromisoformat(text)
-            first = moment.tzinfo is None and moment.replace(microsecond=0) == datetime(moment.year, 1, 1)
-            return None if first else seconds_of(moment) % DAY
+            seconds = seconds_of(datetime.fromisoformat(text))
+            return None if _begins_a_year(seconds) else seconds % DAY
         except (ValueError, OverflowError):
             return None
 
     def misread(self, piece: Any) -> NDArray[np.bool_] | None:
-        """Return where a year begins: pandas takes a clock such as 0815 for the year 815."""
+        """Return where a year begins, in UTC where there is a time zone: pandas takes a clock such as 0815 for the year
+        815, and one cell with a zone gives all of a column one."""
         import pyarrow as pa
 
         piece = piece.dictionary_decode() if pa.types.is_dictionary(piece.type) else piece
         if pa.types.is_date(piece.type):
             piece = piece.cast(pa.timestamp("s"))
-        if not pa.types.is_timestamp(piece.type) or piece.type.tz is not None:
+        if not pa.types.is_timestamp(piece.type):
             return None
         ticks = piece.cast("int64").fill_null(1).to_numpy(zero_copy_only=False)
-        seconds = np.asarray(ticks // PER_SECOND[piece.type.unit], dtype="M8[s]")
-        return np.asarray(seconds == seconds.astype("M8[Y]").astype("M8[s]"))
+        return np.asarray(_begins_a_year(ticks // PER_SECOND[piece.type.unit]))
 
     def misread_sql(self, cell: SqlCell) -> str | None:
-        if cell.type not in ("date", "timestamp"):
+        if cell.type not in MOMENTS:
             return None
         source, second = cell.name("u"), f"{cell.name('x')} % {DAY * 1_000_000}"
         first = f"extract(month FROM {source}) = 1 AND extract(day FROM {source}) = 1"
@@ -160,3 +159,9 @@ class TimeOfDay(Moment):
         later = f"NOT ({names['m']} = 1 AND {names['d']} = 1 AND 0{clock(names)} = 0)"
         day = f"{names['Y']} IS NULL OR ({two_digits} AND {later} AND {civil(names, cell, 1)} IS NOT NULL)"
         return f"CASE WHEN {day} THEN {self.sql_number(names, cell)} END"
+
+
+def _begins_a_year(seconds: Any) -> Any:
+    """Return whether, or where, whole seconds since 1970 are the first of a year."""
+    moment = np.asarray(seconds).astype(np.int64).astype("M8[s]")
+    return moment == moment.astype("M8[Y]").astype("M8[s]")

@@ -1,4 +1,4 @@
-"""Tables over three and four attributes that AIM may choose from, for what no pair shows: a value that is the sum of
+"""Tables over three and four attributes that rounds may choose from, for what no pair shows: a value that is the sum of
 two others, say, depends on neither of them alone.
 
 Which are offered follows from the schema, the budget and the noisy number of rows: small tables alone, whose noise
@@ -8,7 +8,7 @@ leaves most of them visible, and only where a choice among so many can tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
@@ -27,19 +27,24 @@ MAX_ERROR = 0.15  # expected total variation distance from noise of a table that
 MAX_REACH = 0.2  # total variation distance by which a choice may miss the best
 
 
-def wider_tables(schema: Schema, accounting: Accounting, price: Fraction, rows: int) -> tuple[Axes, ...]:
+def wider_tables(
+    schema: Schema, accounting: Accounting, price: Fraction, rows: int, measured: Sequence[Axes] = ()
+) -> tuple[Axes, ...]:
     """Return the tables that a round at this price chooses from, smaller ones first; none where it could not tell.
 
     Args:
         schema: of the table.
-        accounting: pure epsilon or zCDP.
+        accounting: pure epsilon or Gaussian DP.
         price: of one round, its choice among it.
         rows: the (noisy) number of rows.
+        measured: tables that are measured in any case: none inside them is offered.
     """
     noise = table_noise(schema, accounting, price * (1 - CHOICE)).mean_abs
     cells = int(2 * rows * MAX_ERROR / noise)
     most = min(MAX_TABLES, MAX_VISITS // max(rows, 1))
-    found = sorted(_small_tables(schema, cells, most), key=schema.cells)[:most]
+    sets = [set(axes) for axes in measured]
+    small = (axes for axes in _small_tables(schema, cells, most) if not any(own.issuperset(axes) for own in sets))
+    found = sorted(small, key=schema.cells)[:most]
     if not found or _reach(schema, accounting, price * CHOICE, found) > MAX_REACH * rows:
         return ()
     return tuple(found)
