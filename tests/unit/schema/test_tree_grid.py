@@ -88,6 +88,21 @@ def test_a_value_that_stands_out_is_alone_and_cuts_are_round() -> None:
     assert inner and all(edge % 500 == 0 for edge in inner)
 
 
+def test_ends_of_a_range_are_alone_where_rows_are_many() -> None:
+    """A code of few rows at an end has a cell, though the tree shows nothing there; not in dates, not of few rows, not
+    in public bins."""
+    grid = TreeGrid("integer", 0, 99_999)
+    mass = grid.prior * 50_000
+    mass[[0, -1]] = 0.0
+    last = len(mass) - 1
+    assert {0, 1, last} <= set(grid.equal_bins(mass, 12, 100.0).tolist())
+    assert last not in grid.equal_bins(mass, 12, 250.0) and last not in grid.public_bins(12)
+    domain = grid.binned(grid.equal_bins(mass, 12, 100.0))
+    assert domain.bounds(domain.size - 1) == (99_999, 99_999)
+    dates = TreeGrid("date", 0, 60_000)
+    assert len(dates.prior) - 1 not in dates.equal_bins(dates.prior * 50_000, 12, 100.0)
+
+
 def test_a_declared_point_is_always_alone() -> None:
     grid = TreeGrid("integer", 0, 1_000, points=(77.0,))
     assert "77" in grid.binned(grid.public_bins(12)).labels
