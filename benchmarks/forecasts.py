@@ -33,6 +33,7 @@ import understudy
 from interval_coverage import CODED, source
 from understudy.engines.coding import encode_table
 from understudy.engines.sources import open_source
+from understudy.errors import TooLarge
 from understudy.release import Release
 from understudy.schema import Attribute, Categories, Schema
 from understudy.testing import publish_seeded
@@ -103,18 +104,25 @@ def _drawn(shares: NDArray[np.float64], group: NDArray[np.int64], rng: np.random
 
 
 def distances(release: Release, codes: Codes) -> dict[str, float]:
-    """Return the mean total variation distance of 1-, 2- and 3-way tables, at most 60 of each."""
+    """Return the mean total variation distance of 1-, 2- and 3-way tables, at most 60 of each.
+
+    Tables that a large model cannot work out are left out.
+    """
     schema, found = release.schema, {}
     for ways in (1, 2, 3):
         sets = [s for s in combinations(schema.names, ways) if np.prod([schema[n].size for n in s]) <= MAX_TABLE_CELLS]
         if len(sets) > MAX_TABLES:
             sets = [sets[i] for i in np.random.default_rng(0).choice(len(sets), MAX_TABLES, replace=False)]
-        found[str(ways)] = float(np.mean([_apart(release, codes, names) for names in sets]))
+        known = [apart for names in sets if (apart := _apart(release, codes, names)) is not None]
+        found[str(ways)] = float(np.mean(known))
     return found
 
 
-def _apart(release: Release, codes: Codes, names: tuple[str, ...]) -> float:
-    table = release.model.project(names).table
+def _apart(release: Release, codes: Codes, names: tuple[str, ...]) -> float | None:
+    try:
+        table = release.model.project(names).table
+    except TooLarge:
+        return None
     return 0.5 * float(np.abs(_real(release, codes, names) - table).sum())
 
 
