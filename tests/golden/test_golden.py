@@ -33,7 +33,7 @@ WRITTEN: dict[str, Digests] = json.loads(DIGESTS.read_text(encoding="utf-8"))  #
 HERE = arithmetic()
 KNOWN = WRITTEN.get(HERE, next(iter(WRITTEN.values())))
 RUNS = program.cases()
-ESTIMATING = {"aim", "dp-subn", "mwem", "priview"}  # methods that look at an estimate before they ask again
+ESTIMATING = {"aim", "dp-subn", "mwem", "priview", "swift"}  # methods that look at an estimate before they ask again
 
 
 def key(name: str) -> str:
