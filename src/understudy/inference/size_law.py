@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import TooLarge
 from understudy.inference.refits import Refits, Released
-from understudy.privacy.noise import NOISES
+from understudy.privacy.noise import NOISES, Laplace
 
 Floats = NDArray[np.float64]
 Known = Mapping[str, Floats]  # what noise and whole rows explain of compared tables, in rows, by "pairs" and "triples"
@@ -42,6 +42,7 @@ TABLES = 40  # of the compared ones that the known part is worked out for
 SIMULATED = 60  # sets of tables whose largest distance is worked out
 _SEED = 26
 _NORMAL = np.asarray([NormalDist().inv_cdf((i + 0.5) / 40) for i in range(40)])
+_EXPONENTIAL = -np.log((np.arange(40) + 0.5) / 40)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,20 +116,29 @@ class DiscrepancyLaw:
 
 @dataclass(frozen=True)
 class Bought:
-    """A bought figure in rows, and the standard deviation of its noise."""
+    """A bought figure in rows, the standard deviation of its noise, and whether that is Laplace noise."""
 
     rows: float
     deviation: float
+    laplace: bool = False
 
     @staticmethod
     def of(figure: Mapping[str, Any]) -> Bought:
         """Read a figure as the release file has it."""
-        return Bought(float(figure["rows"]), math.sqrt(NOISES[figure["noise"]](figure["scale"]).variance))
+        noise = NOISES[figure["noise"]](figure["scale"])
+        return Bought(float(figure["rows"]), math.sqrt(noise.variance), isinstance(noise, Laplace))
 
     def likelihood(self, predicted: Floats, more: Floats | float = 0.0) -> Floats:
-        """Return the log likelihood of each predicted figure; `more` is a standard deviation beside the noise."""
-        variance = self.deviation**2 + (MISFIT * predicted) ** 2 + np.square(more) + 1e-9
-        return np.asarray(-0.5 * (predicted - self.rows) ** 2 / variance - 0.5 * np.log(variance))
+        """Return the log likelihood of each predicted figure; `more` is a standard deviation beside the noise.
+
+        Laplace noise is normal noise of a variance that is exponential itself: a figure far off says less.
+        """
+        beside = (MISFIT * predicted) ** 2 + np.square(more) + 1e-9
+        noise = self.deviation**2 * (_EXPONENTIAL if self.laplace else np.ones(1))
+        variance = beside[:, None] + noise
+        logs = -0.5 * ((predicted - self.rows)[:, None] ** 2 / variance + np.log(variance))
+        most = logs.max(axis=1)
+        return np.asarray(most + np.log(np.exp(logs - most[:, None]).mean(axis=1)))
 
 
 def posterior(figures: Mapping[str, Bought], known: Mapping[str, Floats], count: int, rows: int) -> DiscrepancyLaw:

@@ -40,6 +40,26 @@ def test_the_posterior_finds_the_mean_size(mean):
     assert np.median(found) == pytest.approx(mean, rel=0.35)
 
 
+def test_laplace_noise_far_off_is_believed_as_little_as_it_is_worth():
+    """A bought mean was 6 scales of its noise below the truth, and as normal noise outweighed both other figures."""
+    truth, scale = 900.0, 400.0
+    predicted = np.linspace(0.0, 4000.0, 400)
+    exact = -np.abs(predicted - truth) / scale - np.log(2 * scale)
+    found = Bought(truth, scale * np.sqrt(2), laplace=True).likelihood(predicted)
+    normal = Bought(truth, scale * np.sqrt(2)).likelihood(predicted)
+    for away in (1500, 2500):  # against the top, in nats; the misfit adds a little
+        i, top = int(np.argmin(np.abs(predicted - truth - away))), int(np.argmin(np.abs(predicted - truth)))
+        assert found[i] - found[top] == pytest.approx(exact[i] - exact[top], abs=1.0)
+    assert normal[i] - normal[top] < found[i] - found[top] - 0.5  # the twin
+    figures, known = bought(1000.0, 1.2, 20.0, 1)
+    far = Bought(-2500.0, scale * np.sqrt(2))
+    as_normal, as_laplace = (
+        posterior(figures | {"pairs": replace(far, laplace=own)}, known, COUNT, ROWS).pairs.mean
+        for own in (False, True)
+    )
+    assert as_laplace > as_normal
+
+
 def test_figures_that_noise_hides_widen_the_law():
     sharp = posterior(*bought(1000.0, 1.2, 20.0, 1), COUNT, ROWS).pairs
     blurred = posterior(*bought(1000.0, 1.2, 900.0, 1), COUNT, ROWS).pairs
