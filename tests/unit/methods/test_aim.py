@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from understudy.errors import TooLarge
 from understudy.methods import best_for
 from understudy.methods.aim import Aim, suits
 from understudy.methods.aim.phases import UNLINKED
+from understudy.methods.aim.rounds import FirstAnswer
 from understudy.methods.aim.worth import chance_dependence, column_error, learnable
 from understudy.methods.toolkit.budget_split import weight
 from understudy.methods.toolkit.candidate_pairs import CandidatePairs
@@ -116,6 +118,16 @@ def test_rounds_end_where_the_first_ones_see_noise_and_chance(ledger_path: Path,
     charges = table.reservation.charges()  # type: ignore[attr-defined]
     assert sum(Fraction(c["cost"]) for c in charges) == table.total_cost
     assert len([c for c in charges if c["purpose"] == "one-way"]) == (1 if linked else 2)
+
+
+def test_a_large_table_shows_something_sooner_than_a_small_one() -> None:
+    """Of noise alone a table's distance varies by the root of its cells; a twin without that ended with links unseen."""
+    draws = np.random.default_rng(1)
+    for cells in (6, 30, 200):
+        news = [np.abs(draws.normal(0, 1, cells)).sum() / (cells * math.sqrt(2 / math.pi)) for _ in range(400)]
+        assert np.mean([FirstAnswer(float(n), 9.0, 1.0, cells).is_nothing for n in news]) > 0.9
+    assert not FirstAnswer(1.4, 9.0, 1.0, 200).is_nothing and FirstAnswer(1.4, 9.0, 1.0, 6).is_nothing
+    assert not FirstAnswer(1.6, 9.0, 1.0, 6).is_nothing
 
 
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:

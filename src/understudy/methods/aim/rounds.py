@@ -24,6 +24,7 @@ from understudy.privacy.budget import exact
 
 FIRST_ROUNDS = 4  # of pairs: if none of them sees more than noise and chance, columns have nothing in common
 NOTHING = 1.5  # a table no further from the model than so many times what noise and chance make of it
+CLEAR = 3.0  # over the root of its cells, how much further a table is that shows something: large ones vary less
 
 
 class FirstAnswer(NamedTuple):
@@ -32,6 +33,12 @@ class FirstAnswer(NamedTuple):
     news: float  # the distance from the model, over that expected from noise and chance
     noise: float
     chance: float
+    cells: int
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether noise and chance explain it."""
+        return self.news < min(NOTHING, 1 + CLEAR / math.sqrt(self.cells))
 
 
 @dataclass
@@ -52,7 +59,7 @@ class AimRounds:
         if wishes.sure or wishes.prior or not gaussian or len(self.first) < FIRST_ROUNDS:
             return False
         noise, chance = sum(a.noise for a in self.first), sum(a.chance for a in self.first)
-        return noise >= chance and all(a.news < NOTHING for a in self.first)
+        return noise >= chance and all(a.is_nothing for a in self.first)
 
     def play(self, candidates: CandidatePairs, whole: Fraction) -> Fraction:
         """Choose among the candidates until `whole` is spent; return what is left if none can be offered."""
@@ -76,7 +83,7 @@ class AimRounds:
         if self.rounds.chosen.count(self.rounds.chosen[-1]) > 1:  # the model has the noise of the time before
             noise *= math.sqrt(2)
         news = np.abs(seen - by_model).sum() / np.hypot(noise, chance).sum()
-        self.first.append(FirstAnswer(float(news), noise * by_model.size, float(chance.sum())))
+        self.first.append(FirstAnswer(float(news), noise * by_model.size, float(chance.sum()), by_model.size))
 
     def _chosen(self, candidates: CandidatePairs) -> None:
         if candidates is not self.rounds.candidates:
