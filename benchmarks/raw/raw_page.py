@@ -46,7 +46,7 @@ runs, and in the tables of single data sets ± the standard deviation between ru
 
 The k-marginal score of NIST (k = 3, mean over all triples of 1 - TVD, times 1,000; numbers cut at the real deciles, not
 at NIST's steps) of ma2019, plain, mean of 2 or 3 runs (`k_marginal.py`): (1, 1e-6) 851, (10, 1e-6) 892, pure 1 748,
-pure 10 868; real rows resampled 953.
+pure 10 868; real rows resampled 953. These are of 2026-11-18, before spikes were found (`DENSITY` is a few values).
 """
 FACTS = """Shares of rows in which a fact that the documentation implies is broken (`benchmarks/raw/derived_facts.py`).
 Nothing in the schemas says these facts: they hold as far as the model saw the columns together. `[[rules]]` in a schema
