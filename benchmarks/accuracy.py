@@ -51,7 +51,7 @@ COLUMNS = (
     "date",
     "program",
 )
-COMPARED = ("aim", "priview", "privbayes", "jtree", "privabn")
+COMPARED = ("aim", "priview", "swift", "privbayes", "jtree", "privabn")
 # (ε, 1e-9), add-remove, measured before (../shared/design/PEERS.md); 2-way / 3-way (/ 4-way)
 MST = {
     ("adult", "0.1"): ".074 / .136", ("adult", "0.4"): ".045 / .093", ("adult", "1.6"): ".036 / .079",
@@ -62,6 +62,11 @@ MST = {
 
 def takes(method: str, name: str) -> bool:
     return method != "priview" or best_for(datasets.schema(name), {}) == "priview"
+
+
+def by_auto(name: str, epsilon: str, delta: str) -> str:
+    """The method that `auto` takes for this table and budget."""
+    return best_for(datasets.schema(name), {}, budget=Budget(epsilon, delta))
 
 
 def one(name: str, promise: tuple[str, str, str], method: str) -> dict[str, Any]:
@@ -111,8 +116,8 @@ def measure(names: list[str], methods: list[str], runs: int, program: str) -> No
     for number in range(1, runs + 1):
         for name in names:
             for method in methods:
-                chosen = best_for(datasets.schema(name), {}) if method == "auto" else method
                 for epsilon, delta, neighbours in PROMISES:
+                    chosen = by_auto(name, epsilon, delta) if method == "auto" else method
                     if not takes(chosen, name) or (name, epsilon, delta, chosen, number) in done:
                         continue
                     found = one(name, (epsilon, delta, neighbours), chosen)
@@ -151,7 +156,7 @@ def page() -> str:
 
 def _rows_of(key: tuple[str, str, str, str], methods: dict[str, list[dict[str, str]]]) -> list[str]:
     name, epsilon, delta, _ = key
-    auto = best_for(datasets.schema(name), {})
+    auto = by_auto(name, epsilon, delta)
     promise = f"({epsilon}, {delta}) add-remove" if delta != "0" else f"{epsilon} replace-one"
     peer = MST.get((name, epsilon), "") if delta != "0" else ""
     lines = []
