@@ -130,6 +130,13 @@ def test_a_large_table_shows_something_sooner_than_a_small_one() -> None:
     assert not FirstAnswer(1.6, 9.0, 1.0, 6).is_nothing
 
 
+def test_rounds_are_counted_by_the_tables_that_they_measure() -> None:
+    """Under pure epsilon a pair of 60 values each bears a round or two; by merged groups it bears one for each column."""
+    schema = schema_of({f"x{i}": 60 for i in range(9)}, 60_000)
+    merged, whole = (Aim(merge=merge).plan(schema, Budget(1), 60_000).options["rounds"] for merge in (1, 0))
+    assert merged >= 9 > 2 * whole
+
+
 def test_where_nothing_may_be_offered_the_rest_is_not_lost(ledger_path: Path) -> None:
     table = private_table(schema_of(SIZES, ROWS), chained(SIZES, ROWS), Budget(1), ledger_path)
     fit = Aim(cells=14).fit(table)

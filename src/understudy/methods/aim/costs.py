@@ -34,7 +34,7 @@ from understudy.methods.aim.worth import (
     needed_dependence,
 )
 from understudy.methods.toolkit.budget_split import middle_pair, shares_by_size, weight
-from understudy.methods.toolkit.merged_groups import cells_left
+from understudy.methods.toolkit.merged_groups import MIN_VALUES, ROWS_OVER_NOISE, cells_left
 from understudy.methods.toolkit.row_count import count_cost
 from understudy.methods.toolkit.wider_tables import WIDER_ROUNDS, WIDER_SHARE, wider_tables
 from understudy.privacy.accounting import Accounting
@@ -51,6 +51,7 @@ THETA = 6.0  # rows in a cell of the middle pair over the noise in it: as many r
 FURTHER = 48.0  # the same, for up to `FURTHER_ROUNDS` times the most rounds: then few tables are drowned, many missing
 FURTHER_ROUNDS = 2
 LOST = 2.0  # where epsilons add up: fewer rounds than the least, if this would not be kept
+MERGED_CELLS = 36  # of a pair by merged groups: the same, where that is how it is measured
 SINGLE = 0.2  # of the budget, for one-way tables; more where there are few rounds
 MOST_SINGLE = 0.35  # of the budget, for them at most, by the floor
 HIDDEN = 0.25  # power of the part of a pair's cells that merging leaves: so much of the dependence is still seen
@@ -278,7 +279,14 @@ class CostSplit:
         further = min(FURTHER_ROUNDS * most, int((alone / FURTHER) ** power)) if len(self.variables) <= NARROW else 0
         if power > 1:
             return max(least, min(most, int((alone / THETA) ** power)), further)
-        return max(1, min(int(alone / LOST), max(least, min(most, int(alone / THETA)))), further)
+        borne = max(alone / LOST, self._borne_merged(noise))
+        return max(1, min(int(borne), max(least, min(most, int(alone / THETA)))), further)
+
+    def _borne_merged(self, noise: float) -> float:
+        """Return how many rounds leave a pair a table of merged groups that is worth having, where `noise` is that of
+        one round alone."""
+        merges = self.merges and middle_pair(self.schema) >= MIN_VALUES**2
+        return self.rows / (ROWS_OVER_NOISE * noise * MERGED_CELLS) if merges else 0.0
 
     def _single(self, rounds: int) -> Fraction:
         """Return the part for one-way tables: what makes the sum of all tables' errors least, but not too little."""
