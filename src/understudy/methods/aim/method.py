@@ -29,7 +29,7 @@ from understudy.privacy.table import PrivateTable
 from understudy.schema import Schema
 
 SELECT = 0.15  # of a round, for its choice
-WIDEST = 256  # and up to here in minutes
+WIDEST = 256  # attributes that it takes where it is asked for, in minutes; every round looks at every pair
 
 
 def suits(schema: Schema) -> bool:
